@@ -1,0 +1,37 @@
+"""The broker error codes that a member can meet, by Kafka's own names and numbers."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Code(enum.IntEnum):
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    REQUEST_TIMED_OUT = 7
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    GROUP_ID_NOT_FOUND = 69
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    THROTTLING_QUOTA_EXCEEDED = 89
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    INVALID_REGULAR_EXPRESSION = 128
+
+
+def code_name(code: int) -> str:
+    """Kafka's name for a code, or its number where we know none."""
+    try:
+        return Code(code).name
+    except ValueError:
+        return f"error code {code}"

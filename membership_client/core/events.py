@@ -1,0 +1,279 @@
+"""Everything that reaches a member (events) and everything it wants done (effects), as frozen values.
+
+An event is a fact: the user asked for something, an answer came, a callback returned, time passed.
+An effect is a wish: send this, run that callback, stop. The thread that owns the member grants wishes in order.
+Whatever completes an effect names it by its id, and an id that no longer matches is ignored.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from membership_client.partitions import Partitions
+from membership_client.types import Cause, LeaveMode, Node, TopicPartition
+
+# --- requests: what we may ask a broker ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCoordinator:
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """ConsumerGroupHeartbeat. None means "unchanged since the last one you accepted"; empty means empty."""
+
+    group_id: str
+    member_id: str
+    epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_s: float | None = None
+    topics: tuple[str, ...] | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    owned: Partitions | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroup:
+    """LeaveGroup v5 or later, the only leave that carries a reason (KIP-800)."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveTopics:
+    """Metadata by topic id: what are these topics called?"""
+
+    topic_ids: frozenset[UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroup:
+    """ConsumerGroupDescribe: who is in the group?"""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeSessionTimeout:
+    """DescribeConfigs of the group: after how long does its coordinator give up on a silent member?"""
+
+    group_id: str
+
+
+Request = FindCoordinator | Heartbeat | LeaveGroup | ResolveTopics | DescribeGroup | DescribeSessionTimeout
+
+# --- responses: what a broker may say --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorFound:
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAccepted:
+    """`assignment` None means no news; empty means "own nothing"."""
+
+    epoch: int
+    interval_s: float
+    assignment: Partitions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLeft:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsResolved:
+    """Names of the topics that the broker knows; the others are missing from the mapping."""
+
+    names: Mapping[UUID, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedMember:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescribed:
+    members: tuple[DescribedMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTimeoutDescribed:
+    session_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The broker answered with an error."""
+
+    code: int
+    message: str | None = None
+
+
+Response = (
+    CoordinatorFound
+    | HeartbeatAccepted
+    | GroupLeft
+    | TopicsResolved
+    | GroupDescribed
+    | SessionTimeoutDescribed
+    | Refused
+)
+
+
+class FailureKind(enum.Enum):
+    """Why a request got no answer."""
+
+    UNREACHABLE = "unreachable"
+    """No connection could be made; the request was not sent."""
+
+    DISCONNECTED = "disconnected"
+    """The connection ended; the request may or may not have been processed."""
+
+    TIMED_OUT = "timed out"
+    """No answer within the request timeout; the same uncertainty."""
+
+    NOT_KAFKA = "not kafka"
+    """What came back cannot be a Kafka broker's answer."""
+
+    UNSUPPORTED = "unsupported"
+    """The broker lacks the request, or every version of it that we could use; it was not sent."""
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """The user's wish: topic names, or one server-side regular expression (RE2J)."""
+
+    topics: frozenset[str] = frozenset()
+    regex: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsubscribe:
+    mode: LeaveMode = LeaveMode.DEFAULT
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    mode: LeaveMode = LeaveMode.DEFAULT
+    reason: str | None = None
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """The application polled at that time, which may lie before the step that records it."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    request_id: int
+    response: Response
+    throttle_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    request_id: int
+    kind: FailureKind
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackReturned:
+    call_id: int
+    error: str | None = None
+    """The exception, as text with its traceback, if it raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Nothing happened except that time passed."""
+
+
+Event = Subscribe | Unsubscribe | Close | Polled | Answered | Failed | CallbackReturned | Tick
+
+# --- effects ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send to that broker, or to any bootstrap broker when `to` is None. Ends in Answered or Failed, or in silence."""
+
+    request_id: int
+    to: Node | None
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Drop the connection: a request on it went unanswered, and Kafka answers in order."""
+
+    to: Node | None
+
+
+class CallbackKind(enum.Enum):
+    ASSIGNED = "assigned"
+    REVOKED = "revoked"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCallback:
+    """Run the user's callback, not on the thread that owns the member. Ends in CallbackReturned."""
+
+    call_id: int
+    kind: CallbackKind
+    partitions: tuple[TopicPartition, ...]
+    epoch: int
+    cause: Cause
+    deadline: float | None
+    """When the coordinator loses patience; None where it does not wait for this callback."""
+    provisional: bool
+    """The assignment may be incomplete: see `Share.PENDING`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellLost:
+    """The member was fenced while this callback runs: flip its context's `lost`."""
+
+    call_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WarnPollBudget:
+    """The application has used this fraction of `max.poll.interval.ms` without polling."""
+
+    fraction: float
+    since_poll_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The member is closed: end the thread."""
+
+
+Effect = Send | Disconnect | RunCallback | TellLost | WarnPollBudget | Stop

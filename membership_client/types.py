@@ -1,0 +1,186 @@
+"""The values users see: partitions, states, snapshots, reports. Nothing here does anything."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from membership_client.errors import MembershipError
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic, by name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class MemberState(enum.Enum):
+    """Where a member stands with its group. The names are those operators know from Kafka's own client."""
+
+    UNSUBSCRIBED = "unsubscribed"
+    """Not in the group: never subscribed, or left."""
+
+    JOINING = "joining"
+    """Asking the coordinator to let us in (member epoch 0)."""
+
+    RECONCILING = "reconciling"
+    """In the group; owned partitions differ from the target, and callbacks are bringing them together."""
+
+    ACK = "ack"
+    """Callbacks are done; the coordinator has not yet confirmed the owned list."""
+
+    STABLE = "stable"
+    """In the group; owned partitions are what the coordinator wants, and it knows."""
+
+    LEAVING = "leaving"
+    """On the way out: partitions are being given back, then the coordinator is told."""
+
+    STALE = "stale"
+    """Out of the group because the application stopped polling; the next poll joins again."""
+
+    FENCED = "fenced"
+    """The coordinator dropped us: partitions are lost, and a new join follows (or the end, if another holds our id)."""
+
+    FATAL = "fatal"
+    """Ended by an error that repeating cannot mend; see `Snapshot.error`."""
+
+
+class LeaveMode(enum.Enum):
+    """What the coordinator is told when a member goes."""
+
+    DEFAULT = "default"
+    """Dynamic members leave for good; static members leave temporarily, so that their next incarnation gets the same partitions."""
+
+    LEAVE = "leave"
+    """Leave for good, static or not: the partitions move to others at once."""
+
+    REMAIN = "remain"
+    """Stay in the group's eyes: a static member leaves temporarily, a dynamic one says nothing and expires with its session."""
+
+    TEMPORARY = "temporary"
+    """Leave temporarily (member epoch -2). Static members only."""
+
+
+class Share(enum.Enum):
+    """What an assignment, above all an empty one, means."""
+
+    NONE = "none"
+    """Nothing assigned, and nothing is expected: a standby member."""
+
+    PENDING = "pending"
+    """Provisional: the coordinator may still be computing, or others have not yet released what will be ours."""
+
+    ASSIGNED = "assigned"
+    """The coordinator gave us partitions."""
+
+
+class CauseKind(enum.Enum):
+    """Why a member's assignment changed, as far as the member itself can know."""
+
+    JOINED = "joined"
+    SUBSCRIPTION_CHANGED = "subscription changed"
+    GROUP_CHANGED = "group changed"
+    FENCED = "fenced"
+    POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
+    UNSUBSCRIBED = "unsubscribed"
+    CLOSED = "closed"
+    CALLBACK_FAILED = "callback failed"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a rebalance happened: a kind for code, a sentence for people."""
+
+    kind: CauseKind
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker's advertised address."""
+
+    host: str
+    port: int
+    node_id: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The member that holds a `group.instance.id`, as the coordinator describes it."""
+
+    member_id: str
+    client_id: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"member {self.member_id} (client {self.client_id or 'unnamed'}, host {self.host or 'unknown'})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One moment of one member, never torn: every field belongs to the same instant."""
+
+    state: MemberState
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    coordinator: Node | None
+    heartbeat_interval_s: float | None
+    heartbeat_age_s: float | None
+    """Seconds since the coordinator last confirmed us; None before the first time."""
+    owned: frozenset[TopicPartition]
+    target: frozenset[TopicPartition]
+    """What the coordinator wants us to own, as far as topic names are known."""
+    unresolved: frozenset[UUID]
+    """Topic ids in the target whose names the broker has not told yet."""
+    share: Share
+    cause: Cause | None
+    """Why the assignment last changed."""
+    error: MembershipError | None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Answers for probes. `ready` means joined (a standby is ready too), not "has partitions"."""
+
+    live: bool
+    ready: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseStep:
+    """One thing a close did, how long it took, and how it ended."""
+
+    name: str
+    seconds: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReport:
+    """What `close()` did. `clean` means that everything it set out to do was confirmed in time."""
+
+    clean: bool
+    reason: str
+    steps: tuple[CloseStep, ...] = field(default=())
+
+    def __str__(self) -> str:
+        steps = "; ".join(f"{s.name} {s.outcome} in {s.seconds:.3f} s" for s in self.steps)
+        return f"{'clean' if self.clean else 'incomplete'} close ({self.reason}): {steps or 'nothing to do'}"
