@@ -1,0 +1,139 @@
+"""Configuration: Kafka's dotted keys or snake_case keyword arguments, checked at once and completely."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from membership_client.errors import ConfigError
+from membership_client.types import Node
+
+ConflictPolicy = Literal["wait", "takeover", "fail"]
+CallbackErrorPolicy = Literal["raise", "leave", "continue"]
+
+_LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+_CLASSIC_ONLY = {
+    "session.timeout.ms": "the brokers set it: consumer.session.timeout.ms in the group's configuration",
+    "heartbeat.interval.ms": "the brokers set it: consumer.heartbeat.interval.ms in the group's configuration",
+    "partition.assignment.strategy": "the brokers assign: choose with group.remote.assignor (uniform or range)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberConfig:
+    """Everything a member can be told. Immutable; a bad value raises ConfigError here and nowhere later.
+
+    `MemberConfig(bootstrap_servers="...", group_id="...")` and
+    `MemberConfig.from_dict({"bootstrap.servers": "...", "group.id": "..."})` mean the same.
+    """
+
+    bootstrap_servers: str
+    group_id: str
+    group_protocol: Literal["consumer"] = "consumer"
+    group_instance_id: str | None = None
+    group_instance_id_conflict: ConflictPolicy = "wait"
+    """When another process holds the instance id: wait up to its session timeout, take it over, or fail at once."""
+    group_remote_assignor: str | None = None
+    client_id: str = "membership-client"
+    client_rack: str | None = None
+    max_poll_interval_ms: int = 300_000
+    """The budget between two polls, for those who poll; also how long the group waits for a revoke callback."""
+    request_timeout_ms: int = 10_000
+    socket_connection_setup_timeout_ms: int = 10_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    retry_when_full_s: float | None = None
+    """Seconds between attempts to enter a full group; None makes a full group fatal."""
+    callback_errors: CallbackErrorPolicy = "raise"
+
+    @classmethod
+    def from_dict(cls, config: Mapping[str, Any]) -> MemberConfig:
+        """From dotted or snake_case keys. Unknown keys are refused, with the nearest known one."""
+        known = {f.name for f in fields(cls)}
+        given = {_field_name(key, known): value for key, value in config.items()}
+        missing = [k.replace("_", ".") for k in ("bootstrap_servers", "group_id") if k not in given]
+        if missing:
+            raise ConfigError(f"{' and '.join(missing)} must be set.")
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        _require_text("group.id", self.group_id)
+        _require_choice("group.protocol", self.group_protocol, ("consumer",))
+        _require_text("client.id", self.client_id)
+        _require_optional_text("client.rack", self.client_rack)
+        _require_optional_text("group.remote.assignor", self.group_remote_assignor)
+        _require_instance_id(self.group_instance_id)
+        _require_choice("group.instance.id.conflict", self.group_instance_id_conflict, get_args(ConflictPolicy))
+        _require_choice("callback_errors", self.callback_errors, get_args(CallbackErrorPolicy))
+        self._check_durations()
+        parse_bootstrap(self.bootstrap_servers)
+
+    def _check_durations(self) -> None:
+        for field in fields(self):
+            if field.name.endswith("_ms"):
+                _require_milliseconds(field.name.replace("_", "."), getattr(self, field.name))
+        if self.retry_backoff_max_ms < self.retry_backoff_ms:
+            raise ConfigError("retry.backoff.max.ms must not be smaller than retry.backoff.ms.")
+        if self.retry_when_full_s is not None and not _is_positive_number(self.retry_when_full_s):
+            raise ConfigError(f"retry_when_full_s must be a positive number of seconds, not {self.retry_when_full_s!r}.")
+
+
+def parse_bootstrap(servers: str) -> tuple[Node, ...]:
+    """`host:port,[ipv6]:port` as nodes."""
+    _require_text("bootstrap.servers", servers)
+    return tuple(_parse_address(entry.strip()) for entry in servers.split(",") if entry.strip())
+
+
+def _parse_address(entry: str) -> Node:
+    host, colon, port = entry.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError(f"bootstrap.servers: {entry!r} is not host:port.")
+    return Node(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def _field_name(key: str, known: Iterable[str]) -> str:
+    dotted = str(key).replace("_", ".")
+    if dotted in _CLASSIC_ONLY:
+        raise ConfigError(f"{dotted} belongs to the classic protocol; under KIP-848 {_CLASSIC_ONLY[dotted]}.")
+    by_dotted = {name.replace("_", "."): name for name in known}
+    if dotted in by_dotted:
+        return by_dotted[dotted]
+    nearest = difflib.get_close_matches(dotted, [*by_dotted, *_CLASSIC_ONLY], n=1)
+    raise ConfigError(f"Unknown configuration key {key!r}." + (f" Did you mean {nearest[0]!r}?" if nearest else ""))
+
+
+def _require_text(key: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{key} must be a non-empty string, not {value!r}.")
+
+
+def _require_optional_text(key: str, value: object) -> None:
+    if value is not None:
+        _require_text(key, value)
+
+
+def _require_instance_id(value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str) or value in {".", ".."} or not _LEGAL_ID.fullmatch(value):
+        raise ConfigError(
+            f"group.instance.id {value!r} is not legal: 1 to 249 letters, digits, '.', '_' or '-', and not '.' or '..'."
+        )
+
+
+def _require_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{key} must be one of {', '.join(choices)}, not {value!r}.")
+
+
+def _require_milliseconds(key: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**31:
+        raise ConfigError(f"{key} must be a positive whole number of milliseconds, not {value!r}.")
+
+
+def _is_positive_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")

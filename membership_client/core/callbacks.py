@@ -1,0 +1,93 @@
+"""Starting user callbacks, and what their return means. `owned` changes here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
+from membership_client.core.leaving import depart
+from membership_client.core.member import Change, Member, RunningCall, with_problem
+from membership_client.core.pace import ASAP, Pace
+from membership_client.core.requests import slow_down
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind
+from membership_client.partitions import Partitions
+from membership_client.types import Cause, CauseKind, CloseStep, LeaveMode, MemberState
+
+S = MemberState
+
+
+def run(member: Member, kind: CallbackKind, partitions: Partitions, now: float, deadline: float | None) -> Change:
+    """Start a callback. Only one runs at a time."""
+    call_id = member.ids + 1
+    call = RunningCall(call_id=call_id, kind=kind, partitions=partitions, began_at=now)
+    effect = RunCallback(
+        call_id=call_id,
+        kind=kind,
+        partitions=tuple(sorted(partitions.named(member.names))),
+        epoch=member.epoch,
+        cause=member.cause or Cause(CauseKind.JOINED, "joined the group"),
+        deadline=deadline,
+        provisional=member.owed_gap_s is not None,
+    )
+    return replace(member, ids=call_id, call=call), (effect,)
+
+
+def tell_lost(member: Member) -> tuple[Effect, ...]:
+    """For whoever takes the member out of the group: a callback that still runs learns that its partitions are gone."""
+    return (TellLost(member.call.call_id),) if member.call else ()
+
+
+def returned(member: Member, event: CallbackReturned, now: float) -> Change:
+    call = member.call
+    if call is None or call.call_id != event.call_id:
+        return member, ()
+    member = _note_step(replace(member, call=None), call, event, now)
+    failed = event.error is not None
+    if call.kind is not CallbackKind.ASSIGNED:
+        member = replace(member, owned=member.owned - call.partitions)
+    elif not failed or member.config.callback_errors == "continue":
+        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=Pace())
+    else:
+        member = slow_down(member, "call_pace", now, cap_s=member.interval_s)
+    return (_failed(member, call.kind, event.error, now) if event.error is not None else _healed(member)), ()
+
+
+def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: float) -> Member:
+    """A close reports the callbacks it waited for."""
+    if member.departure is None:
+        return member
+    outcome = "returned" if event.error is None else "raised"
+    step = CloseStep(f"{call.kind.value} callback", now - call.began_at, outcome)
+    departure = replace(
+        member.departure, steps=(*member.departure.steps, step), clean=member.departure.clean and event.error is None
+    )
+    return replace(member, departure=departure)
+
+
+def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Member:
+    problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=f"The {kind.value} callback raised {error}.")
+    member = with_problem(member, problem)
+    leaves = member.config.callback_errors == "leave" and kind is not CallbackKind.LOST
+    if leaves and member.state in {S.RECONCILING, S.ACK, S.STABLE}:
+        cause = Cause(CauseKind.CALLBACK_FAILED, problem.detail)
+        reason = f"{kind.value} callback failed"
+        return depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=S.FATAL, problem=member.problem)
+    return member
+
+
+def _healed(member: Member) -> Member:
+    over = member.problem is not None and member.problem.kind is ProblemKind.CALLBACK_FAILED
+    return replace(member, problem=None) if over and member.state is not S.FATAL else member
+
+
+def _loses(member: Member) -> float | None:
+    out = member.state in {S.FENCED, S.STALE, S.FATAL}
+    return ASAP if out and member.owned and member.call is None else None
+
+
+def _lose(member: Member, now: float) -> Change:
+    return run(member, CallbackKind.LOST, member.owned, now, None)
+
+
+LOSE = Rule(_loses, _lose)

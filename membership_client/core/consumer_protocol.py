@@ -1,0 +1,86 @@
+"""KIP-848: what to say to the coordinator next."""
+
+from __future__ import annotations
+
+from membership_client.core.events import Heartbeat, LeaveGroup, Subscribe
+from membership_client.core.member import Claims, Member
+from membership_client.partitions import NOTHING
+from membership_client.types import LeaveMode
+
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+TEMPORARY_LEAVE_EPOCH = -2
+
+REASON_LIMIT = 255
+
+
+def claims_of(member: Member, subscription: Subscribe) -> Claims:
+    """What the coordinator should know of us now."""
+    return Claims(subscription=subscription, owned=member.owned, reconciled=member.reconciled)
+
+
+def heartbeat(member: Member, claims: Claims) -> Heartbeat:
+    """A full heartbeat when joining or after a failure, otherwise only what changed since the last accepted one."""
+    full, known = member.accepted is None, member.accepted
+    stated = claims.subscription if known is None or known.subscription != claims.subscription else None
+    owned = claims.owned if known is None or _acknowledges(known, claims) else None
+    return Heartbeat(
+        group_id=member.config.group_id,
+        member_id=member.member_id,
+        epoch=member.epoch,
+        instance_id=member.config.group_instance_id,
+        rack_id=member.config.client_rack if full else None,
+        rebalance_timeout_s=member.poll_interval_s if full else None,
+        topics=tuple(sorted(stated.topics)) if stated else None,
+        # An empty pattern removes one that was stated before; null would leave it in force.
+        regex=(stated.regex or "") if stated else None,
+        assignor=member.config.group_remote_assignor if full else None,
+        owned=NOTHING if member.epoch == JOIN_EPOCH else owned,
+    )
+
+
+def _acknowledges(known: Claims, claims: Claims) -> bool:
+    return known.owned != claims.owned or known.reconciled != claims.reconciled
+
+
+def keepalive(member: Member) -> Heartbeat:
+    """Stays in the group without saying anything new; after a failure it must repeat what we own to be accepted."""
+    return Heartbeat(
+        group_id=member.config.group_id,
+        member_id=member.member_id,
+        epoch=member.epoch,
+        instance_id=member.config.group_instance_id,
+        owned=member.owned if member.accepted is None else None,
+    )
+
+
+def release(member: Member, holder_id: str) -> Heartbeat:
+    """A temporary leave: our own, or on behalf of the member that holds our instance id."""
+    return Heartbeat(
+        group_id=member.config.group_id,
+        member_id=holder_id,
+        epoch=TEMPORARY_LEAVE_EPOCH,
+        instance_id=member.config.group_instance_id,
+    )
+
+
+def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool) -> Heartbeat | LeaveGroup | None:
+    """The request that tells the coordinator we go; None where the mode says to tell nothing."""
+    config = member.config
+    if mode is not LeaveMode.LEAVE and config.group_instance_id is not None:
+        return release(member, member.member_id)
+    if mode is LeaveMode.REMAIN:
+        return None
+    if not reason_refused:
+        return LeaveGroup(
+            group_id=config.group_id,
+            member_id=member.member_id,
+            instance_id=config.group_instance_id,
+            reason=reason[:REASON_LIMIT],
+        )
+    return Heartbeat(
+        group_id=config.group_id,
+        member_id=member.member_id,
+        epoch=LEAVE_EPOCH,
+        instance_id=config.group_instance_id,
+    )

@@ -1,0 +1,203 @@
+"""An instance id that is taken: find out by whom, then wait for it, take it over, or fail.
+
+Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may
+be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that
+case we release ourselves, whatever the policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core import policy
+from membership_client.core.consumer_protocol import release
+from membership_client.core.error_codes import Code, code_name
+from membership_client.core.events import (
+    DescribeGroup,
+    DescribeSessionTimeout,
+    GroupDescribed,
+    Refused,
+    Response,
+    SessionTimeoutDescribed,
+)
+from membership_client.core.joining import fatal, fence
+from membership_client.core.member import Change, Contest, ContestStep, Member, with_problem
+from membership_client.core.policy import Action
+from membership_client.core.requests import forget_coordinator, send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind
+from membership_client.types import Holder, MemberState
+
+S = MemberState
+
+LONGEST_DEFAULT_SESSION_S = 60.0
+"""What a broker allows unless its operator says otherwise; used where it does not tell."""
+SESSION_MARGIN = 1.1
+"""Brokers expire sessions a little late."""
+
+
+def refused(member: Member, message: str | None, now: float) -> Change:
+    """A join was refused because the instance id is held."""
+    detail = message or f"group.instance.id {member.config.group_instance_id} is held by another member."
+    if member.contest is None:
+        return _waiting(replace(member, contest=_open(member, detail, now))), ()
+    contest = replace(member.contest, detail=detail)
+    step = ContestStep.IDENTIFY if _needs_identity(member, contest) else _last_step(contest)
+    return slow_down(_waiting(replace(member, contest=replace(contest, step=step))), "dialogue_pace", now), ()
+
+
+def _open(member: Member, detail: str, now: float) -> Contest:
+    waits = member.config.group_instance_id_conflict == "wait"
+    give_up_at = None if waits else now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
+    return Contest(step=ContestStep.IDENTIFY, since=now, give_up_at=give_up_at, detail=detail)
+
+
+def _needs_identity(member: Member, contest: Contest) -> bool:
+    """Whoever waits for a stranger needs to know it once; in all other cases the newest holder counts."""
+    waits = member.config.group_instance_id_conflict == "wait"
+    return not waits or contest.holder is None or contest.holder.member_id == member.member_id
+
+
+def _last_step(contest: Contest) -> ContestStep:
+    """Join again; but a wait must first know how long it may last."""
+    return ContestStep.MEASURE if contest.give_up_at is None else ContestStep.RETRY
+
+
+def superseded(member: Member, message: str | None, now: float) -> Change:
+    """Another process has our instance id now. Our partitions are lost at once; who it is, is asked meanwhile."""
+    detail = message or f"group.instance.id {member.config.group_instance_id} was taken over."
+    member, effects = fence(member, detail, now, known=False)
+    if member.state is not S.FENCED:
+        return member, effects
+    contest = Contest(
+        step=ContestStep.IDENTIFY, since=now, give_up_at=now + member.request_timeout_s, detail=detail
+    )
+    return replace(member, contest=contest, dialogue=None), effects
+
+
+def _waiting(member: Member) -> Member:
+    assert member.contest is not None
+    problem = Problem(
+        kind=ProblemKind.WAITING_FOR_INSTANCE_ID, detail=member.contest.detail, holder=member.contest.holder
+    )
+    return with_problem(member, problem)
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+def _asks(member: Member) -> float | None:
+    contest = member.contest
+    if contest is None or contest.step is ContestStep.RETRY or member.dialogue or member.coordinator is None:
+        return None
+    return member.dialogue_pace.not_before
+
+
+def _ask(member: Member, now: float) -> Change:
+    contest, group_id = member.contest, member.config.group_id
+    assert contest is not None
+    if contest.step is ContestStep.IDENTIFY:
+        return send(member, "dialogue", DescribeGroup(group_id=group_id), now, to=member.coordinator)
+    if contest.step is ContestStep.MEASURE:
+        return send(member, "dialogue", DescribeSessionTimeout(group_id=group_id), now, to=member.coordinator)
+    assert contest.holder is not None
+    return send(member, "dialogue", release(member, contest.holder.member_id), now, to=member.coordinator)
+
+
+ASK = Rule(_asks, _ask)
+
+
+def answered(member: Member, response: Response, now: float) -> Change:
+    """An answer to a question about the holder, whatever the question was."""
+    contest = member.contest
+    member = replace(member, dialogue=None)
+    if contest is None:
+        return member, ()
+    if isinstance(response, Refused) and response.code in policy.DESCRIBE:
+        return _ask_again(member, policy.DESCRIBE[response.code], now), ()
+    if contest.step is ContestStep.IDENTIFY:
+        return _identified(member, contest, response)
+    if contest.step is ContestStep.MEASURE:
+        return _measured(member, contest, response), ()
+    return _released(member, contest, response, now), ()
+
+
+def _ask_again(member: Member, action: Action, now: float) -> Member:
+    if action is Action.REDISCOVER:
+        member = forget_coordinator(member)
+    return slow_down(member, "dialogue_pace", now)
+
+
+def unanswerable(member: Member, now: float) -> Change:
+    """The broker cannot answer the question at all: go on without the answer."""
+    return answered(member, Refused(Code.UNSUPPORTED_VERSION), now)
+
+
+def _identified(member: Member, contest: Contest, response: Response) -> Change:
+    holder = _holder_in(response, member.config.group_instance_id)
+    contest = replace(contest, holder=holder)
+    if member.state is S.FENCED:
+        return _lose_to(replace(member, contest=contest))
+    if holder is not None and holder.member_id == member.member_id:
+        return _waiting(replace(member, contest=replace(contest, step=ContestStep.RELEASE))), ()
+    return _by_policy(replace(member, contest=contest), contest, known=isinstance(response, GroupDescribed))
+
+
+def _by_policy(member: Member, contest: Contest, *, known: bool) -> Change:
+    conflict = member.config.group_instance_id_conflict
+    if conflict == "fail" and (contest.holder is not None or not known):
+        return _fail(member)
+    takes_over = conflict == "takeover" and contest.holder is not None
+    step = ContestStep.RELEASE if takes_over else _last_step(contest)
+    return _waiting(replace(member, contest=replace(contest, step=step))), ()
+
+
+def _holder_in(response: Response, instance_id: str | None) -> Holder | None:
+    members = response.members if isinstance(response, GroupDescribed) else ()
+    found = (m for m in members if m.instance_id == instance_id)
+    return next((Holder(m.member_id, m.client_id, m.host) for m in found), None)
+
+
+def _measured(member: Member, contest: Contest, response: Response) -> Member:
+    told = response.session_timeout_s if isinstance(response, SessionTimeoutDescribed) else None
+    session_s = told if told and told > 0 else LONGEST_DEFAULT_SESSION_S
+    give_up_at = contest.since + session_s * SESSION_MARGIN + member.interval_s
+    return replace(member, contest=replace(contest, step=ContestStep.RETRY, give_up_at=give_up_at))
+
+
+def _released(member: Member, contest: Contest, response: Response, now: float) -> Member:
+    if not isinstance(response, Refused):
+        return replace(member, contest=replace(contest, step=ContestStep.RETRY))
+    detail = f"{contest.detail} (its release was refused: {code_name(response.code)})"
+    member = replace(member, contest=replace(contest, detail=detail, step=_last_step(contest)))
+    return slow_down(member, "dialogue_pace", now)
+
+
+# --- the end of a contest --------------------------------------------------------------------------------------------
+
+
+def _gives_up(member: Member) -> float | None:
+    return member.contest.give_up_at if member.contest else None
+
+
+def _give_up(member: Member, now: float) -> Change:
+    return _lose_to(member) if member.state is S.FENCED else _fail(member)
+
+
+GIVE_UP = Rule(_gives_up, _give_up)
+
+
+def _fail(member: Member) -> Change:
+    assert member.contest is not None
+    problem = Problem(
+        kind=ProblemKind.INSTANCE_ID_IN_USE, detail=member.contest.detail, holder=member.contest.holder
+    )
+    return fatal(member, problem)
+
+
+def _lose_to(member: Member) -> Change:
+    assert member.contest is not None
+    problem = Problem(
+        kind=ProblemKind.FENCED_INSTANCE_ID, detail=member.contest.detail, holder=member.contest.holder
+    )
+    return fatal(member, problem)

@@ -1,0 +1,54 @@
+"""Finding the group's coordinator whenever somebody has to be told something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core import policy
+from membership_client.core.error_codes import code_name
+from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
+from membership_client.core.joining import fatal, lingers
+from membership_client.core.member import IN_GROUP, Change, Member, with_problem
+from membership_client.core.pace import Pace
+from membership_client.core.policy import Action
+from membership_client.core.requests import send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind
+
+
+def _has_something_to_say(member: Member) -> bool:
+    departure = member.departure
+    telling = departure is not None and departure.telling_since is not None and departure.outcome is None
+    return member.state in IN_GROUP or telling or member.contest is not None or lingers(member)
+
+
+def _looks_up(member: Member) -> float | None:
+    if member.coordinator is not None or member.lookup is not None or not _has_something_to_say(member):
+        return None
+    return member.lookup_pace.not_before
+
+
+def _look_up(member: Member, now: float) -> Change:
+    return send(member, "lookup", FindCoordinator(group_id=member.config.group_id), now, to=None)
+
+
+LOOK_UP = Rule(_looks_up, _look_up)
+
+
+def answered(member: Member, response: Response, now: float) -> Change:
+    member = replace(member, lookup=None)
+    if isinstance(response, CoordinatorFound):
+        return replace(member, coordinator=response.node, lookup_pace=Pace()), ()
+    if not isinstance(response, Refused):
+        return slow_down(member, "lookup_pace", now), ()
+    return _refused(member, response, now)
+
+
+def _refused(member: Member, response: Refused, now: float) -> Change:
+    said = f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
+    detail = f"The coordinator of group {member.config.group_id} could not be found: {said}."
+    if policy.FIND_COORDINATOR.get(response.code, Action.FATAL) is Action.FATAL and member.state in IN_GROUP:
+        kind = policy.FATAL_KINDS.get(response.code, ProblemKind.UNEXPECTED)
+        return fatal(member, Problem(kind=kind, detail=detail))
+    member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
+    return slow_down(member, "lookup_pace", now), ()

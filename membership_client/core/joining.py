@@ -1,0 +1,218 @@
+"""Getting into the group, staying in it, and being thrown out of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core.callbacks import tell_lost
+from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive
+from membership_client.core.events import HeartbeatAccepted
+from membership_client.core.member import (
+    IN_GROUP,
+    Change,
+    Claims,
+    ContestStep,
+    InFlight,
+    Member,
+    Target,
+    move,
+    with_problem,
+)
+from membership_client.core.pace import ASAP, Pace
+from membership_client.core.requests import recovered, send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import Cause, CauseKind, MemberState
+
+S = MemberState
+
+EARLY_FRACTION = 1 / 50
+"""The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
+EARLY_GROWTH = 1.25
+"""Each further gap grows by this, so that waiting costs a delay in proportion to how long it already took."""
+
+
+# --- starting over ---------------------------------------------------------------------------------------------------
+
+
+def _starts(member: Member) -> float | None:
+    if member.owned or member.call is not None or member.departure is not None or member.contest is not None:
+        return None
+    if member.state is S.UNSUBSCRIBED:
+        return ASAP if member.subscription else None
+    if member.state is S.FENCED:
+        return member.dialogue_pace.not_before if member.subscription else ASAP
+    if member.state is S.STALE:
+        return ASAP if member.polled_at is not None or member.subscription is None else None
+    return None
+
+
+def _start(member: Member, now: float) -> Change:
+    if member.subscription is None:
+        return replace(move(member, S.UNSUBSCRIBED), epoch=JOIN_EPOCH), ()
+    again = {S.FENCED: "joined again after a fence", S.STALE: "joined again: the application polls again"}
+    cause = Cause(CauseKind.JOINED, again.get(member.state, "joined the group"))
+    return replace(
+        move(member, S.JOINING),
+        epoch=JOIN_EPOCH,
+        accepted=None,
+        stated=None,
+        target=None,
+        greeted=False,
+        owed_gap_s=None,
+        names={},
+        cause=cause,
+    ), ()
+
+
+START = Rule(_starts, _start)
+
+# --- heartbeats ------------------------------------------------------------------------------------------------------
+
+
+def _says_all(member: Member) -> bool:
+    """Does the coordinator know everything it should?"""
+    if member.subscription is None or member.state is S.LEAVING:
+        return True
+    return member.epoch > JOIN_EPOCH and member.accepted == claims_of(member, member.subscription)
+
+
+def _is_contested(member: Member) -> bool:
+    return member.contest is not None and member.contest.step is not ContestStep.RETRY
+
+
+def lingers(member: Member) -> bool:
+    """On the way out, but callbacks still run: the group must not take our partitions meanwhile."""
+    return member.state is S.LEAVING and member.epoch > JOIN_EPOCH and bool(member.owned or member.call)
+
+
+def _beats(member: Member) -> float | None:
+    if member.state not in IN_GROUP and not lingers(member):
+        return None
+    if member.coordinator is None or member.dialogue is not None or _is_contested(member):
+        return None
+    due = member.heartbeat_due if _says_all(member) else ASAP
+    return max(due, member.dialogue_pace.not_before)
+
+
+def _beat(member: Member, now: float) -> Change:
+    if member.state is S.LEAVING or member.subscription is None:
+        member, effects = send(member, "dialogue", keepalive(member), now, to=member.coordinator)
+    else:
+        claims = claims_of(member, member.subscription)
+        request = heartbeat(member, claims)
+        member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
+    return replace(member, enrolled=True, heartbeat_due=now + member.interval_s), effects
+
+
+BEAT = Rule(_beats, _beat)
+
+
+def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: float) -> Member:
+    """The coordinator accepted a heartbeat."""
+    member = replace(member, dialogue=None)
+    if answer.interval_s > 0:
+        member = replace(member, interval_s=answer.interval_s)
+    if answer.epoch == JOIN_EPOCH and member.state is S.JOINING:
+        return _not_yet(member, now)
+    if answer.epoch < max(member.epoch, 1):
+        # No coordinator in its right mind takes an epoch back: say everything again, but not at line speed.
+        return slow_down(replace(member, accepted=None), "dialogue_pace", now)
+    member = replace(recovered(member), epoch=answer.epoch, confirmed_at=now, contest=None)
+    member = replace(member, accepted=flight.claims or member.accepted)
+    if member.state in IN_GROUP and flight.claims is not None:
+        member = _in_group(member, flight.claims, answer)
+    gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s
+    return replace(member, heartbeat_due=flight.sent_at + gap)
+
+
+def _not_yet(member: Member, now: float) -> Member:
+    """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
+    gap = min(member.interval_s, (member.owed_gap_s or _first_gap(member)) * EARLY_GROWTH)
+    member = replace(recovered(member), accepted=None, confirmed_at=now, owed_gap_s=gap)
+    return replace(member, dialogue_pace=Pace().wait_until(now + gap))
+
+
+def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Member:
+    joined = member.state is S.JOINING
+    assignment = NOTHING if joined and answer.assignment is None else answer.assignment
+    resubscribed = not joined and claims.subscription != member.stated
+    grew = assignment is not None and bool(assignment - (member.target.partitions if member.target else NOTHING))
+    owed_more = member.owed_gap_s is not None and grew
+    if joined:
+        member = replace(member, owed_gap_s=None)
+    member = _expect_more(member, restart=(joined and not assignment) or owed_more or resubscribed)
+    if assignment is not None:
+        member = _adopt(member, assignment, resubscribed=resubscribed)
+    return replace(member, stated=claims.subscription)
+
+
+def _first_gap(member: Member) -> float:
+    return member.interval_s * EARLY_FRACTION
+
+
+def _expect_more(member: Member, *, restart: bool) -> Member:
+    """Early heartbeats begin (again), or the gap between them grows until it is the broker's interval."""
+    if restart:
+        return replace(member, owed_gap_s=_first_gap(member))
+    if member.owed_gap_s is None:
+        return member
+    gap = member.owed_gap_s * EARLY_GROWTH
+    return replace(member, owed_gap_s=gap if gap < member.interval_s else None)
+
+
+def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Member:
+    """A new target, unless it only repeats the one we have."""
+    if member.target is not None and member.target.partitions == assignment:
+        return member
+    number = member.targets + 1
+    target = Target(assignment, number)
+    known = assignment.topics | member.owned.topics
+    names = {topic: name for topic, name in member.names.items() if topic in known}
+    return replace(
+        move(member, S.RECONCILING), target=target, targets=number, names=names, cause=_cause(member, resubscribed), call_pace=Pace()
+    )
+
+
+def _cause(member: Member, resubscribed: bool) -> Cause | None:
+    if member.state is S.JOINING:
+        return member.cause
+    if resubscribed:
+        return Cause(CauseKind.SUBSCRIPTION_CHANGED, "our subscription changed")
+    return Cause(CauseKind.GROUP_CHANGED, f"the coordinator gave us a new target at epoch {member.epoch}")
+
+
+# --- being dropped ---------------------------------------------------------------------------------------------------
+
+
+def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
+    """The coordinator dropped us. Repeated fences back off, or two sides could throw each other out at line speed."""
+    effects = tell_lost(member)
+    member = replace(member, epoch=JOIN_EPOCH, accepted=None, target=None, enrolled=known, contest=None)
+    if member.state is S.LEAVING:
+        return replace(member, enrolled=False), effects
+    member = replace(member, fences=member.fences + 1, cause=Cause(CauseKind.FENCED, why), owed_gap_s=None)
+    if member.fences > 1:
+        member = replace(member, dialogue_pace=Pace(member.fences - 2))
+        member = slow_down(member, "dialogue_pace", now)
+    return move(member, S.FENCED), effects
+
+
+def fatal(member: Member, problem: Problem) -> Change:
+    """Nothing more is sent; what we owned is lost."""
+    effects = tell_lost(member)
+    member = with_problem(member, problem)
+    return replace(
+        move(member, S.FATAL),
+        subscription=None,
+        enrolled=False,
+        accepted=None,
+        target=None,
+        contest=None,
+        owed_gap_s=None,
+        dialogue=None,
+        lookup=None,
+        naming=None,
+        cause=Cause(CauseKind.FATAL, problem.detail),
+    ), effects

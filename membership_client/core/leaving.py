@@ -1,0 +1,204 @@
+"""Going: give the partitions back, tell the coordinator, and stop when asked to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core import policy
+from membership_client.core.consumer_protocol import farewell
+from membership_client.core.error_codes import code_name
+from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
+from membership_client.core.member import IN_GROUP, Change, Departure, InFlight, Member, move
+from membership_client.core.pace import ASAP
+from membership_client.core.policy import Action
+from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem
+from membership_client.types import Cause, CloseStep, LeaveMode, MemberState
+
+S = MemberState
+
+
+def depart(
+    member: Member,
+    mode: LeaveMode,
+    reason: str,
+    cause: Cause,
+    now: float,
+    *,
+    ending: MemberState,
+    problem: Problem | None = None,
+    closes: bool = False,
+    give_up_at: float | None = None,
+) -> Member:
+    """Begin to leave. `ending` STALE tells the coordinator first; every other ending gives partitions back first."""
+    departure = Departure(
+        mode=mode,
+        reason=reason,
+        cause=cause,
+        began_at=now,
+        give_up_at=give_up_at,
+        ending=ending,
+        problem=problem,
+        closes=closes,
+    )
+    leaving = member.state in IN_GROUP | {S.FENCED, S.STALE, S.LEAVING}
+    state = (S.STALE if ending is S.STALE else S.LEAVING) if leaving else member.state
+    # A farewell of an earlier departure must not be taken for this one's.
+    dialogue = None if member.dialogue and says_goodbye(member.dialogue) else member.dialogue
+    return replace(
+        move(member, state),
+        departure=departure,
+        cause=cause,
+        target=None,
+        contest=None,
+        dialogue=dialogue,
+        owed_gap_s=None,
+    )
+
+
+def says_goodbye(flight: InFlight) -> bool:
+    """Does that request take a member out of the group: us, or the holder of our instance id?"""
+    return isinstance(flight.request, LeaveGroup) or (
+        isinstance(flight.request, Heartbeat) and flight.request.epoch < 0
+    )
+
+
+def is_farewell(member: Member, flight: InFlight) -> bool:
+    """Is that request this departure's own?"""
+    return member.departure is not None and says_goodbye(flight)
+
+
+# --- telling the coordinator -----------------------------------------------------------------------------------------
+
+
+def _partitions_given_back(member: Member) -> bool:
+    return not member.owned and member.call is None
+
+
+def _farewell_of(member: Member, departure: Departure) -> Heartbeat | LeaveGroup | None:
+    if not member.enrolled:
+        return None
+    return farewell(member, departure.mode, departure.reason, reason_refused=departure.reason_refused)
+
+
+def _tells(member: Member) -> float | None:
+    departure = member.departure
+    if departure is None or departure.outcome is not None:
+        return None
+    if member.state is not S.STALE and not _partitions_given_back(member):
+        return None
+    if departure.telling_since is None or _farewell_of(member, departure) is None:
+        return ASAP
+    if member.coordinator is None or (member.dialogue and is_farewell(member, member.dialogue)):
+        return None
+    return member.dialogue_pace.not_before
+
+
+def _tell(member: Member, now: float) -> Change:
+    departure = member.departure
+    assert departure is not None
+    request = _farewell_of(member, departure)
+    if request is None:
+        outcome = "nothing to tell: not in the group" if not member.enrolled else "nothing told: stays until its session ends"
+        return _told(member, outcome, now), ()
+    if departure.telling_since is None:
+        give_up_at = departure.give_up_at if departure.closes else now + member.request_timeout_s
+        return replace(member, departure=replace(departure, telling_since=now, give_up_at=give_up_at)), ()
+    return send(member, "dialogue", request, now, to=member.coordinator)
+
+
+def _told(member: Member, outcome: str, now: float, *, clean: bool = True) -> Member:
+    departure = member.departure
+    assert departure is not None
+    since = now if departure.telling_since is None else departure.telling_since
+    step = CloseStep("leave", now - since, outcome)
+    return replace(
+        member,
+        dialogue=None,
+        enrolled=False,
+        departure=replace(
+            departure, outcome=outcome, clean=departure.clean and clean, steps=(*departure.steps, step)
+        ),
+    )
+
+
+def answered(member: Member, flight: InFlight, response: Response, now: float) -> Member:
+    """The coordinator answered our farewell."""
+    if not isinstance(response, Refused):
+        return _told(member, _confirmation(flight), now)
+    action = policy.LEAVE.get(response.code)
+    if action is Action.DONE:
+        return _told(member, f"already out of the group ({code_name(response.code)})", now)
+    if action is Action.REDISCOVER:
+        member = forget_coordinator(member)
+    if action is not None:
+        return slow_down(replace(member, dialogue=None), "dialogue_pace", now)
+    if isinstance(flight.request, LeaveGroup):
+        return _without_reason(member)
+    return _told(member, f"refused: {response.message or code_name(response.code)}", now, clean=False)
+
+
+def _confirmation(flight: InFlight) -> str:
+    if isinstance(flight.request, LeaveGroup):
+        return "confirmed, with its reason"
+    permanent = isinstance(flight.request, Heartbeat) and flight.request.epoch == -1
+    return "confirmed" if permanent else "confirmed as temporary"
+
+
+def _without_reason(member: Member) -> Member:
+    assert member.departure is not None
+    return replace(member, dialogue=None, departure=replace(member.departure, reason_refused=True))
+
+
+def failed(member: Member, event: Failed, now: float) -> Member:
+    """No answer to our farewell: once more, until the departure gives up."""
+    if event.kind is FailureKind.UNSUPPORTED:
+        return _without_reason(member)
+    member = unanswered(forget_coordinator(replace(member, dialogue=None)), event.kind, event.detail)
+    return slow_down(member, "dialogue_pace", now)
+
+
+# --- giving up, and the end ------------------------------------------------------------------------------------------
+
+
+def _gives_up(member: Member) -> float | None:
+    departure = member.departure
+    return departure.give_up_at if departure and departure.outcome is None else None
+
+
+def _give_up(member: Member, now: float) -> Change:
+    """The time is over. A callback that still runs keeps its partitions: telling the coordinator would be a lie."""
+    if member.call is not None:
+        return _told(member, f"not told: the {member.call.kind.value} callback still runs", now, clean=False), ()
+    why = member.problem.detail if member.problem else "no coordinator was found"
+    return _told(member, f"given up: {why}", now, clean=False), ()
+
+
+def _ends(member: Member) -> float | None:
+    departure = member.departure
+    if departure is None or departure.outcome is None:
+        return None
+    if departure.ending is S.STALE or not departure.clean or _partitions_given_back(member):
+        return ASAP
+    return None
+
+
+def _end(member: Member, now: float) -> Change:
+    departure = member.departure
+    assert departure is not None
+    member = replace(member, departure=None, accepted=None)
+    if departure.ending is S.STALE:
+        return member, ()
+    if member.state is S.LEAVING:
+        member = replace(move(member, departure.ending), epoch=0)
+    if departure.problem is not None:
+        member = replace(member, problem=departure.problem)
+    if departure.closes:
+        return replace(member, closed=departure, lookup=None, naming=None), (Stop(),)
+    return member, ()
+
+
+TELL = Rule(_tells, _tell)
+GIVE_UP = Rule(_gives_up, _give_up)
+END = Rule(_ends, _end)

@@ -1,0 +1,303 @@
+"""The membership state machine: `step()` and `deadline()`.
+
+How it works:
+
+1. An event is a fact. Its handler records the fact and draws no conclusions beyond it.
+2. `RULES` draw the conclusions. They are tried in order, again and again, until none is due: the fixed point.
+3. A rule's due time is its only guard, and `deadline()` is the earliest of them. So after every step the deadline lies
+   in the future: the owning thread can neither spin nor oversleep, and there are no timers to cancel.
+4. Anything asynchronous has an id and a slot in `Member`. An answer whose id is in no slot is ignored.
+5. After any failure what was accepted is forgotten, so the next heartbeat says everything.
+
+Nothing here knows a clock, a socket, a thread or randomness: the same events at the same times give the same run.
+It is deliberately not thread-safe; one thread owns a member. An AssertionError out of here is a bug: please report it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from membership_client.core import (
+    callbacks,
+    contest,
+    coordinator,
+    joining,
+    leaving,
+    polling,
+    reconciliation,
+    refusals,
+)
+from membership_client.core.events import (
+    Answered,
+    CallbackReturned,
+    Close,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    Disconnect,
+    Effect,
+    Event,
+    Failed,
+    FailureKind,
+    HeartbeatAccepted,
+    Polled,
+    Refused,
+    Subscribe,
+    Tick,
+    TopicsResolved,
+    Unsubscribe,
+)
+from membership_client.core.member import IN_GROUP, Change, InFlight, Member, move
+from membership_client.core.requests import SLOTS, Slot, forget_coordinator, slow_down, unanswered
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind, may_resubscribe
+from membership_client.types import Cause, CauseKind, MemberState
+
+S = MemberState
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of one member: everything that watches (logs, traces, tests) gets this and nothing else."""
+
+    at: float
+    before: Member
+    event: Event
+    effects: tuple[Effect, ...]
+    after: Member
+
+
+def step(member: Member, event: Event, now: float) -> Change:
+    """The next member, and what it wants done, in that order."""
+    if member.closed is not None:
+        return member, ()
+    member, effects = _HANDLERS[type(event)](member, event, now)
+    return _settle(member, effects, now)
+
+
+def deadline(member: Member) -> float | None:
+    """When time alone will change something; None if never."""
+    if member.closed is not None:
+        return None
+    times = [at for rule in RULES if (at := rule.due(member)) is not None]
+    return min(times, default=None)
+
+
+_MOST_ROUNDS = 100
+
+
+def _settle(member: Member, effects: tuple[Effect, ...], now: float) -> Change:
+    for _ in range(_MOST_ROUNDS):
+        rule = _first_due(member, now)
+        if rule is None:
+            return member, effects
+        member, more = rule.act(member, now)
+        effects += more
+    raise AssertionError(f"no fixed point in state {member.state.name}")
+
+
+def _first_due(member: Member, now: float) -> Rule | None:
+    if member.closed is not None:
+        return None
+    for rule in RULES:
+        at = rule.due(member)
+        if at is not None and at <= now:
+            return rule
+    return None
+
+
+# --- what the user asks for ------------------------------------------------------------------------------------------
+
+
+def _on_subscribe(member: Member, event: Subscribe, now: float) -> Change:
+    if member.departure is not None and member.departure.closes:
+        return member, ()
+    if member.state is S.FATAL:
+        if member.problem is not None and not may_resubscribe(member.problem):
+            return member, ()
+        member = replace(move(member, S.UNSUBSCRIBED), problem=None, epoch=0, fences=0)
+    return replace(member, subscription=event), ()
+
+
+def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
+    member = replace(member, subscription=None)
+    if member.state not in IN_GROUP:
+        return member, ()
+    reason = event.reason or "unsubscribed by the application"
+    cause = Cause(CauseKind.UNSUBSCRIBED, reason)
+    return leaving.depart(member, event.mode, reason, cause, now, ending=S.UNSUBSCRIBED), ()
+
+
+def _on_close(member: Member, event: Close, now: float) -> Change:
+    if member.departure is not None and member.departure.closes:
+        return member, ()
+    reason = event.reason or "closed by the application"
+    cause = Cause(CauseKind.CLOSED, reason)
+    member = leaving.depart(
+        replace(member, subscription=None),
+        event.mode,
+        reason,
+        cause,
+        now,
+        ending=S.UNSUBSCRIBED,
+        closes=True,
+        give_up_at=now + event.timeout_s,
+    )
+    return member, ()
+
+
+def _on_polled(member: Member, event: Polled, now: float) -> Change:
+    return polling.polled(member, event), ()
+
+
+def _on_tick(member: Member, event: Tick, now: float) -> Change:
+    return member, ()
+
+
+# --- what brokers answer ---------------------------------------------------------------------------------------------
+
+
+def _slot_of(member: Member, request_id: int) -> tuple[Slot, InFlight] | None:
+    flights = ((slot, getattr(member, slot)) for slot in SLOTS)
+    return next(((slot, flight) for slot, flight in flights if flight and flight.request_id == request_id), None)
+
+
+def _on_answered(member: Member, event: Answered, now: float) -> Change:
+    found = _slot_of(member, event.request_id)
+    if found is None:
+        return member, ()
+    slot, flight = found
+    member, effects = _ANSWERED[slot](member, flight, event, now)
+    if event.throttle_s > 0:
+        member = replace(member, dialogue_pace=member.dialogue_pace.wait_until(now + event.throttle_s))
+    return member, effects
+
+
+def _answered_lookup(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    return coordinator.answered(member, event.response, now)
+
+
+def _answered_naming(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    if isinstance(event.response, TopicsResolved):
+        return reconciliation.named(member, event.response, now), ()
+    return reconciliation.unnamed(member, now), ()
+
+
+def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    response = event.response
+    if leaving.is_farewell(member, flight):
+        return leaving.answered(member, flight, response, now), ()
+    if _is_question(flight):
+        return contest.answered(member, response, now)
+    if isinstance(response, HeartbeatAccepted):
+        return joining.accepted(member, flight, response, now), ()
+    if isinstance(response, Refused):
+        return refusals.refused(member, response, now)
+    return slow_down(replace(member, dialogue=None, accepted=None), "dialogue_pace", now), ()
+
+
+def _is_question(flight: InFlight) -> bool:
+    """Was it asked in a contest for the instance id: who holds it, for how long, or its release?"""
+    return isinstance(flight.request, DescribeGroup | DescribeSessionTimeout) or leaving.says_goodbye(flight)
+
+
+_ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
+    "lookup": _answered_lookup,
+    "naming": _answered_naming,
+    "dialogue": _answered_dialogue,
+}
+
+# --- what does not come back -----------------------------------------------------------------------------------------
+
+
+def _on_failed(member: Member, event: Failed, now: float) -> Change:
+    found = _slot_of(member, event.request_id)
+    return (member, ()) if found is None else _FAILED[found[0]](member, found[1], event, now)
+
+
+def _failed_lookup(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    member = unanswered(replace(member, lookup=None), event.kind, event.detail)
+    return slow_down(member, "lookup_pace", now), ()
+
+
+def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    return reconciliation.unnamed(member, now), ()
+
+
+def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    if leaving.is_farewell(member, flight):
+        return leaving.failed(member, event, now), ()
+    if event.kind is FailureKind.UNSUPPORTED:
+        if _is_question(flight):
+            return contest.unanswerable(member, now)
+        if member.state in IN_GROUP:
+            return joining.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
+    member = forget_coordinator(replace(member, dialogue=None))
+    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
+
+
+_FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Change]] = {
+    "lookup": _failed_lookup,
+    "naming": _failed_naming,
+    "dialogue": _failed_dialogue,
+}
+
+
+def _oldest(member: Member) -> InFlight | None:
+    flights = [flight for slot in SLOTS if (flight := getattr(member, slot)) is not None]
+    return min(flights, key=lambda flight: flight.sent_at, default=None)
+
+
+def _times_out(member: Member) -> float | None:
+    flight = _oldest(member)
+    return flight.sent_at + member.request_timeout_s if flight else None
+
+
+def _time_out(member: Member, now: float) -> Change:
+    flight = _oldest(member)
+    assert flight is not None
+    detail = f"{flight.to or 'No bootstrap server'} did not answer within {member.request_timeout_s:g} s."
+    member, effects = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
+    return member, (Disconnect(flight.to), *effects)
+
+
+TIME_OUT = Rule(_times_out, _time_out)
+
+# --- what callbacks report -------------------------------------------------------------------------------------------
+
+
+def _on_returned(member: Member, event: CallbackReturned, now: float) -> Change:
+    return callbacks.returned(member, event, now)
+
+
+_HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
+    Subscribe: _on_subscribe,
+    Unsubscribe: _on_unsubscribe,
+    Close: _on_close,
+    Polled: _on_polled,
+    Answered: _on_answered,
+    Failed: _on_failed,
+    CallbackReturned: _on_returned,
+    Tick: _on_tick,
+}
+
+RULES: tuple[Rule, ...] = (
+    TIME_OUT,
+    leaving.GIVE_UP,
+    contest.GIVE_UP,
+    polling.EXPIRE,
+    polling.WARN,
+    callbacks.LOSE,
+    reconciliation.GIVE_BACK,
+    leaving.TELL,
+    leaving.END,
+    joining.START,
+    reconciliation.RECONCILE,
+    reconciliation.CONFIRM,
+    coordinator.LOOK_UP,
+    reconciliation.RESOLVE,
+    contest.ASK,
+    joining.BEAT,
+)
+"""In order of precedence: time that ran out first, then what must be given up, then what can be gained."""

@@ -1,0 +1,227 @@
+"""A member as one immutable value, and the table of the ways its state may change."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from uuid import UUID
+
+from membership_client.config import MemberConfig
+from membership_client.core.events import CallbackKind, Effect, Request, Subscribe
+from membership_client.core.pace import Pace
+from membership_client.errors import Identity, Problem
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import Cause, CloseStep, Holder, LeaveMode, MemberState, Node
+
+S = MemberState
+
+TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
+    {
+        (S.UNSUBSCRIBED, S.JOINING): "subscribed",
+        (S.JOINING, S.RECONCILING): "let in",
+        (S.RECONCILING, S.ACK): "callbacks done",
+        (S.ACK, S.STABLE): "owned list confirmed",
+        (S.ACK, S.RECONCILING): "new target",
+        (S.STABLE, S.RECONCILING): "new target",
+        (S.JOINING, S.FENCED): "dropped by the coordinator",
+        (S.RECONCILING, S.FENCED): "dropped by the coordinator",
+        (S.ACK, S.FENCED): "dropped by the coordinator",
+        (S.STABLE, S.FENCED): "dropped by the coordinator",
+        (S.FENCED, S.JOINING): "partitions lost, joins again",
+        (S.FENCED, S.UNSUBSCRIBED): "unsubscribed meanwhile",
+        (S.FENCED, S.FATAL): "another holds the instance id",
+        (S.JOINING, S.STALE): "poll interval exceeded",
+        (S.RECONCILING, S.STALE): "poll interval exceeded",
+        (S.ACK, S.STALE): "poll interval exceeded",
+        (S.STABLE, S.STALE): "poll interval exceeded",
+        (S.STALE, S.JOINING): "polled again",
+        (S.STALE, S.UNSUBSCRIBED): "unsubscribed meanwhile",
+        (S.JOINING, S.LEAVING): "unsubscribed or closed",
+        (S.RECONCILING, S.LEAVING): "unsubscribed or closed",
+        (S.ACK, S.LEAVING): "unsubscribed or closed",
+        (S.STABLE, S.LEAVING): "unsubscribed or closed",
+        (S.FENCED, S.LEAVING): "closed",
+        (S.STALE, S.LEAVING): "closed",
+        (S.LEAVING, S.UNSUBSCRIBED): "left",
+        (S.LEAVING, S.FATAL): "left after a failed callback",
+        (S.JOINING, S.FATAL): "error that repeating cannot mend",
+        (S.RECONCILING, S.FATAL): "error that repeating cannot mend",
+        (S.ACK, S.FATAL): "error that repeating cannot mend",
+        (S.STABLE, S.FATAL): "error that repeating cannot mend",
+        (S.FATAL, S.UNSUBSCRIBED): "new subscription, where the cause allows it",
+    }
+)
+"""Every legal change of state and what it means. The diagram in the docs is drawn from this."""
+
+IN_GROUP = frozenset({S.JOINING, S.RECONCILING, S.ACK, S.STABLE})
+"""States in which the member takes part in rebalances."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a heartbeat tells the coordinator about us; kept once accepted, so that only changes are sent."""
+
+    subscription: Subscribe
+    owned: Partitions
+    reconciled: int
+    """Number of the last target that was fully reconciled: "same partitions, new target" needs an ack too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    """A request without an answer yet."""
+
+    request_id: int
+    request: Request
+    to: Node | None
+    sent_at: float
+    claims: Claims | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the coordinator wants us to own. Numbers grow with every different target and never repeat."""
+
+    partitions: Partitions
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningCall:
+    """A user callback that has not returned yet."""
+
+    call_id: int
+    kind: CallbackKind
+    partitions: Partitions
+    began_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """A leave: why, how, until when, what has been done of it."""
+
+    mode: LeaveMode
+    reason: str
+    cause: Cause
+    began_at: float
+    give_up_at: float | None
+    ending: MemberState
+    closes: bool = False
+    problem: Problem | None = None
+    telling_since: float | None = None
+    reason_refused: bool = False
+    """The broker would not take a leave with a reason, so the plain one follows."""
+    outcome: str | None = None
+    """How telling the coordinator ended; None while it has not."""
+    clean: bool = True
+    steps: tuple[CloseStep, ...] = ()
+
+
+class ContestStep(enum.Enum):
+    """What is asked next about an instance id that is taken."""
+
+    IDENTIFY = "identify the holder"
+    MEASURE = "measure its session timeout"
+    RELEASE = "release it on the holder's behalf"
+    RETRY = "join again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """Somebody else, or our former self, holds our instance id."""
+
+    step: ContestStep
+    since: float
+    give_up_at: float | None
+    detail: str
+    holder: Holder | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """All there is to know of one member. Changed only by `machine.step`, always as a whole."""
+
+    config: MemberConfig
+    member_id: str
+    state: MemberState = S.UNSUBSCRIBED
+    epoch: int = 0
+    enrolled: bool = False
+    """The coordinator may count us as a member, so leaving has somebody to tell."""
+    subscription: Subscribe | None = None
+    cause: Cause | None = None
+    problem: Problem | None = None
+
+    coordinator: Node | None = None
+    interval_s: float = 5.0
+    heartbeat_due: float = 0.0
+    confirmed_at: float | None = None
+    accepted: Claims | None = None
+    """What the coordinator last accepted; None after any failure, so that the next heartbeat says everything."""
+    stated: Subscribe | None = None
+    """The subscription that the coordinator knows since the last join; unlike `accepted`, it outlives a failure."""
+    owed_gap_s: float | None = None
+    """The next gap between early heartbeats while more partitions may be coming; None once that is over."""
+
+    target: Target | None = None
+    targets: int = 0
+    reconciled: int = 0
+    owned: Partitions = NOTHING
+    names: Mapping[UUID, str] = field(default_factory=lambda: MappingProxyType({}))
+    greeted: bool = False
+    """The assigned callback has run since the last join, so an empty share has been announced."""
+
+    call: RunningCall | None = None
+    call_pace: Pace = Pace()
+    dialogue: InFlight | None = None
+    """The one request under way with the coordinator about the membership itself."""
+    dialogue_pace: Pace = Pace()
+    lookup: InFlight | None = None
+    lookup_pace: Pace = Pace()
+    naming: InFlight | None = None
+    naming_pace: Pace = Pace()
+
+    departure: Departure | None = None
+    contest: Contest | None = None
+    fences: int = 0
+    """Fences since the member was last stable."""
+    polled_at: float | None = None
+    """None while the application does not poll: then there is no poll interval to exceed."""
+    poll_warnings: int = 0
+    closed: Departure | None = None
+    """Set once and for all when a close has ended."""
+    ids: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.config.group_id, self.member_id, self.config.group_instance_id, self.epoch)
+
+    @property
+    def request_timeout_s(self) -> float:
+        return self.config.request_timeout_ms / 1000
+
+    @property
+    def poll_interval_s(self) -> float:
+        return self.config.max_poll_interval_ms / 1000
+
+    @property
+    def unresolved(self) -> frozenset[UUID]:
+        """Topics of the target whose names are not known yet."""
+        return self.target.partitions.topics - self.names.keys() if self.target else frozenset()
+
+
+Change = tuple[Member, tuple[Effect, ...]]
+"""What every handler and rule returns: the next member, and what it wants done."""
+
+
+def move(member: Member, state: MemberState) -> Member:
+    """Change state, by the table only. An illegal change is a bug in the core, never a user's mistake."""
+    if state is not member.state and (member.state, state) not in TRANSITIONS:
+        raise AssertionError(f"illegal transition {member.state.name} -> {state.name}")
+    return replace(member, state=state)
+
+
+def with_problem(member: Member, problem: Problem) -> Member:
+    """Record a problem under a new number, so that repeated ones can be told apart."""
+    return replace(member, problem=replace(problem, number=member.ids + 1), ids=member.ids + 1)

@@ -1,0 +1,101 @@
+"""What each broker error means for each request: one table, complete for every code a 4.x broker can answer with.
+
+A code that a table does not list is fatal for a heartbeat or a coordinator look-up (an unknown rule must not be
+repeated for ever in silence), and the end of the matter for the others.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from membership_client.core.error_codes import Code
+from membership_client.errors import ProblemKind
+
+
+class Action(enum.Enum):
+    RETRY = "again, after a backoff"
+    REDISCOVER = "find the coordinator again, then repeat"
+    FENCE = "partitions are lost; join again"
+    FENCE_UNKNOWN = "as FENCE, and the coordinator no longer knows us"
+    CONTEST = "the instance id is taken"
+    SUPERSEDED = "another process took our instance id over"
+    FULL = "the group is full"
+    DENIED_TOPIC = "keep trying: access may be granted"
+    NO_GROUP = "the group is gone if we were in it, of another type if we were not"
+    DONE = "it is as we wanted"
+    FATAL = "repeating cannot mend it"
+
+
+HEARTBEAT: Mapping[int, Action] = MappingProxyType(
+    {
+        Code.UNKNOWN_SERVER_ERROR: Action.RETRY,
+        Code.REQUEST_TIMED_OUT: Action.RETRY,
+        Code.NETWORK_EXCEPTION: Action.RETRY,
+        Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
+        Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
+        Code.COORDINATOR_NOT_AVAILABLE: Action.REDISCOVER,
+        Code.NOT_COORDINATOR: Action.REDISCOVER,
+        Code.FENCED_MEMBER_EPOCH: Action.FENCE,
+        Code.UNKNOWN_MEMBER_ID: Action.FENCE_UNKNOWN,
+        Code.UNRELEASED_INSTANCE_ID: Action.CONTEST,
+        Code.FENCED_INSTANCE_ID: Action.SUPERSEDED,
+        Code.GROUP_MAX_SIZE_REACHED: Action.FULL,
+        Code.TOPIC_AUTHORIZATION_FAILED: Action.DENIED_TOPIC,
+        Code.GROUP_ID_NOT_FOUND: Action.NO_GROUP,
+        Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
+        Code.INVALID_GROUP_ID: Action.FATAL,
+        Code.INVALID_REQUEST: Action.FATAL,
+        Code.INVALID_REGULAR_EXPRESSION: Action.FATAL,
+        Code.UNSUPPORTED_ASSIGNOR: Action.FATAL,
+        Code.UNSUPPORTED_VERSION: Action.FATAL,
+    }
+)
+
+FIND_COORDINATOR: Mapping[int, Action] = MappingProxyType(
+    {
+        Code.UNKNOWN_SERVER_ERROR: Action.RETRY,
+        Code.REQUEST_TIMED_OUT: Action.RETRY,
+        Code.NETWORK_EXCEPTION: Action.RETRY,
+        Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
+        Code.COORDINATOR_NOT_AVAILABLE: Action.RETRY,
+        Code.NOT_COORDINATOR: Action.RETRY,
+        Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
+        Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
+        Code.INVALID_GROUP_ID: Action.FATAL,
+        Code.INVALID_REQUEST: Action.FATAL,
+        Code.UNSUPPORTED_VERSION: Action.FATAL,
+    }
+)
+
+_ANY_COORDINATOR_REQUEST: dict[int, Action] = {
+    Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
+    Code.COORDINATOR_NOT_AVAILABLE: Action.REDISCOVER,
+    Code.NOT_COORDINATOR: Action.REDISCOVER,
+}
+
+_ALREADY_OUT: dict[int, Action] = {
+    Code.UNKNOWN_MEMBER_ID: Action.DONE,
+    Code.FENCED_MEMBER_EPOCH: Action.DONE,
+    Code.FENCED_INSTANCE_ID: Action.DONE,
+    Code.GROUP_ID_NOT_FOUND: Action.DONE,
+}
+
+LEAVE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST | _ALREADY_OUT)
+"""LeaveGroup, or a heartbeat with epoch -1 or -2, for ourselves or on behalf of the holder of our instance id."""
+
+DESCRIBE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST)
+"""Who is in the group, or its session timeout: nice to know, and done without where it is refused."""
+
+FATAL_KINDS: Mapping[int, ProblemKind] = MappingProxyType(
+    {
+        Code.GROUP_AUTHORIZATION_FAILED: ProblemKind.GROUP_DENIED,
+        Code.INVALID_REGULAR_EXPRESSION: ProblemKind.INVALID_REGEX,
+        Code.UNSUPPORTED_ASSIGNOR: ProblemKind.UNSUPPORTED_ASSIGNOR,
+        Code.UNSUPPORTED_VERSION: ProblemKind.BROKER_TOO_OLD,
+        Code.GROUP_ID_NOT_FOUND: ProblemKind.GROUP_TYPE,
+        Code.GROUP_MAX_SIZE_REACHED: ProblemKind.GROUP_FULL,
+    }
+)
+"""How a fatal code is called to the user; codes not listed are `UNEXPECTED`."""

@@ -1,0 +1,52 @@
+"""The poll interval, for applications that poll: a budget with warnings, and a way out and back in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core.callbacks import tell_lost
+from membership_client.core.events import Polled, WarnPollBudget
+from membership_client.core.leaving import depart
+from membership_client.core.member import IN_GROUP, Change, Member
+from membership_client.core.rule import Rule
+from membership_client.types import Cause, CauseKind, LeaveMode, MemberState
+
+WARN_AT = (0.5, 0.8)
+
+
+def polled(member: Member, event: Polled) -> Member:
+    at = event.at if member.polled_at is None else max(event.at, member.polled_at)
+    return replace(member, polled_at=at, poll_warnings=0)
+
+
+def _after(member: Member, fraction: float) -> float | None:
+    if member.polled_at is None or member.state not in IN_GROUP:
+        return None
+    return member.polled_at + fraction * member.poll_interval_s
+
+
+def _warns(member: Member) -> float | None:
+    return _after(member, WARN_AT[member.poll_warnings]) if member.poll_warnings < len(WARN_AT) else None
+
+
+def _warn(member: Member, now: float) -> Change:
+    assert member.polled_at is not None
+    warning = WarnPollBudget(WARN_AT[member.poll_warnings], now - member.polled_at)
+    return replace(member, poll_warnings=member.poll_warnings + 1), (warning,)
+
+
+def _expires(member: Member) -> float | None:
+    return _after(member, 1.0)
+
+
+def _expire(member: Member, now: float) -> Change:
+    """Out of the group at once: the application is busy, and others could use its partitions."""
+    reason = f"poll interval of {member.poll_interval_s:g} s exceeded"
+    cause = Cause(CauseKind.POLL_INTERVAL_EXCEEDED, reason)
+    effects = tell_lost(member)
+    member = depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=MemberState.STALE)
+    return replace(member, polled_at=None, poll_warnings=0, epoch=0), effects
+
+
+WARN = Rule(_warns, _warn)
+EXPIRE = Rule(_expires, _expire)

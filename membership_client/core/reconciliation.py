@@ -1,0 +1,108 @@
+"""Bringing what we own to what the coordinator wants: revoke, then assign, then acknowledge.
+
+A new target replaces the old one at once, also while a callback runs: the callback is never cut short, what it was
+given becomes a fact when it returns, and the difference is then taken to the newest target. Nothing is queued.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core.callbacks import run
+from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
+from membership_client.core.member import IN_GROUP, Change, Member, move
+from membership_client.core.pace import ASAP, Pace
+from membership_client.core.requests import send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import MemberState
+
+S = MemberState
+
+
+def _to_revoke(member: Member) -> Partitions:
+    return member.owned - member.target.partitions if member.target else NOTHING
+
+
+def _to_assign(member: Member) -> Partitions:
+    """What is wanted, not owned, and known by name."""
+    return member.target.partitions.of_topics(member.names) - member.owned if member.target else NOTHING
+
+
+def _announces_nothing(member: Member) -> bool:
+    """A first empty share is announced too, so that every join ends in an assigned callback."""
+    return not member.greeted and member.target is not None and not member.target.partitions
+
+
+def _reconciles(member: Member) -> float | None:
+    if member.state is not S.RECONCILING or member.call is not None:
+        return None
+    if _to_revoke(member):
+        return ASAP
+    if _to_assign(member) or _announces_nothing(member):
+        return member.call_pace.not_before
+    return None if member.unresolved else ASAP
+
+
+def _reconcile(member: Member, now: float) -> Change:
+    if revoked := _to_revoke(member):
+        return run(member, CallbackKind.REVOKED, revoked, now, now + member.poll_interval_s)
+    assigned = _to_assign(member)
+    if assigned or _announces_nothing(member):
+        return run(member, CallbackKind.ASSIGNED, assigned, now, None)
+    assert member.target is not None
+    return replace(move(member, S.ACK), reconciled=member.target.number), ()
+
+
+RECONCILE = Rule(_reconciles, _reconcile)
+
+
+def _settles(member: Member) -> float | None:
+    known = member.accepted
+    confirmed = known is not None and known.reconciled == member.reconciled and known.owned == member.owned
+    return ASAP if member.state is S.ACK and confirmed else None
+
+
+def _settle(member: Member, now: float) -> Change:
+    return replace(move(member, S.STABLE), fences=0), ()
+
+
+CONFIRM = Rule(_settles, _settle)
+
+
+def _gives_back(member: Member) -> float | None:
+    return ASAP if member.state is S.LEAVING and member.owned and member.call is None else None
+
+
+def _give_back(member: Member, now: float) -> Change:
+    kind = CallbackKind.REVOKED if member.enrolled and member.epoch > 0 else CallbackKind.LOST
+    assert member.departure is not None
+    return run(member, kind, member.owned, now, member.departure.give_up_at)
+
+
+GIVE_BACK = Rule(_gives_back, _give_back)
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def _resolves(member: Member) -> float | None:
+    if member.state not in IN_GROUP or member.coordinator is None or member.naming is not None:
+        return None
+    return member.naming_pace.not_before if member.unresolved else None
+
+
+def _resolve(member: Member, now: float) -> Change:
+    return send(member, "naming", ResolveTopics(topic_ids=member.unresolved), now, to=member.coordinator)
+
+
+RESOLVE = Rule(_resolves, _resolve)
+
+
+def named(member: Member, answer: TopicsResolved, now: float) -> Member:
+    """Names came. Topics the broker does not know (yet, or any more) are asked for again, ever less often."""
+    member = replace(member, naming=None, naming_pace=Pace(), names={**member.names, **answer.names})
+    return unnamed(member, now) if member.unresolved else member
+
+
+def unnamed(member: Member, now: float) -> Member:
+    return slow_down(replace(member, naming=None), "naming_pace", now, cap_s=member.interval_s)

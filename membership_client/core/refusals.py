@@ -1,0 +1,78 @@
+"""What a refused heartbeat means: the policy table, carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from membership_client.core import contest, policy
+from membership_client.core.error_codes import code_name
+from membership_client.core.events import Refused
+from membership_client.core.joining import fatal, fence
+from membership_client.core.member import Change, Member, with_problem
+from membership_client.core.policy import Action
+from membership_client.core.requests import forget_coordinator, slow_down
+from membership_client.errors import Problem, ProblemKind
+from membership_client.types import MemberState
+
+S = MemberState
+
+_HEEDED_WHEN_LEAVING = frozenset({Action.FENCE, Action.FENCE_UNKNOWN, Action.SUPERSEDED, Action.REDISCOVER})
+
+
+def refused(member: Member, answer: Refused, now: float) -> Change:
+    """The coordinator refused a heartbeat. Whatever it knew of us, the next heartbeat says everything."""
+    member = replace(member, dialogue=None, accepted=None)
+    match _action(member, answer):
+        case Action.FENCE:
+            return fence(member, _said(answer), now, known=True)
+        case Action.FENCE_UNKNOWN:
+            return fence(member, _said(answer), now, known=False)
+        case Action.SUPERSEDED:
+            return contest.superseded(member, answer.message, now)
+        case Action.CONTEST:
+            return contest.refused(member, answer.message, now)
+        case Action.FULL:
+            return _full(member, answer, now)
+        case Action.FATAL:
+            return _fatal(member, answer)
+        case Action.DENIED_TOPIC:
+            member = with_problem(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_said(answer)))
+            return slow_down(member, "dialogue_pace", now, cap_s=member.interval_s), ()
+        case Action.REDISCOVER:
+            return _again(forget_coordinator(member), answer, now)
+        case _:
+            return _again(member, answer, now)
+
+
+def _action(member: Member, answer: Refused) -> Action:
+    """The table's action, and its meaning where that depends on whether we were in the group."""
+    action = policy.HEARTBEAT.get(answer.code, Action.FATAL)
+    if member.state is S.LEAVING:
+        return action if action in _HEEDED_WHEN_LEAVING else Action.RETRY
+    if action is Action.NO_GROUP:
+        return Action.FENCE_UNKNOWN if member.epoch > 0 else Action.FATAL
+    if action is Action.CONTEST and (member.epoch > 0 or member.config.group_instance_id is None):
+        return Action.FENCE
+    return action
+
+
+def _said(answer: Refused) -> str:
+    return f"{code_name(answer.code)}: {answer.message}" if answer.message else f"{code_name(answer.code)}."
+
+
+def _again(member: Member, answer: Refused, now: float) -> Change:
+    member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=_said(answer)))
+    return slow_down(member, "dialogue_pace", now), ()
+
+
+def _full(member: Member, answer: Refused, now: float) -> Change:
+    wait_s = member.config.retry_when_full_s
+    if wait_s is None:
+        return _fatal(member, answer)
+    member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))
+    return replace(member, enrolled=False, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
+
+
+def _fatal(member: Member, answer: Refused) -> Change:
+    kind = policy.FATAL_KINDS.get(answer.code, ProblemKind.UNEXPECTED)
+    return fatal(member, Problem(kind=kind, detail=_said(answer)))

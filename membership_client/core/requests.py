@@ -1,0 +1,58 @@
+"""Sending, and what becomes of a request that is not answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from membership_client.core.events import Effect, FailureKind, Request, Send
+from membership_client.core.member import Change, Claims, InFlight, Member, with_problem
+from membership_client.core.pace import Pace
+from membership_client.errors import Problem, ProblemKind
+from membership_client.types import Node
+
+Slot = Literal["dialogue", "lookup", "naming"]
+PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "call_pace"]
+
+SLOTS: tuple[Slot, ...] = ("dialogue", "lookup", "naming")
+
+
+def send(
+    member: Member, slot: Slot, request: Request, now: float, *, to: Node | None, claims: Claims | None = None
+) -> Change:
+    """Occupy a slot with a new request. What was in the slot is forgotten: its answer will not be recognised."""
+    request_id = member.ids + 1
+    entry = InFlight(request_id=request_id, request=request, to=to, sent_at=now, claims=claims)
+    effects: tuple[Effect, ...] = (Send(request_id, to, request),)
+    change: dict[str, Any] = {slot: entry}
+    return replace(member, ids=request_id, **change), effects
+
+
+def slow_down(member: Member, pace: PaceName, now: float, *, cap_s: float = 0.0) -> Member:
+    """One more failure on that pace."""
+    current: Pace = getattr(member, pace)
+    change: dict[str, Any] = {pace: current.failed(now, seed=member.member_id, config=member.config, cap_s=cap_s)}
+    return replace(member, **change)
+
+
+def forget_coordinator(member: Member) -> Member:
+    """Look for the coordinator again, and tell whoever it is everything: it may know nothing of what we said."""
+    return replace(member, coordinator=None, accepted=None)
+
+
+def unanswered(member: Member, kind: FailureKind, detail: str) -> Member:
+    """Record why an answer is missing, unless something weightier is already known."""
+    problem = ProblemKind.NOT_KAFKA if kind is FailureKind.NOT_KAFKA else ProblemKind.UNREACHABLE
+    if member.problem and member.problem.kind not in _PASSING:
+        return member
+    return with_problem(member, Problem(kind=problem, detail=detail))
+
+
+_PASSING = frozenset({ProblemKind.UNREACHABLE, ProblemKind.NOT_KAFKA, ProblemKind.REJECTED})
+
+
+def recovered(member: Member) -> Member:
+    """The coordinator answers again: problems that were only about reaching it are over."""
+    healed = _PASSING | {ProblemKind.TOPIC_DENIED, ProblemKind.WAITING_FOR_ROOM, ProblemKind.WAITING_FOR_INSTANCE_ID}
+    problem = None if member.problem and member.problem.kind in healed else member.problem
+    return replace(member, problem=problem, dialogue_pace=Pace())

@@ -1,0 +1,20 @@
+"""A rule: when it is due, and what it does.
+
+`due` is the only guard there is. The machine fires a rule when its time has come and sleeps until the earliest of
+them, so the two can never disagree, and a member can neither spin nor oversleep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from membership_client.core.member import Change, Member
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`act` must leave the member in a state in which this rule is due later, or not at all."""
+
+    due: Callable[[Member], float | None]
+    act: Callable[[Member, float], Change]

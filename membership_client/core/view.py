@@ -1,0 +1,56 @@
+"""What a member looks like from outside: its snapshot and its health."""
+
+from __future__ import annotations
+
+from membership_client.core.member import IN_GROUP, Member
+from membership_client.errors import error_for
+from membership_client.types import Health, MemberState, Share, Snapshot
+
+S = MemberState
+
+_MISSED_INTERVALS = 3
+"""So many heartbeat intervals without a confirmation make a member unready: the group may already have given it up."""
+
+
+def share_of(member: Member) -> Share:
+    if member.owned or (member.target and member.target.partitions):
+        return Share.ASSIGNED
+    pending = member.owed_gap_s is not None or member.state in IN_GROUP - {S.STABLE}
+    return Share.PENDING if pending else Share.NONE
+
+
+def snapshot_of(member: Member, now: float) -> Snapshot:
+    target = member.target.partitions.named(member.names) if member.target else ()
+    confirmed = member.confirmed_at
+    return Snapshot(
+        state=member.state,
+        group_id=member.config.group_id,
+        member_id=member.member_id,
+        instance_id=member.config.group_instance_id,
+        epoch=member.epoch,
+        coordinator=member.coordinator,
+        heartbeat_interval_s=None if confirmed is None else member.interval_s,
+        heartbeat_age_s=None if confirmed is None else max(0.0, now - confirmed),
+        owned=frozenset(member.owned.named(member.names)),
+        target=frozenset(target),
+        unresolved=member.unresolved,
+        share=share_of(member),
+        cause=member.cause,
+        error=error_for(member.problem, member.identity) if member.problem else None,
+    )
+
+
+def health_of(member: Member, now: float) -> Health:
+    """Live: not ended for good. Ready: the group counts on us, with partitions or as a standby."""
+    if member.closed is not None:
+        return Health(live=False, ready=False, why="closed")
+    trouble = f": {error_for(member.problem, member.identity)}" if member.problem else ""
+    if member.state is S.FATAL:
+        return Health(live=False, ready=False, why=f"fatal{trouble}")
+    if member.epoch <= 0 or member.state not in IN_GROUP:
+        return Health(live=True, ready=False, why=f"not in the group ({member.state.value}){trouble}")
+    silent_s = now - (member.confirmed_at or now)
+    if silent_s > _MISSED_INTERVALS * member.interval_s:
+        why = f"not confirmed by the coordinator for {silent_s:.1f} s{trouble}"
+        return Health(live=True, ready=False, why=why)
+    return Health(live=True, ready=True, why=f"{member.state.value} at epoch {member.epoch}{trouble}")

@@ -1,0 +1,213 @@
+"""Every way membership can go wrong, as types that say what to do next.
+
+    MembershipError
+    ├── ConfigError                  (also a ValueError) a key or value that cannot work
+    ├── ListenerError                (also a TypeError) a callback that could never be called
+    ├── MemberClosedError            used after close()
+    │   └── ForkedMemberError        used in a forked child
+    ├── WaitTimeoutError             (also a TimeoutError) wait_until() gave up
+    ├── CallbackFailedError          the application's callback raised
+    ├── ConnectionProblem            no coordinator at the moment; the member keeps trying
+    │   └── NotKafkaError            something else answers on that port
+    ├── TopicAuthorizationError      no access to a topic; heals when granted
+    └── FatalError                   the member has ended
+        ├── FencedInstanceIdError    another process took our group.instance.id
+        ├── InstanceIdInUseError     another process holds it and did not let go
+        ├── GroupFullError           the group is at its size limit
+        ├── GroupAuthorizationError  no access to the group
+        ├── InvalidRegexError        the broker cannot read the pattern
+        ├── UnsupportedAssignorError the broker has no such assignor
+        ├── GroupTypeError           the group is of another kind
+        ├── BrokerTooOldError        the broker does not speak KIP-848
+        └── UnexpectedBrokerError    an answer that no rule foresees
+
+A `Problem` is the same thing as a value: the pure core records problems, the edges raise errors made of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+from membership_client.types import Holder
+
+
+class ProblemKind(enum.Enum):
+    UNREACHABLE = "unreachable"
+    NOT_KAFKA = "not kafka"
+    REJECTED = "rejected"
+    CALLBACK_FAILED = "callback failed"
+    TOPIC_DENIED = "topic denied"
+    WAITING_FOR_INSTANCE_ID = "waiting for instance id"
+    WAITING_FOR_ROOM = "waiting for room"
+    FENCED_INSTANCE_ID = "fenced instance id"
+    INSTANCE_ID_IN_USE = "instance id in use"
+    GROUP_FULL = "group full"
+    GROUP_DENIED = "group denied"
+    INVALID_REGEX = "invalid regex"
+    UNSUPPORTED_ASSIGNOR = "unsupported assignor"
+    GROUP_TYPE = "group type"
+    BROKER_TOO_OLD = "broker too old"
+    UNEXPECTED = "unexpected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong, as a value. `number` tells repeated problems of one member apart."""
+
+    kind: ProblemKind
+    detail: str
+    number: int = 0
+    holder: Holder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who an error is about."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    epoch: int
+
+
+class MembershipError(Exception):
+    """The root. Carries who it is about; its text ends with what to do next."""
+
+    advice: ClassVar[str] = ""
+
+    def __init__(self, detail: str, identity: Identity | None = None, holder: Holder | None = None) -> None:
+        self.detail = detail
+        self.group_id = identity.group_id if identity else None
+        self.member_id = identity.member_id if identity else None
+        self.instance_id = identity.instance_id if identity else None
+        self.epoch = identity.epoch if identity else None
+        self.holder = holder
+        super().__init__(detail, identity, holder)
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.detail, self._held_by(), self.advice, self._about()) if part)
+
+    def _held_by(self) -> str:
+        return f"The holder is {self.holder}." if self.holder else ""
+
+    def _about(self) -> str:
+        if self.group_id is None:
+            return ""
+        instance = f" instance={self.instance_id}" if self.instance_id else ""
+        return f"[group={self.group_id} member={self.member_id}{instance} epoch={self.epoch}]"
+
+
+class ConfigError(MembershipError, ValueError):
+    pass
+
+
+class ListenerError(MembershipError, TypeError):
+    advice = "A callback takes the partitions, and optionally a context as its second argument."
+
+
+class MemberClosedError(MembershipError):
+    advice = "Create a new GroupMember."
+
+
+class ForkedMemberError(MemberClosedError):
+    advice = "Members do not survive a fork: create the GroupMember in the child process."
+
+
+class WaitTimeoutError(MembershipError, TimeoutError):
+    pass
+
+
+class CallbackFailedError(MembershipError):
+    advice = "A failed assign is tried again; partitions of a failed revoke are given up all the same."
+
+
+class ConnectionProblem(MembershipError):  # noqa: N818 - it passes, so "problem" is the truth
+    advice = "The member keeps trying; check bootstrap.servers and the brokers if this lasts."
+
+
+class NotKafkaError(ConnectionProblem):
+    advice = "Check the port in bootstrap.servers; the member keeps trying."
+
+
+class TopicAuthorizationError(MembershipError):
+    advice = "Grant DESCRIBE and READ on the topics; the member recovers by itself."
+
+
+class FatalError(MembershipError):
+    """The member has ended. `may_resubscribe` says whether subscribe() on the same member can start over."""
+
+    may_resubscribe: ClassVar[bool] = True
+
+
+class FencedInstanceIdError(FatalError):
+    advice = "Another process took over this group.instance.id: stop this one, or give each process its own id."
+    may_resubscribe = False
+
+
+class InstanceIdInUseError(FatalError):
+    advice = (
+        "Stop the other process or give this one its own group.instance.id; if the holder is dead, "
+        "wait for its session to expire, or set group.instance.id.conflict=takeover."
+    )
+
+
+class GroupFullError(FatalError):
+    advice = "Raise group.consumer.max.size on the brokers, run fewer members, or set retry_when_full_s to wait for room."
+
+
+class GroupAuthorizationError(FatalError):
+    advice = "Grant READ on the group, then subscribe() again."
+
+
+class InvalidRegexError(FatalError):
+    advice = "The pattern must be RE2/J syntax, which has no look-around and no back references."
+
+
+class UnsupportedAssignorError(FatalError):
+    advice = "Set group.remote.assignor to one the brokers offer, or leave it unset."
+    may_resubscribe = False
+
+
+class GroupTypeError(FatalError):
+    advice = "Use another group.id, or migrate the group to the consumer protocol first."
+
+
+class BrokerTooOldError(FatalError):
+    advice = "Use brokers of Kafka 4.0 or later with the consumer protocol (group.version) enabled."
+
+
+class UnexpectedBrokerError(FatalError):
+    advice = "This is not expected of a healthy broker: please report it with the broker's version."
+
+
+_ERRORS: dict[ProblemKind, type[MembershipError]] = {
+    ProblemKind.UNREACHABLE: ConnectionProblem,
+    ProblemKind.NOT_KAFKA: NotKafkaError,
+    ProblemKind.REJECTED: ConnectionProblem,
+    ProblemKind.CALLBACK_FAILED: CallbackFailedError,
+    ProblemKind.TOPIC_DENIED: TopicAuthorizationError,
+    ProblemKind.WAITING_FOR_INSTANCE_ID: InstanceIdInUseError,
+    ProblemKind.WAITING_FOR_ROOM: GroupFullError,
+    ProblemKind.FENCED_INSTANCE_ID: FencedInstanceIdError,
+    ProblemKind.INSTANCE_ID_IN_USE: InstanceIdInUseError,
+    ProblemKind.GROUP_FULL: GroupFullError,
+    ProblemKind.GROUP_DENIED: GroupAuthorizationError,
+    ProblemKind.INVALID_REGEX: InvalidRegexError,
+    ProblemKind.UNSUPPORTED_ASSIGNOR: UnsupportedAssignorError,
+    ProblemKind.GROUP_TYPE: GroupTypeError,
+    ProblemKind.BROKER_TOO_OLD: BrokerTooOldError,
+    ProblemKind.UNEXPECTED: UnexpectedBrokerError,
+}
+
+
+def error_for(problem: Problem, identity: Identity) -> MembershipError:
+    """The error to show a user for a problem the core recorded."""
+    return _ERRORS[problem.kind](problem.detail, identity, problem.holder)
+
+
+def may_resubscribe(problem: Problem) -> bool:
+    """May a new subscription leave FATAL after this problem?"""
+    error = _ERRORS[problem.kind]
+    return not issubclass(error, FatalError) or error.may_resubscribe

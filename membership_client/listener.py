@@ -1,0 +1,149 @@
+"""The user's callbacks: their contract, the check of their signatures, and the thread that runs them."""
+
+from __future__ import annotations
+
+import inspect
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Protocol
+
+from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
+from membership_client.errors import ListenerError
+from membership_client.types import Cause, TopicPartition
+
+
+class CallbackContext:
+    """What a callback may want to know. Safe to read from any thread, also after the callback has returned."""
+
+    def __init__(self, call: RunCallback) -> None:
+        self.epoch: int = call.epoch
+        self.cause: Cause = call.cause
+        self.provisional: bool = call.provisional
+        """The assignment may still be incomplete; an empty one does not mean "nothing for me"."""
+        self._deadline = call.deadline
+        self._lost = threading.Event()
+
+    @property
+    def lost(self) -> bool:
+        """True once the member was fenced while this callback runs: the partitions belong to others now."""
+        return self._lost.is_set()
+
+    def wait_lost(self, timeout_s: float) -> bool:
+        """Sleep in a callback, but wake up when the partitions are lost."""
+        return self._lost.wait(timeout_s)
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the group stops waiting for this callback; None where it does not wait for it."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+
+class RebalanceListener:
+    """Override what you need; each method may leave out its second argument.
+
+    All callbacks of one member run one at a time, in order, on a thread of their own: never on the thread that keeps
+    the membership alive, so heartbeats go on however long a callback takes. What it is called with is the change, not
+    the whole assignment. A partition is passed to `on_partitions_revoked` or `on_partitions_lost` exactly once after
+    it was passed to a successful `on_partitions_assigned`.
+    """
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """New partitions. They count as owned when this returns. Also called, with none, after an empty join."""
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """Partitions to give up. They are still ours until this returns: commit here."""
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """Partitions that are already others': do not commit. Does nothing unless overridden."""
+
+
+_METHODS = {
+    CallbackKind.ASSIGNED: "on_partitions_assigned",
+    CallbackKind.REVOKED: "on_partitions_revoked",
+    CallbackKind.LOST: "on_partitions_lost",
+}
+
+Callback = Callable[[tuple[TopicPartition, ...], CallbackContext], None]
+
+
+def callbacks_of(listener: object) -> dict[CallbackKind, Callback]:
+    """The listener's callbacks, each checked now, because a wrong signature found in a rebalance is found too late."""
+    found = {kind: getattr(listener, name, None) for kind, name in _METHODS.items()}
+    if not any(found.values()):
+        raise ListenerError(f"{type(listener).__name__} has none of {', '.join(_METHODS.values())}.")
+    return {kind: _checked(_METHODS[kind], method) for kind, method in found.items() if method is not None}
+
+
+def _checked(name: str, method: object) -> Callback:
+    if not callable(method):
+        raise ListenerError(f"{name} is not callable.")
+    if inspect.iscoroutinefunction(method):
+        raise ListenerError(f"{name} is an async function, which nothing here would await.")
+    signature = inspect.signature(method)
+    if _accepts(signature, 2):
+        return lambda partitions, context: method(partitions, context)
+    if _accepts(signature, 1):
+        return lambda partitions, context: method(partitions)
+    raise ListenerError(f"{name}{signature} cannot be called with the partitions and a context.")
+
+
+def _accepts(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+class CallbackRunner(Protocol):
+    """Where callbacks run. Called by the membership thread, which must not be made to wait."""
+
+    def run(self, call: RunCallback) -> None: ...
+    def tell_lost(self, call_id: int) -> None: ...
+    def stop(self) -> None: ...
+
+
+class ThreadRunner:
+    """Runs callbacks on one daemon thread, started with the first of them; `done` is called there when each returns."""
+
+    def __init__(
+        self, callbacks: dict[CallbackKind, Callback], done: Callable[[CallbackReturned], None], name: str
+    ) -> None:
+        self._callbacks = callbacks
+        self._done = done
+        self._name = name
+        self._calls: queue.SimpleQueue[RunCallback | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._current: tuple[int, CallbackContext] | None = None
+
+    def run(self, call: RunCallback) -> None:
+        if call.kind not in self._callbacks:
+            self._done(CallbackReturned(call.call_id))
+            return
+        self._current = (call.call_id, CallbackContext(call))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+        self._calls.put(call)
+
+    def tell_lost(self, call_id: int) -> None:
+        if self._current is not None and self._current[0] == call_id:
+            self._current[1]._lost.set()  # noqa: SLF001 - the runner is the context's other half
+
+    def stop(self) -> None:
+        """End the thread once the running callback, if any, has returned. Does not wait for it."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            self._done(CallbackReturned(call.call_id, self._outcome(call)))
+
+    def _outcome(self, call: RunCallback) -> str | None:
+        assert self._current is not None
+        try:
+            self._callbacks[call.kind](call.partitions, self._current[1])
+        except BaseException as error:  # noqa: BLE001 - whatever user code raises becomes a recorded failure
+            return "".join(traceback.format_exception(error)).strip()
+        return None

@@ -1,0 +1,142 @@
+"""The one thread that owns a member: wait, step, perform, repeat."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from membership_client.core.events import (
+    Answered,
+    Disconnect,
+    Effect,
+    Event,
+    Failed,
+    Polled,
+    RunCallback,
+    Send,
+    Stop,
+    TellLost,
+    Tick,
+    WarnPollBudget,
+)
+from membership_client.core.machine import Step, deadline, step
+from membership_client.core.member import Member
+from membership_client.listener import CallbackRunner
+from membership_client.types import Node
+
+logger = logging.getLogger("membership_client")
+
+Observer = Callable[[Step], None]
+
+
+class Transport(Protocol):
+    """How a worker reaches brokers. Only `wakeup` may be called from other threads, and from signal handlers."""
+
+    def send(self, send: Send) -> None: ...
+    def disconnect(self, to: Node | None) -> None: ...
+    def wait(self, timeout_s: float | None) -> Sequence[Answered | Failed]: ...
+    def wakeup(self) -> None: ...
+    def close(self) -> None: ...
+    def abandon(self) -> None: ...
+
+
+class Worker:
+    """`post` may be called by any thread and by signal handlers; everything else belongs to the owning thread.
+
+    `member` is replaced as a whole after every step, so any thread that reads it sees one consistent moment.
+    """
+
+    def __init__(
+        self,
+        member: Member,
+        transport: Transport,
+        *,
+        observers: Sequence[Observer] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.member = member
+        self.polled_at: float | None = None
+        """When the application last polled, written by its thread: cheaper than an event for every poll."""
+        self.runner: CallbackRunner | None = None
+        self.stopped = False
+        self._transport = transport
+        self._observers = list(observers)
+        self._clock = clock
+        self._inbox: deque[Event] = deque()
+
+    def post(self, event: Event) -> None:
+        """Hand an event to the owning thread. Never blocks, takes no lock."""
+        self._inbox.append(event)
+        self._transport.wakeup()
+
+    def run(self) -> None:
+        """Until the member is closed."""
+        try:
+            while not self.stopped:
+                self.run_once()
+        finally:
+            self.stopped = True
+            self._transport.close()
+            if self.runner is not None:
+                self.runner.stop()
+
+    def run_once(self) -> None:
+        """Wait until something happens or time is up, then take all of it in."""
+        answers = self._transport.wait(self._timeout_s())
+        self._note_poll()
+        for answer in answers:
+            self._take(answer)
+        for _ in range(len(self._inbox)):
+            self._take(self._inbox.popleft())
+        self._take(Tick())
+
+    def _timeout_s(self) -> float | None:
+        if self._inbox:
+            return 0.0
+        at = deadline(self.member)
+        return None if at is None else max(0.0, at - self._clock())
+
+    def _note_poll(self) -> None:
+        at = self.polled_at
+        if at is not None and at != self.member.polled_at:
+            self._take(Polled(at))
+
+    def _take(self, event: Event) -> None:
+        if self.stopped:
+            return
+        now, before = self._clock(), self.member
+        after, effects = step(before, event, now)
+        self.member = after
+        for effect in effects:
+            self._perform(effect)
+        if after is not before or effects:
+            self._show(Step(now, before, event, effects, after))
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Send():
+                self._transport.send(effect)
+            case Disconnect():
+                self._transport.disconnect(effect.to)
+            case RunCallback():
+                assert self.runner is not None
+                self.runner.run(effect)
+            case TellLost():
+                assert self.runner is not None
+                self.runner.tell_lost(effect.call_id)
+            case Stop():
+                self.stopped = True
+            case WarnPollBudget():
+                pass  # For those who watch.
+
+    def _show(self, shown: Step) -> None:
+        for observer in tuple(self._observers):
+            try:
+                observer(shown)
+            except Exception:
+                # Watching must never harm what is watched.
+                self._observers.remove(observer)
+                logger.exception("Observer %r raised and is no longer called.", observer)
