@@ -1,0 +1,140 @@
+"""Requests to bytes, bytes to responses: which API, which version, which envelope."""
+
+from __future__ import annotations
+
+import functools
+import io
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kio.index import load_payload_module, load_response_schema
+from kio.serial import entity_writer
+from kio.static.constants import EntityType
+
+from membership_client.core import events
+from membership_client.net import messages
+from membership_client.net.reader import Cursor, Undecodable, read
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = [
+    "API_KEYS",
+    "Offer",
+    "Undecodable",
+    "choose_version",
+    "decode",
+    "encode",
+    "frame",
+    "read_answer",
+    "unsupported",
+]
+
+Offer = Mapping[int, tuple[int, int]]
+"""The first and the last version that a broker offers, by API key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    key: int
+    name: str
+    first: int
+    last: int
+    to_wire: Callable[[Any, Any], Any]
+    from_wire: Callable[[Any, Any], events.Response]
+
+
+_APIS: Mapping[type, _Api] = {
+    events.FindCoordinator: _Api(10, "FindCoordinator", 0, 6, messages.find_coordinator, messages.coordinator_found),
+    # Version 0 was an early-access draft in which the broker chose the member id.
+    events.Heartbeat: _Api(68, "ConsumerGroupHeartbeat", 1, 1, messages.heartbeat, messages.heartbeat_accepted),
+    # Below version 5 there is no reason, and without one the leave is better said by a heartbeat.
+    events.LeaveGroup: _Api(13, "LeaveGroup", 5, 5, messages.leave_group, messages.group_left),
+    # Brokers look topics up by id from version 12 on.
+    events.ResolveTopics: _Api(3, "Metadata", 12, 13, messages.resolve_topics, messages.topics_resolved),
+    events.DescribeGroup: _Api(69, "ConsumerGroupDescribe", 0, 1, messages.describe_group, messages.group_described),
+    events.DescribeSessionTimeout: _Api(
+        32, "DescribeConfigs", 1, 4, messages.describe_session_timeout, messages.session_timeout_described
+    ),
+}
+
+API_KEYS = frozenset(api.key for api in _APIS.values())
+"""The APIs that we may ever use."""
+
+
+def choose_version(request: events.Request, offer: Offer) -> int | None:
+    """The highest version that both sides know, or None."""
+    api = _APIS[type(request)]
+    first, last = offer.get(api.key, (0, -1))
+    version = min(api.last, last)
+    return version if version >= max(api.first, first) else None
+
+
+def unsupported(request: events.Request, offer: Offer) -> str:
+    """A sentence about why `choose_version` found none, to be followed by the broker's address."""
+    api = _APIS[type(request)]
+    offered = _span(*offer[api.key]) if api.key in offer else "none"
+    return f"needs {api.name} {_span(api.first, api.last)} (Kafka 4.0 or later has it), and is offered {offered}"
+
+
+def _span(first: int, last: int) -> str:
+    return f"v{first}" if first == last else f"v{first} to v{last}"
+
+
+def encode(request: events.Request, version: int, correlation_id: int, client_id: str) -> bytes:
+    """The request as the broker wants it, size prefix included."""
+    api = _APIS[type(request)]
+    return frame(api.to_wire(request, _module(api.key, version, EntityType.request)), correlation_id, client_id)
+
+
+def frame(message: Any, correlation_id: int, client_id: str) -> bytes:
+    """One of kio's requests with the envelope that it asks for."""
+    header = message.__header_schema__(
+        request_api_key=message.__api_key__,
+        request_api_version=message.__version__,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    body = io.BytesIO()
+    entity_writer(type(header))(body, header)
+    entity_writer(type(message))(body, message)
+    return struct.pack(">i", body.tell()) + body.getvalue()
+
+
+def decode(request: events.Request, version: int, payload: bytes) -> tuple[events.Response, float]:
+    """What the broker says to that request, and for how many seconds it asks us to hold back.
+
+    `payload` is a whole frame after its size prefix, so it begins with the correlation id.
+
+    Raises:
+        Undecodable: and nothing else, whatever the bytes are.
+    """
+    api = _APIS[type(request)]
+    answer: Any = read_answer(api.key, version, payload)
+    return api.from_wire(request, answer), _throttle_s(answer)
+
+
+def read_answer(api_key: int, version: int, payload: bytes) -> Any:
+    """The answer as kio's class has it, from a whole frame after its size prefix. Raises Undecodable."""
+    schema: Any = _response(api_key, version)
+    cursor = Cursor(payload)
+    read(schema.__header_schema__, cursor)
+    return read(schema, cursor)
+
+
+def _throttle_s(answer: Any) -> float:
+    # The oldest versions have no such field.
+    throttle = getattr(answer, "throttle_time", None)
+    return 0.0 if throttle is None else max(0.0, throttle.total_seconds())
+
+
+@functools.cache
+def _module(api_key: int, version: int, kind: Literal[EntityType.request, EntityType.response]) -> ModuleType:
+    return load_payload_module(api_key, version, kind)
+
+
+@functools.cache
+def _response(api_key: int, version: int) -> Any:
+    return load_response_schema(api_key, version)

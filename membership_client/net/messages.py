@@ -1,0 +1,205 @@
+"""What each request looks like on the wire, and what each answer means.
+
+One pair of functions per API. `wire` is kio's module for one version of one message; its classes have no common type
+over the versions, hence Any.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from membership_client.core import events
+from membership_client.partitions import Partitions
+from membership_client.types import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+UNKNOWN_SERVER_ERROR = -1
+SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
+_GROUP_RESOURCE = 32
+
+
+def _refused(answer: Any) -> events.Refused:
+    return events.Refused(int(answer.error_code), getattr(answer, "error_message", None))
+
+
+def _incomplete(what: str) -> events.Refused:
+    """The broker answered without an error and without the thing we asked for."""
+    return events.Refused(UNKNOWN_SERVER_ERROR, what)
+
+
+# --- FindCoordinator -------------------------------------------------------------------------------------------------
+
+
+def find_coordinator(request: events.FindCoordinator, wire: Any) -> Any:
+    # From version 4 on one request asks for many groups.
+    if wire.FindCoordinatorRequest.__version__ >= 4:
+        return wire.FindCoordinatorRequest(coordinator_keys=(request.group_id,))
+    return wire.FindCoordinatorRequest(key=request.group_id)
+
+
+def coordinator_found(request: events.FindCoordinator, answer: Any) -> events.Response:
+    for found in getattr(answer, "coordinators", (answer,)):
+        if getattr(found, "key", request.group_id) != request.group_id:
+            continue
+        if found.error_code:
+            return _refused(found)
+        return events.CoordinatorFound(Node(host=found.host, port=found.port, node_id=found.node_id))
+    return _incomplete(f"the answer names no coordinator for group {request.group_id}")
+
+
+# --- ConsumerGroupHeartbeat ------------------------------------------------------------------------------------------
+
+
+def heartbeat(request: events.Heartbeat, wire: Any) -> Any:
+    names, regex = _subscription(request)
+    return wire.ConsumerGroupHeartbeatRequest(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        member_epoch=request.epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout=_timeout(request.rebalance_timeout_s),
+        subscribed_topic_names=names,
+        subscribed_topic_regex=regex,
+        server_assignor=request.assignor,
+        topic_partitions=None if request.owned is None else _owned(request.owned, wire),
+    )
+
+
+def _subscription(request: events.Heartbeat) -> tuple[tuple[str, ...] | None, str | None]:
+    """Both halves or neither: librdkafka's mock broker aborts on names beside a null regex."""
+    if request.topics is None and request.regex is None:
+        return None, None
+    return request.topics or (), request.regex or ""
+
+
+def _timeout(seconds: float | None) -> dt.timedelta:
+    return dt.timedelta(milliseconds=-1) if seconds is None else dt.timedelta(seconds=seconds)
+
+
+def _owned(partitions: Partitions, wire: Any) -> tuple[Any, ...]:
+    return tuple(
+        wire.TopicPartitions(topic_id=topic, partitions=tuple(sorted(numbers)))
+        for topic, numbers in partitions.by_topic.items()
+    )
+
+
+def heartbeat_accepted(_request: events.Heartbeat, answer: Any) -> events.Response:
+    if answer.error_code:
+        return _refused(answer)
+    return events.HeartbeatAccepted(
+        epoch=answer.member_epoch,
+        interval_s=answer.heartbeat_interval.total_seconds(),
+        assignment=None if answer.assignment is None else _assigned(answer.assignment.topic_partitions),
+    )
+
+
+def _assigned(topics: Iterable[Any]) -> Partitions:
+    numbers: dict[UUID, list[int]] = {}
+    for topic in topics:
+        if topic.topic_id is not None:
+            # Nothing forbids a broker to mention a topic twice.
+            numbers.setdefault(topic.topic_id, []).extend(topic.partitions)
+    return Partitions.of(numbers)
+
+
+# --- LeaveGroup ------------------------------------------------------------------------------------------------------
+
+
+def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
+    member = wire.MemberIdentity(
+        member_id=request.member_id,
+        group_instance_id=request.instance_id,
+        # The reason is free text: half a character in it must not cost us the leave.
+        reason=request.reason.encode(errors="replace").decode(),
+    )
+    return wire.LeaveGroupRequest(group_id=request.group_id, members=(member,))
+
+
+def group_left(_request: events.LeaveGroup, answer: Any) -> events.Response:
+    for part in (answer, *answer.members):
+        if part.error_code:
+            return _refused(part)
+    return events.GroupLeft()
+
+
+# --- Metadata --------------------------------------------------------------------------------------------------------
+
+
+def resolve_topics(request: events.ResolveTopics, wire: Any) -> Any:
+    return wire.MetadataRequest(
+        topics=tuple(wire.MetadataRequestTopic(topic_id=topic, name=None) for topic in request.topic_ids),
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+def topics_resolved(request: events.ResolveTopics, answer: Any) -> events.Response:
+    if getattr(answer, "error_code", 0):
+        return _refused(answer)
+    return events.TopicsResolved(
+        {
+            topic.topic_id: topic.name
+            for topic in answer.topics
+            if not topic.error_code and topic.name is not None and topic.topic_id in request.topic_ids
+        }
+    )
+
+
+# --- ConsumerGroupDescribe -------------------------------------------------------------------------------------------
+
+
+def describe_group(request: events.DescribeGroup, wire: Any) -> Any:
+    return wire.ConsumerGroupDescribeRequest(group_ids=(request.group_id,), include_authorized_operations=False)
+
+
+def group_described(request: events.DescribeGroup, answer: Any) -> events.Response:
+    group = next((group for group in answer.groups if group.group_id == request.group_id), None)
+    if group is None:
+        return _incomplete(f"the answer does not describe group {request.group_id}")
+    if group.error_code:
+        return _refused(group)
+    return events.GroupDescribed(tuple(map(_member, group.members)))
+
+
+def _member(member: Any) -> events.DescribedMember:
+    return events.DescribedMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        host=member.client_host,
+    )
+
+
+# --- DescribeConfigs -------------------------------------------------------------------------------------------------
+
+
+def describe_session_timeout(request: events.DescribeSessionTimeout, wire: Any) -> Any:
+    resource = wire.DescribeConfigsResource(
+        resource_type=_GROUP_RESOURCE, resource_name=request.group_id, configuration_keys=(SESSION_TIMEOUT_KEY,)
+    )
+    return wire.DescribeConfigsRequest(resources=(resource,))
+
+
+def session_timeout_described(_request: events.DescribeSessionTimeout, answer: Any) -> events.Response:
+    for result in answer.results:
+        if result.error_code:
+            return _refused(result)
+        for entry in result.configs:
+            if entry.name == SESSION_TIMEOUT_KEY:
+                return _session_timeout(entry.value)
+    return _incomplete(f"the answer does not tell {SESSION_TIMEOUT_KEY}")
+
+
+def _session_timeout(value: str | None) -> events.Response:
+    try:
+        seconds = int(value or "") / 1000
+    except (ValueError, OverflowError):
+        seconds = 0.0
+    if seconds <= 0:
+        return _incomplete(f"{SESSION_TIMEOUT_KEY} is {value!r:.40}, which is no length of time")
+    return events.SessionTimeoutDescribed(seconds)
