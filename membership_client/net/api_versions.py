@@ -1,0 +1,65 @@
+"""The first exchange on every connection: which versions of which APIs does this broker offer?"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import re
+import struct
+
+from kio.schema.api_versions import v0, v3
+
+from membership_client.net.codec import API_KEYS, Offer, frame, read_answer
+from membership_client.net.reader import Cursor
+
+NEWEST = 3
+OLDEST = 0
+_API_KEY = 18
+_START = struct.Struct(">ih")
+_UNSUPPORTED_VERSION = 35
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer
+    """The broker answered with this error code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"it refuses ApiVersions with error {code}")
+
+
+def ask(version: int, correlation_id: int, client_id: str) -> bytes:
+    """The request, size prefix included. `version` is NEWEST or OLDEST."""
+    if version == OLDEST:
+        return frame(v0.ApiVersionsRequest(), correlation_id, client_id)
+    request = v3.ApiVersionsRequest(
+        client_software_name="membership-client", client_software_version=_software_version()
+    )
+    return frame(request, correlation_id, client_id)
+
+
+def understand(version: int, payload: bytes) -> Offer | None:
+    """What the broker offers of the APIs that we use; None if it wants to be asked in the oldest version.
+
+    Only those are kept, because a process may hold a thousand connections.
+
+    Raises:
+        Undecodable: these bytes are no answer.
+        Refusal: the broker will not say.
+    """
+    # A broker that does not know the version answers in the oldest one (KIP-511), but the error comes first in all.
+    _, error = Cursor(payload).unpack(_START)
+    if error == _UNSUPPORTED_VERSION and version != OLDEST:
+        return None
+    if error:
+        raise Refusal(error)
+    offered = read_answer(_API_KEY, version, payload).api_keys
+    return {api.api_key: (api.min_version, api.max_version) for api in offered if api.api_key in API_KEYS}
+
+
+@functools.cache
+def _software_version() -> str:
+    try:
+        version = importlib.metadata.version("membership-client")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+    # Brokers accept letters, digits, dots and dashes: not the plus sign of a local version.
+    return re.sub(r"[^a-zA-Z0-9.-]", "-", version)

@@ -1,0 +1,141 @@
+"""One TCP connection to one broker, after its set-up."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from membership_client.core.events import Answered, Failed, FailureKind, Request
+from membership_client.net.codec import Offer, choose_version, decode, encode, unsupported
+from membership_client.net.frames import Frames, NotKafka
+from membership_client.net.reader import Undecodable
+
+if TYPE_CHECKING:
+    import socket
+
+    from membership_client.types import Node
+
+Completion = Answered | Failed
+
+_RECEIVE_BYTES = 65536
+_CORRELATION_ID = struct.Struct(">i")
+_CORRELATION_IDS = 2**31
+
+
+class _Outstanding(NamedTuple):
+    correlation_id: int
+    request_id: int
+    request: Request
+    version: int
+
+
+class Connection:
+    """Sends requests and completes them, without ever blocking. Not thread-safe: one thread owns it at a time.
+
+    Every request that was sent is completed exactly once, in order, unless `close()` comes first. Each method returns what
+    it completed; once the connection has ended, for whatever reason, `closed` is true and nothing is outstanding.
+    """
+
+    __slots__ = (
+        "_client_id",
+        "_frames",
+        "_next_correlation_id",
+        "_offer",
+        "_outstanding",
+        "_socket",
+        "_unsent",
+        "address",
+        "closed",
+    )
+
+    def __init__(
+        self, connected: socket.socket, address: Node, *, client_id: str, offer: Offer, frames: Frames
+    ) -> None:
+        connected.setblocking(False)
+        self._socket = connected
+        self._client_id = client_id
+        self._offer = offer
+        self._frames = frames
+        self._unsent = bytearray()
+        self._outstanding: deque[_Outstanding] = deque()
+        self._next_correlation_id = 0
+        self.address = address
+        self.closed = False
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def idle(self) -> bool:
+        return not self._outstanding
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._unsent)
+
+    def send(self, request_id: int, request: Request) -> list[Completion]:
+        """Send, or keep for `on_writable` what the socket does not take now."""
+        version = choose_version(request, self._offer)
+        if version is None:
+            detail = f"{unsupported(request, self._offer)} by the broker at {self.address}"
+            return [Failed(request_id, FailureKind.UNSUPPORTED, detail)]
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = (correlation_id + 1) % _CORRELATION_IDS
+        self._unsent += encode(request, version, correlation_id, self._client_id)
+        self._outstanding.append(_Outstanding(correlation_id, request_id, request, version))
+        return self.on_writable()
+
+    def on_writable(self) -> list[Completion]:
+        try:
+            del self._unsent[: self._socket.send(self._unsent)]
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            return self._fail(FailureKind.DISCONNECTED, f"the connection to {self.address} broke: {error}")
+        return []
+
+    def on_readable(self) -> list[Completion]:
+        try:
+            received = self._socket.recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            return self._fail(FailureKind.DISCONNECTED, f"the connection to {self.address} broke: {error}")
+        if not received:
+            return self._fail(FailureKind.DISCONNECTED, f"{self.address} closed the connection")
+        self._frames.feed(received)
+        return self._take_answers()
+
+    def close(self) -> None:
+        """Drop the connection and forget what is outstanding.
+
+        No shutdown: in a forked child this closes the child's copy, and the parent's goes on.
+        """
+        self.closed = True
+        self._outstanding.clear()
+        self._socket.close()
+
+    def _take_answers(self) -> list[Completion]:
+        completed: list[Completion] = []
+        try:
+            completed.extend(map(self._answer, self._frames))
+        except (NotKafka, Undecodable) as error:
+            detail = f"{self.address} did not answer like a Kafka broker ({error})"
+            completed.extend(self._fail(FailureKind.NOT_KAFKA, detail))
+        return completed
+
+    def _answer(self, payload: bytes) -> Answered:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(payload)
+        if not self._outstanding or self._outstanding[0].correlation_id != correlation_id:
+            raise NotKafka("it answers what was not asked")
+        asked = self._outstanding[0]
+        response, throttle_s = decode(asked.request, asked.version, payload)
+        # Only now: an answer that cannot be read leaves its request among those that fail.
+        self._outstanding.popleft()
+        return Answered(asked.request_id, response, throttle_s)
+
+    def _fail(self, kind: FailureKind, detail: str) -> list[Completion]:
+        failed: list[Completion] = [Failed(asked.request_id, kind, detail) for asked in self._outstanding]
+        self.close()
+        return failed

@@ -1,0 +1,253 @@
+"""Requests out, answers in: every broker connection of one member."""
+
+from __future__ import annotations
+
+import functools
+import selectors
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from membership_client.core.events import Failed, FailureKind, Request, Send
+from membership_client.net.arrivals import Arrivals
+from membership_client.net.connection import Completion, Connection
+from membership_client.net.frames import MAX_FRAME_BYTES
+from membership_client.net.opening import OpenFailed, open_connection
+from membership_client.net.waker import Waker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from membership_client.types import Node
+
+# One poll object per wait: there are two or three sockets to watch, and nothing that a fork would share.
+_Selector = selectors.PollSelector
+_LONGEST_WAIT_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Peer:
+    """Whom a request is for.
+
+    A bootstrap broker and the coordinator are told apart even at the same address: dropping one must not cost the other.
+    """
+
+    node: Node
+    is_bootstrap: bool
+
+
+@dataclass(slots=True)
+class _Link:
+    """A connection, or the attempt to open one and the requests that wait for it."""
+
+    peer: _Peer
+    connection: Connection | None = None
+    waiting: list[tuple[int, Request]] = field(default_factory=list)
+
+
+class BrokerTransport:
+    """Carries requests to brokers over connections that are opened on demand.
+
+    One thread owns it and calls everything but `wakeup()`. Only `wait()` blocks: connections are opened by short-lived
+    threads, at most one per broker at a time, so a name server, a firewall or a broker that stays silent costs the owner
+    nothing. Without open requests there are no threads, and every open connection is a socket and a few hundred bytes.
+
+    Every request ends in exactly one Answered or Failed out of `wait()`, unless `disconnect()`, `close()` or `abandon()`
+    drops it. There is no timeout here: the owner knows how long it is willing to wait, and calls `disconnect()`.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Node],
+        *,
+        client_id: str,
+        connect_timeout_s: float,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+    ) -> None:
+        self._bootstrap = tuple(bootstrap)
+        self._bootstrap_failures = 0
+        self._client_id = client_id
+        self._connect_timeout_s = connect_timeout_s
+        self._max_frame_bytes = max_frame_bytes
+        self._links: dict[_Peer, _Link] = {}
+        self._completed: list[Completion] = []
+        self._waker = Waker()
+        self._arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]] = Arrivals(self._waker)
+        self._closed = False
+
+    def send(self, send: Send) -> None:
+        """Send, now or as soon as a connection is open. Never blocks; whatever happens is told by `wait()`."""
+        self._require_open()
+        peer = self._peer(send.to)
+        link = self._links.get(peer)
+        if link is None:
+            link = self._links[peer] = _Link(peer, waiting=[(send.request_id, send.request)])
+            self._connect(link)
+        elif link.connection is None:
+            link.waiting.append((send.request_id, send.request))
+        else:
+            self._complete(link, link.connection.send(send.request_id, send.request))
+
+    def disconnect(self, to: Node | None) -> None:
+        """Drop the connection and forget, silently, what was sent over it.
+
+        None: forget whatever went to bootstrap brokers, and turn to the next of them.
+        """
+        for link in [link for link in self._links.values() if _matches(link.peer, to)]:
+            link.waiting.clear()
+            # An attempt cannot be called off. It stays, so that the next request joins it instead of starting another.
+            if link.connection is not None:
+                self._drop(link)
+        if to is None:
+            self._bootstrap_failures += 1
+
+    def wait(self, timeout_s: float | None) -> list[Completion]:
+        """Block until something completed, `wakeup()` was called, or that long; return what completed since the last call.
+
+        The result may be empty before the time is up, but never for the same reason again and again.
+        """
+        self._require_open()
+        if not self._completed:
+            self._poll(timeout_s)
+        completed, self._completed = self._completed, []
+        return completed
+
+    def wakeup(self) -> None:
+        """Make `wait()` return, now or the next time. Any thread, any signal handler; never blocks; also after `close()`."""
+        self._waker.wake()
+
+    def close(self) -> None:
+        """Drop everything. Connecting threads that are still busy close what they open. May be repeated."""
+        self._closed = True
+        self._close_connections(self._arrivals.close())
+        self._waker.close()
+
+    def abandon(self) -> None:
+        """In a forked child: close this process's copies of the sockets. The parent, and its brokers, notice nothing.
+
+        A socket that a thread was just connecting at the moment of the fork stays open in the child until it ends.
+        """
+        self._closed = True
+        self._close_connections(self._arrivals.abandon())
+        self._waker.abandon()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the transport is closed")
+
+    def _peer(self, to: Node | None) -> _Peer:
+        if to is not None:
+            return _Peer(to, is_bootstrap=False)
+        return _Peer(self._bootstrap[self._bootstrap_failures % len(self._bootstrap)], is_bootstrap=True)
+
+    # --- connecting --------------------------------------------------------------------------------------------------
+
+    def _connect(self, link: _Link) -> None:
+        opener = functools.partial(
+            open_connection,
+            link.peer.node,
+            client_id=self._client_id,
+            timeout_s=self._connect_timeout_s,
+            max_frame_bytes=self._max_frame_bytes,
+        )
+        name = f"membership-connect-{link.peer.node}"
+        try:
+            threading.Thread(target=_deliver, args=(opener, link, self._arrivals), name=name, daemon=True).start()
+        except RuntimeError as error:
+            # The system has no thread to spare, or the interpreter is shutting down.
+            self._connected(link, _unreachable(link, error))
+
+    def _connected(self, link: _Link, outcome: Connection | OpenFailed) -> None:
+        waiting, link.waiting = link.waiting, []
+        if isinstance(outcome, OpenFailed):
+            del self._links[link.peer]
+            self._note(link, [Failed(request_id, outcome.kind, outcome.detail) for request_id, _ in waiting])
+        elif not waiting:
+            del self._links[link.peer]
+            outcome.close()
+        else:
+            link.connection = outcome
+            self._complete(link, [done for request in waiting for done in outcome.send(*request)])
+
+    # --- serving -----------------------------------------------------------------------------------------------------
+
+    def _poll(self, timeout_s: float | None) -> None:
+        with _Selector() as selector:
+            selector.register(self._waker, selectors.EVENT_READ)
+            for link in self._links.values():
+                if link.connection is not None:
+                    selector.register(link.connection, _interest(link.connection), link)
+            ready = selector.select(None if timeout_s is None else min(timeout_s, _LONGEST_WAIT_S))
+        for key, mask in ready:
+            if key.data is None:
+                self._welcome()
+            else:
+                self._serve(key.data, mask)
+
+    def _welcome(self) -> None:
+        self._waker.clear()
+        for link, outcome in self._arrivals.take():
+            self._connected(link, outcome)
+
+    def _serve(self, link: _Link, mask: int) -> None:
+        connection = link.connection
+        assert connection is not None
+        completed: list[Completion] = []
+        if mask & selectors.EVENT_WRITE and connection.wants_to_write:
+            completed += connection.on_writable()
+        if mask & selectors.EVENT_READ and not connection.closed:
+            completed += connection.on_readable()
+        self._complete(link, completed)
+
+    def _complete(self, link: _Link, completed: list[Completion]) -> None:
+        self._note(link, completed)
+        connection = link.connection
+        assert connection is not None
+        # Bootstrap brokers are asked once in a while, and each has thousands of clients: no connection is kept for that.
+        if connection.closed or (link.peer.is_bootstrap and connection.idle):
+            self._drop(link)
+
+    def _note(self, link: _Link, completed: list[Completion]) -> None:
+        self._completed += completed
+        if link.peer.is_bootstrap and any(isinstance(completion, Failed) for completion in completed):
+            self._bootstrap_failures += 1
+
+    def _drop(self, link: _Link) -> None:
+        del self._links[link.peer]
+        if link.connection is not None:
+            link.connection.close()
+
+    def _close_connections(self, arrived: Iterable[tuple[_Link, Connection | OpenFailed]]) -> None:
+        opened = [outcome for _, outcome in arrived if isinstance(outcome, Connection)]
+        for connection in (*opened, *(link.connection for link in self._links.values())):
+            if connection is not None:
+                connection.close()
+        self._links.clear()
+        self._completed.clear()
+
+
+def _matches(peer: _Peer, to: Node | None) -> bool:
+    return peer.is_bootstrap if to is None else peer == _Peer(to, is_bootstrap=False)
+
+
+def _interest(connection: Connection) -> int:
+    return selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
+
+
+def _deliver(
+    opener: Callable[[], Connection], link: _Link, arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]]
+) -> None:
+    """The life of a connecting thread. It knows the mailbox and not the transport, which may be long gone."""
+    outcome: Connection | OpenFailed
+    try:
+        outcome = opener()
+    except OpenFailed as failed:
+        outcome = failed
+    except Exception as error:  # noqa: BLE001 - whatever it is, the requests that wait for this must end
+        outcome = _unreachable(link, error)
+    if not arrivals.put((link, outcome)) and isinstance(outcome, Connection):
+        outcome.close()
+
+
+def _unreachable(link: _Link, error: Exception) -> OpenFailed:
+    return OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {link.peer.node}: {error!r}")
