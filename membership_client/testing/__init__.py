@@ -1,0 +1,20 @@
+"""Brokers for tests and demonstrations: real Kafka, and librdkafka's mock cluster."""
+
+from membership_client.testing.admin import ClusterAdmin
+from membership_client.testing.described import DescribedMember, GroupDescription
+from membership_client.testing.jars import cached_kafka_jars
+from membership_client.testing.java import find_java
+from membership_client.testing.kafka import KafkaCluster, KafkaStartError, KafkaUnavailableError
+from membership_client.testing.mock_cluster import MockCluster
+
+__all__ = [
+    "ClusterAdmin",
+    "DescribedMember",
+    "GroupDescription",
+    "KafkaCluster",
+    "KafkaStartError",
+    "KafkaUnavailableError",
+    "MockCluster",
+    "cached_kafka_jars",
+    "find_java",
+]

@@ -1,0 +1,41 @@
+"""The command line of a broker's JVM: small, and quick to start."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+# A test broker lives for seconds: the optimising compiler and a concurrent collector would only cost start-up time.
+_OPTIONS = ("-Xms96m", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+
+
+@dataclass(frozen=True, slots=True)
+class Jvm:
+    """A Java and the jars it runs."""
+
+    java: Path
+    jars: tuple[Path, ...]
+    options: tuple[str, ...] = ()
+
+    def command(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
+        """What to execute to run `main_class`."""
+        classpath = os.pathsep.join(map(str, self.jars))
+        return [self.java, *_OPTIONS, *self._archive(), *self.options, "-cp", classpath, main_class, *arguments]
+
+    @property
+    def class_archive(self) -> Path:
+        """Where this Java's archive of Kafka's loaded classes belongs: it halves a broker's start-up time."""
+        binary = self.java.resolve()
+        status = binary.stat()
+        key = zlib.crc32(f"{binary} {status.st_size} {status.st_mtime_ns}".encode())
+        return self.jars[0].parent / f"classes-{key:08x}.jsa"
+
+    def _archive(self) -> Sequence[str]:
+        # An archive that does not fit is ignored by the JVM, which checks its own version and every jar.
+        return [f"-XX:SharedArchiveFile={self.class_archive}"] if self.class_archive.exists() else []

@@ -1,0 +1,187 @@
+"""Real Kafka brokers for tests and demonstrations, from Kafka's published jars."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+from membership_client.testing import guard
+from membership_client.testing.broker import Broker
+from membership_client.testing.jars import cached_kafka_jars
+from membership_client.testing.java import find_java
+from membership_client.testing.jvm import Jvm
+from membership_client.testing.ports import free_ports
+from membership_client.testing.settings import Node, Value, write_properties
+from membership_client.testing.storage import format_storage, random_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Two seconds on an idle machine; the bound is for a machine that runs everything else at once.
+_READY_TIMEOUT_S = 120
+_LOG_TAIL_LINES = 60
+
+
+class KafkaStartError(RuntimeError):
+    """A broker did not come up. The message ends with the last lines of its log."""
+
+
+class KafkaUnavailableError(RuntimeError):
+    """Java or Kafka's jars are not on this machine."""
+
+
+class _PortTakenError(KafkaStartError):
+    """Another process took the port between our probe and the broker's bind."""
+
+
+class KafkaCluster:
+    """`brokers` real brokers on 127.0.0.1 in KRaft mode, each of them broker and controller.
+
+    Brokers are numbered from 1. `settings` are server properties and win over those of `default_settings`.
+    Java and the jars are looked for where `scripts/test` puts them, unless given. Without a `directory` the data lives
+    in a temporary one that `stop()` removes. No broker outlives this process, even if it is killed.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        settings: Mapping[str, Value] | None = None,
+        *,
+        jars: Sequence[Path] | None = None,
+        java: Path | None = None,
+        directory: Path | None = None,
+        jvm_options: Sequence[str] = (),
+    ) -> None:
+        self._size = brokers
+        self._settings = dict(settings or {})
+        self._jvm = Jvm(java or _require_java(), tuple(jars or _require_jars()), tuple(jvm_options))
+        self._given_directory = directory
+        self._directory: Path | None = None
+        self._brokers: dict[int, Broker] = {}
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Every broker's address, as clients want it."""
+        return ",".join(f"127.0.0.1:{broker.node.port}" for broker in self._brokers.values())
+
+    @property
+    def brokers(self) -> list[int]:
+        """The numbers of all brokers, running or not."""
+        return list(self._brokers)
+
+    def start(self) -> None:
+        """Starts all brokers and returns when each of them serves and knows the others."""
+        for attempt in Retrying(
+            retry=retry_if_exception_type(_PortTakenError), stop=stop_after_attempt(5), reraise=True
+        ):
+            with attempt:
+                self._start_once()
+
+    def stop(self) -> None:
+        """Ends all brokers at once, without ceremony, and removes the data unless a directory was given."""
+        for broker in self._brokers.values():
+            broker.kill()
+        if self._directory is not None and self._given_directory is None:
+            shutil.rmtree(self._directory)
+            guard.forget_directory(self._directory)
+        self._directory = None
+
+    def log(self, broker: int = 1) -> str:
+        """What the broker logged so far, the group coordinator's reasons included."""
+        return self._brokers[broker].log
+
+    def kill(self, broker: int) -> None:
+        """SIGKILL."""
+        self._brokers[broker].kill()
+
+    def terminate(self, broker: int) -> None:
+        """SIGTERM: an orderly shutdown, waited for."""
+        self._brokers[broker].terminate()
+
+    def restart(self, broker: int) -> None:
+        """Ends the broker if it runs, starts it with the same ports and data, and waits until it serves."""
+        self._brokers[broker].kill()
+        self._brokers[broker].start()
+        self._await_ready()
+
+    def pause(self, broker: int) -> None:
+        """SIGSTOP: its connections stay open and nothing answers."""
+        self._brokers[broker].pause()
+
+    def resume(self, broker: int) -> None:
+        """SIGCONT."""
+        self._brokers[broker].resume()
+
+    def _start_once(self) -> None:
+        self._directory = self._make_directory()
+        self._brokers = {node.node_id: Broker(self._jvm, node) for node in self._configure()}
+        try:
+            for broker in self._brokers.values():
+                broker.start()
+            self._await_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _make_directory(self) -> Path:
+        if self._given_directory is not None:
+            return self._given_directory
+        directory = Path(tempfile.mkdtemp(prefix="membership-client-kafka-"))
+        guard.watch_directory(directory)
+        return directory
+
+    def _configure(self) -> list[Node]:
+        assert self._directory is not None
+        ports = iter(free_ports(2 * self._size))
+        nodes = [Node(i, next(ports), next(ports), self._directory / f"broker-{i}") for i in range(1, self._size + 1)]
+        cluster_id = random_id()
+        for node in nodes:
+            write_properties(node, nodes, self._settings)
+            format_storage(self._jvm, node, cluster_id)
+        return nodes
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        running = {number: broker for number, broker in self._brokers.items() if broker.is_running}
+        for broker in running.values():
+            while not broker.sees() >= running.keys():
+                _raise_if_hopeless(broker, deadline)
+                time.sleep(0.02)
+
+
+def _raise_if_hopeless(broker: Broker, deadline: float) -> None:
+    log = broker.log
+    tail = "\n".join(log.splitlines()[-_LOG_TAIL_LINES:])
+    name = f"broker {broker.node.node_id}"
+    if broker.has_died and "Address already in use" in log:
+        raise _PortTakenError(f"{name} found its port taken; its log ends:\n{tail}")
+    if broker.has_died:
+        raise KafkaStartError(f"{name} ended before it served; check the settings it was given. Its log ends:\n{tail}")
+    if time.monotonic() > deadline:
+        raise KafkaStartError(f"{name} does not serve after {_READY_TIMEOUT_S} s; its log ends:\n{tail}")
+
+
+def _require_java() -> Path:
+    java = find_java()
+    if java is None:
+        raise KafkaUnavailableError("Java 17 or newer was not found. Run scripts/test, which installs it or says how.")
+    return java
+
+
+def _require_jars() -> list[Path]:
+    jars = cached_kafka_jars()
+    if jars is None:
+        raise KafkaUnavailableError("Kafka's jars are not in the cache. Run scripts/test, which fetches them.")
+    return jars

@@ -1,0 +1,85 @@
+"""What the brokers of a test cluster are configured with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Value = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker's number, ports and home; every node is broker and controller at once."""
+
+    node_id: int
+    port: int
+    controller_port: int
+    directory: Path
+
+    @property
+    def data(self) -> Path:
+        """Where the broker keeps its logs and the cluster's metadata."""
+        return self.directory / "data"
+
+    @property
+    def properties(self) -> Path:
+        """The broker's configuration file."""
+        return self.directory / "server.properties"
+
+
+def default_settings(brokers: int) -> dict[str, Value]:
+    """Kafka's own defaults, except for what a small, short-lived cluster cannot do or a test cannot wait for."""
+    replicas = min(brokers, 3)
+    partitions = 1 if brokers == 1 else 3
+    return {
+        "auto.create.topics.enable": "false",
+        "offsets.topic.num.partitions": partitions,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.num.partitions": partitions,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": 1,
+        "share.coordinator.state.topic.num.partitions": partitions,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": 1,
+        # A killed broker may register again only when its old session has ended, so this bounds restarts and failovers.
+        # Three brokers share a busy machine and get more room than one.
+        "broker.session.timeout.ms": 3000 if brokers == 1 else 5000,
+        "broker.heartbeat.interval.ms": 500,
+        "group.initial.rebalance.delay.ms": 0,
+        # Bounds only: they let a test choose short (or endless) sessions for its own group. The defaults stay Kafka's.
+        "group.min.session.timeout.ms": 1000,
+        "group.consumer.min.session.timeout.ms": 1000,
+        "group.consumer.max.session.timeout.ms": 3_600_000,
+        "group.consumer.min.heartbeat.interval.ms": 100,
+        "group.consumer.max.heartbeat.interval.ms": 60_000,
+        # The log cleaner allocates its buffer up front: the default of 128 MiB would be half of a test broker's heap.
+        "log.cleaner.dedupe.buffer.size": 4 * 1024 * 1024,
+    }
+
+
+def listener_settings(node: Node) -> dict[str, Value]:
+    """Where the node listens. A TLS or SASL listener for clients is one more entry here."""
+    client = f"PLAINTEXT://127.0.0.1:{node.port}"
+    return {
+        "listeners": f"{client},CONTROLLER://127.0.0.1:{node.controller_port}",
+        "advertised.listeners": client,
+        "controller.listener.names": "CONTROLLER",
+    }
+
+
+def write_properties(node: Node, nodes: Sequence[Node], settings: Mapping[str, Value]) -> None:
+    """Writes the node's configuration; `settings` win over everything but its identity."""
+    identity: dict[str, Value] = {
+        "process.roles": "broker,controller",
+        "node.id": node.node_id,
+        "controller.quorum.voters": ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in nodes),
+        "log.dirs": str(node.data),
+    }
+    merged = default_settings(len(nodes)) | listener_settings(node) | dict(settings) | identity
+    node.directory.mkdir(parents=True, exist_ok=True)
+    node.properties.write_text("".join(f"{name}={value}\n" for name, value in merged.items()))
