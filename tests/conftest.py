@@ -1,0 +1,69 @@
+"""Brokers for the whole test suite. One that is missing is a failure, never a silent skip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from membership_client.testing import KafkaCluster, MockCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+
+_LOG_TAIL_LINES = 80
+_STARTED = pytest.StashKey[list[KafkaCluster]]()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaCluster]:
+    """One broker shared by the whole run: tests pick topic and group names of their own."""
+    with KafkaCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster() -> Iterator[KafkaCluster]:
+    """Three brokers shared by the whole run. A test that stops one starts it again."""
+    with KafkaCluster(brokers=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def kafka_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., KafkaCluster]]:
+    """Starts clusters for one test: `kafka_factory(brokers=1, settings={...})`; they end with it, passed or failed."""
+    started = request.node.stash.setdefault(_STARTED, [])
+
+    def start(brokers: int = 1, settings: Mapping[str, str | int] | None = None) -> KafkaCluster:
+        cluster = KafkaCluster(brokers, settings)
+        started.append(cluster)
+        cluster.start()
+        return cluster
+
+    yield start
+    for cluster in started:
+        cluster.stop()
+
+
+@pytest.fixture
+def mock_cluster() -> Iterator[MockCluster]:
+    """A mock cluster, fresh for one test."""
+    with MockCluster() as cluster:
+        yield cluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attaches the end of each broker's log to the report of a failed test."""
+    report = yield
+    if report.failed:
+        for cluster in _clusters_of(item):
+            for broker in cluster.brokers:
+                tail = "\n".join(cluster.log(broker).splitlines()[-_LOG_TAIL_LINES:])
+                report.sections.append((f"end of the log of broker {broker}", tail))
+    return report
+
+
+def _clusters_of(item: pytest.Item) -> list[KafkaCluster]:
+    arguments = getattr(item, "funcargs", {}).values()
+    return [value for value in arguments if isinstance(value, KafkaCluster)] + item.stash.get(_STARTED, [])
