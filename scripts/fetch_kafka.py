@@ -1,0 +1,148 @@
+"""Brings Kafka's published jars into the cache, once, and checks each against scripts/kafka-jars.sha256.
+
+The Ivy inside pyspark does the download, from where Ivy goes by default, so neither Maven nor an address is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+from membership_client.testing import find_java
+from membership_client.testing.jars import KAFKA_VERSION, cached_kafka_jars, kafka_directory
+
+LOCK_FILE = Path(__file__).with_name("kafka-jars.sha256")
+
+# No user-local repository is consulted: Maven leaves descriptors without jars there, and Ivy would trust them.
+SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="default"/>
+  <resolvers><ibiblio name="default" m2compatible="true"/></resolvers>
+</ivysettings>
+"""
+
+# Without an slf4j 1.7 binding a broker that cannot start says nothing at all, hence log4j-slf4j-impl.
+DEPENDENCIES = f"""\
+<ivy-module version="2.0">
+  <info organisation="membership-client" module="kafka"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies defaultconf="default->default,runtime">
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}"/>
+    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+class FetchError(Exception):
+    """The download did not give what was asked for; another attempt may."""
+
+
+def main() -> None:
+    """Fetches the jars unless they are there. The exit code says whether they are there now."""
+    if cached_kafka_jars() is not None:
+        return
+    started = time.monotonic()
+    target = kafka_directory()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # In the cache, not in the system's temporary directory: the final rename must stay on one file system.
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=target.parent) as scratch:
+        fetch(Path(scratch))
+        publish(Path(scratch, "jars"), target)
+    print(f"  {len(cached_kafka_jars() or [])} jars in {time.monotonic() - started:.0f} s: {target}", flush=True)
+
+
+@retry(
+    retry=retry_if_exception_type(FetchError),
+    stop=stop_after_attempt(4),
+    wait=wait_exponential(multiplier=2, max=20),
+    before_sleep=lambda attempt: print(f"  attempt {attempt.attempt_number} failed, trying again", flush=True),
+    reraise=True,
+)
+def fetch(scratch: Path) -> None:
+    """One attempt. What an earlier attempt brought is kept in Ivy's cache and not downloaded again."""
+    shutil.rmtree(scratch / "jars", ignore_errors=True)
+    run_ivy(scratch)
+    verify(scratch / "jars")
+
+
+def run_ivy(scratch: Path) -> None:
+    """Resolves and retrieves into `scratch`, with a line of progress per jar."""
+    (scratch / "ivysettings.xml").write_text(SETTINGS)
+    (scratch / "ivy.xml").write_text(DEPENDENCIES)
+    pattern = f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"
+    command: list[str | Path] = [
+        java(),
+        f"-Duser.home={scratch}",
+        "-jar",
+        ivy_jar(),
+        "-settings",
+        scratch / "ivysettings.xml",
+    ]
+    command += ["-cache", scratch / "cache", "-ivy", scratch / "ivy.xml", "-confs", "default", "-retrieve", pattern]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
+        assert ivy.stdout is not None
+        log = [line for line in ivy.stdout if not show(line)]
+    if ivy.returncode != 0:
+        raise FetchError(f"Ivy ended with code {ivy.returncode}:\n{''.join(log[-30:])}")
+
+
+def show(line: str) -> bool:
+    """Prints Ivy's line if it announces a jar; everything else is kept for the error message."""
+    is_jar = line.startswith("downloading ") and ".jar " in line
+    if is_jar:
+        print(f"  {line.split()[1].rpartition('/')[2]}", flush=True)
+    return is_jar
+
+
+def verify(directory: Path) -> None:
+    """Raises FetchError unless the jars are exactly those of the lock file."""
+    expected = {name: digest for digest, name in map(str.split, LOCK_FILE.read_text().splitlines())}
+    actual = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in directory.glob("*.jar")}
+    if wrong := sorted(name for name, _ in expected.items() ^ actual.items()):
+        raise FetchError(f"these jars are missing, unexpected or altered: {', '.join(dict.fromkeys(wrong))}")
+
+
+def publish(jars: Path, target: Path) -> None:
+    """Moves the complete directory into place; if another run was faster, its jars are as good as ours."""
+    try:
+        jars.rename(target)
+    except OSError:
+        if cached_kafka_jars() is None:
+            raise
+
+
+def java() -> Path:
+    """The Java to run Ivy with."""
+    found = find_java()
+    if found is None:
+        sys.exit(
+            "error: Java 17 or newer is needed to fetch and run Kafka. Run scripts/test, which installs it or says how."
+        )
+    return found
+
+
+def ivy_jar() -> Path:
+    """The Ivy that pyspark brings along."""
+    pyspark = find_spec("pyspark")
+    jars = sorted(Path(pyspark.origin).parent.glob("jars/ivy-*.jar")) if pyspark and pyspark.origin else []
+    if not jars:
+        sys.exit(
+            "error: pyspark, whose Ivy fetches Kafka's jars, is not installed. Run scripts/test, which installs it."
+        )
+    return jars[0]
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FetchError as error:
+        sys.exit(f"error: Kafka's jars could not be fetched. Check the network and run scripts/test again.\n{error}")

@@ -1,0 +1,63 @@
+# Sourced by scripts/test: makes sure there is a Java that runs Kafka, installing one where that is allowed.
+
+java_is_there() {
+    "$VENV/bin/python" -c 'import sys; from membership_client.testing import find_java; sys.exit(find_java() is None)'
+}
+
+first_apt_package() {
+    local name
+    for name in openjdk-21-jre-headless openjdk-17-jre-headless openjdk-25-jre-headless; do
+        if apt-cache show "$name" >/dev/null 2>&1; then
+            echo "$name"
+            return
+        fi
+    done
+    echo default-jre-headless
+}
+
+# The one command that installs Java here, or nothing where we know no package manager.
+java_install_command() {
+    if command -v apt-get >/dev/null; then
+        echo "apt-get install --yes --no-install-recommends $(first_apt_package)"
+    elif command -v dnf >/dev/null; then
+        echo "dnf install --assumeyes java-21-openjdk-headless"
+    elif command -v apk >/dev/null; then
+        echo "apk add openjdk21-jre-headless"
+    elif command -v brew >/dev/null; then
+        echo "brew install openjdk@21"
+    fi
+}
+
+# How this user becomes one who may install packages: "" for root and Homebrew, sudo where it asks no password.
+may_install() {
+    if [ "$(id -u)" -eq 0 ] || command -v brew >/dev/null; then
+        SUDO=()
+    elif sudo -n true 2>/dev/null; then
+        SUDO=(sudo -n)
+    else
+        return 1
+    fi
+}
+
+install_java() {
+    local command=$1
+    say "installing Java: $command"
+    # A fresh container has no package lists.
+    case $command in apt-get*) "${SUDO[@]+"${SUDO[@]}"}" apt-get update --quiet --quiet ;; esac
+    # shellcheck disable=SC2086 # the command is ours and meant to be split
+    "${SUDO[@]+"${SUDO[@]}"}" $command
+}
+
+ensure_java() {
+    if java_is_there; then return; fi
+    local command
+    command=$(java_install_command)
+    if [ -z "$command" ]; then
+        die "Kafka needs Java 17 or newer, and none was found. Install one, or set JAVA_HOME, and run scripts/test again."
+    fi
+    if ! may_install; then
+        die "Kafka needs Java 17 or newer, and none was found. Type this and run scripts/test again: sudo $command"
+    fi
+    install_java "$command"
+    java_is_there || die "Java was installed but is not found. Set JAVA_HOME and run scripts/test again."
+}

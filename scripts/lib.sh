@@ -1,0 +1,79 @@
+# Shared by the scripts beside it: find Python and Java, and keep .venv in step with a lock file.
+# Sourced, never run. Works with the bash 3.2 of macOS.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+VENV=$ROOT/.venv
+
+say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
+
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+is_python_311() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+find_python() {
+    local name
+    for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
+        if is_python_311 "$name"; then
+            command -v "$name"
+            return
+        fi
+    done
+    die "no Python 3.11 or newer with the venv module was found. Install python3.11 (Debian: also python3.11-venv) and run this again."
+}
+
+make_venv() {
+    if is_python_311 "$VENV/bin/python"; then return; fi
+    local python
+    python=$(find_python)
+    say "creating .venv with $("$python" --version)"
+    rm -rf "$VENV"
+    "$python" -m venv "$VENV"
+}
+
+# One line that changes whenever what is installed from the given files would change.
+fingerprint() { cat "$@" | cksum; }
+
+# once NAME FILE... -- COMMAND...: runs the command unless it succeeded before with the same files.
+once() {
+    local stamp=$VENV/.$1.stamp files=() now
+    shift
+    while [ "$1" != -- ]; do files+=("$1"); shift; done
+    shift
+    now=$(fingerprint "${files[@]}")
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; then return; fi
+    "$@"
+    printf '%s\n' "$now" >"$stamp"
+}
+
+# Progress bars are for people; elsewhere plain lines only.
+pip_progress() { if [ -t 1 ] && [ "${CI:-}" != true ]; then echo on; else echo off; fi; }
+
+pip_install() {
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --retries 5 \
+        --progress-bar "$(pip_progress)" "$@"
+}
+
+install_locked() {
+    say "installing the packages locked in scripts/$1"
+    # Without build isolation nothing is fetched that the lock file does not name and hash.
+    pip_install --require-hashes --no-build-isolation -r "$ROOT/scripts/$1"
+}
+
+install_project() {
+    say "installing membership-client itself, editable"
+    pip_install --no-deps --no-build-isolation --editable "$ROOT"
+}
+
+set_up_demo() {
+    make_venv
+    once demo "$ROOT/scripts/requirements-demo.txt" -- install_locked requirements-demo.txt
+    once project "$ROOT/pyproject.toml" -- install_project
+}
+
+set_up_test() {
+    set_up_demo
+    once test "$ROOT/scripts/requirements-test.txt" -- install_locked requirements-test.txt
+}
