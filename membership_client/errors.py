@@ -27,7 +27,7 @@ A `Problem` is the same thing as a value: the pure core records problems, the ed
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from membership_client.types import Holder
@@ -59,6 +59,8 @@ class Problem:
     kind: ProblemKind
     detail: str
     number: int = 0
+    epoch: int | None = None
+    """The member's epoch when it happened."""
     holder: Holder | None = None
 
 
@@ -204,7 +206,8 @@ _ERRORS: dict[ProblemKind, type[MembershipError]] = {
 
 def error_for(problem: Problem, identity: Identity) -> MembershipError:
     """The error to show a user for a problem the core recorded."""
-    return _ERRORS[problem.kind](problem.detail, identity, problem.holder)
+    epoch = identity.epoch if problem.epoch is None else problem.epoch
+    return _ERRORS[problem.kind](problem.detail, replace(identity, epoch=epoch), problem.holder)
 
 
 def may_resubscribe(problem: Problem) -> bool:

@@ -102,6 +102,7 @@ class CallbackRunner(Protocol):
 
     def run(self, call: RunCallback) -> None: ...
     def tell_lost(self, call_id: int) -> None: ...
+    def is_current_thread(self) -> bool: ...
     def stop(self) -> None: ...
 
 
@@ -127,6 +128,10 @@ class ThreadRunner:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
         self._calls.put(call)
+
+    def is_current_thread(self) -> bool:
+        """Is a callback calling us?"""
+        return threading.current_thread() is self._thread
 
     def tell_lost(self, call_id: int) -> None:
         if self._current is not None and self._current[0] == call_id:

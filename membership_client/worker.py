@@ -66,6 +66,7 @@ class Worker:
         self._observers = list(observers)
         self._clock = clock
         self._inbox: deque[Event] = deque()
+        self._noted_poll: float | None = None
 
     def post(self, event: Event) -> None:
         """Hand an event to the owning thread. Never blocks, takes no lock."""
@@ -101,7 +102,8 @@ class Worker:
 
     def _note_poll(self) -> None:
         at = self.polled_at
-        if at is not None and at != self.member.polled_at:
+        if at is not None and at != self._noted_poll:
+            self._noted_poll = at
             self._take(Polled(at))
 
     def _take(self, event: Event) -> None:

@@ -66,21 +66,22 @@ def _last_step(contest: Contest) -> ContestStep:
 def superseded(member: Member, message: str | None, now: float) -> Change:
     """Another process has our instance id now. Our partitions are lost at once; who it is, is asked meanwhile."""
     detail = message or f"group.instance.id {member.config.group_instance_id} was taken over."
+    epoch = member.epoch
     member, effects = fence(member, detail, now, known=False)
     if member.state is not S.FENCED:
         return member, effects
     contest = Contest(
-        step=ContestStep.IDENTIFY, since=now, give_up_at=now + member.request_timeout_s, detail=detail
+        step=ContestStep.IDENTIFY,
+        since=now,
+        give_up_at=now + member.request_timeout_s,
+        detail=detail,
+        epoch=epoch,
     )
     return replace(member, contest=contest, dialogue=None), effects
 
 
 def _waiting(member: Member) -> Member:
-    assert member.contest is not None
-    problem = Problem(
-        kind=ProblemKind.WAITING_FOR_INSTANCE_ID, detail=member.contest.detail, holder=member.contest.holder
-    )
-    return with_problem(member, problem)
+    return with_problem(member, _problem(member, ProblemKind.WAITING_FOR_INSTANCE_ID))
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
@@ -188,16 +189,14 @@ GIVE_UP = Rule(_gives_up, _give_up)
 
 
 def _fail(member: Member) -> Change:
-    assert member.contest is not None
-    problem = Problem(
-        kind=ProblemKind.INSTANCE_ID_IN_USE, detail=member.contest.detail, holder=member.contest.holder
-    )
-    return fatal(member, problem)
+    return fatal(member, _problem(member, ProblemKind.INSTANCE_ID_IN_USE))
 
 
 def _lose_to(member: Member) -> Change:
-    assert member.contest is not None
-    problem = Problem(
-        kind=ProblemKind.FENCED_INSTANCE_ID, detail=member.contest.detail, holder=member.contest.holder
-    )
-    return fatal(member, problem)
+    return fatal(member, _problem(member, ProblemKind.FENCED_INSTANCE_ID))
+
+
+def _problem(member: Member, kind: ProblemKind) -> Problem:
+    contest = member.contest
+    assert contest is not None
+    return Problem(kind=kind, detail=contest.detail, epoch=contest.epoch, holder=contest.holder)

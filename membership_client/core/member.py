@@ -136,6 +136,8 @@ class Contest:
     since: float
     give_up_at: float | None
     detail: str
+    epoch: int = 0
+    """Ours when it began: 0 for a join that was refused, more for a member that was thrown out."""
     holder: Holder | None = None
 
 
@@ -208,7 +210,7 @@ class Member:
     @property
     def unresolved(self) -> frozenset[UUID]:
         """Topics of the target whose names are not known yet."""
-        return self.target.partitions.topics - self.names.keys() if self.target else frozenset()
+        return frozenset(self.target.partitions.topics.difference(self.names)) if self.target else frozenset()
 
 
 Change = tuple[Member, tuple[Effect, ...]]
@@ -223,5 +225,6 @@ def move(member: Member, state: MemberState) -> Member:
 
 
 def with_problem(member: Member, problem: Problem) -> Member:
-    """Record a problem under a new number, so that repeated ones can be told apart."""
-    return replace(member, problem=replace(problem, number=member.ids + 1), ids=member.ids + 1)
+    """Record a problem with the epoch of now, and under a new number, so that repeated ones can be told apart."""
+    epoch = member.epoch if problem.epoch is None else problem.epoch
+    return replace(member, problem=replace(problem, number=member.ids + 1, epoch=epoch), ids=member.ids + 1)

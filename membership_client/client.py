@@ -1,0 +1,302 @@
+"""GroupMember: membership without a fetcher."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from membership_client import lifetime
+from membership_client.config import MemberConfig, parse_bootstrap
+from membership_client.core.events import CallbackReturned, Close, Subscribe, Tick, Unsubscribe
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.core.view import health_of, snapshot_of
+from membership_client.errors import (
+    CallbackFailedError,
+    ConfigError,
+    ForkedMemberError,
+    Identity,
+    MemberClosedError,
+    MembershipError,
+    UnexpectedBrokerError,
+    WaitTimeoutError,
+    error_for,
+    may_resubscribe,
+)
+from membership_client.listener import ThreadRunner, callbacks_of
+from membership_client.logs import log_step, logger
+from membership_client.net import BrokerTransport
+from membership_client.types import (
+    CloseReport,
+    CloseStep,
+    Health,
+    LeaveMode,
+    MemberState,
+    Snapshot,
+    TopicPartition,
+)
+from membership_client.worker import Observer, Worker
+
+_CLOSE_GRACE_S = 0.5
+"""How much longer close() waits for the thread to stop than the thread itself may take."""
+
+
+class GroupMember:
+    """Keeps this process in a consumer group, on a thread of its own.
+
+    Every method may be called from any thread. Those that ask for something (`subscribe`, `unsubscribe`) return at
+    once; `wait_until` waits for the outcome. `close` is bounded, idempotent and may be called in a signal handler.
+    Heartbeats depend on nothing the application does: they go on while callbacks block and while it works.
+    Each observer is called with every `Step`, on the membership thread, and must be quick; one that raises is dropped.
+    """
+
+    def __init__(
+        self,
+        config: MemberConfig | Mapping[str, Any],
+        *,
+        listener: object | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._config = config if isinstance(config, MemberConfig) else MemberConfig.from_dict(config)
+        callbacks = callbacks_of(listener) if listener is not None else {}
+        self._transport = BrokerTransport(
+            parse_bootstrap(self._config.bootstrap_servers),
+            client_id=self._config.client_id,
+            connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
+        )
+        member = Member(config=self._config, member_id=_new_member_id())
+        self._worker = Worker(member, self._transport, observers=(log_step, *observers, self._on_step))
+        self._runner = ThreadRunner(callbacks, self._worker.post, f"{self._config.group_id}-callbacks")
+        self._worker.runner = self._runner
+        self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)
+        self._waiters: list[_Waiter] = []
+        self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
+        self._crash: BaseException | None = None
+        self._close_report: CloseReport | None = None
+        self._forked = False
+        lifetime.register(self)
+
+    # --- asking for membership ---------------------------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """Join with these topics, or change them while a member. Returns at once.
+
+        In FATAL this starts over where the cause allows it (a full group that was enlarged, an ACL that was granted),
+        and raises the error where it does not.
+        """
+        if isinstance(topics, str):
+            raise ConfigError(f"subscribe() takes a list of topics; did you mean [{topics!r}]?")
+        names = frozenset(topics)
+        if not names or any(not _is_text(name) for name in names):
+            raise ConfigError("subscribe() needs at least one topic, each a non-empty string; see unsubscribe().")
+        self._subscribe(Subscribe(topics=names))
+
+    def subscribe_pattern(self, regex: str) -> None:
+        """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
+        if not _is_text(regex):
+            raise ConfigError(f"subscribe_pattern() needs a non-empty regular expression, not {regex!r}.")
+        self._subscribe(Subscribe(regex=regex))
+
+    def _subscribe(self, event: Subscribe) -> None:
+        self._check_usable()
+        member = self._worker.member
+        if member.state is MemberState.FATAL and member.problem and not may_resubscribe(member.problem):
+            raise error_for(member.problem, member.identity)
+        self._worker.post(event)
+        with contextlib.suppress(RuntimeError):  # Started before, perhaps by another thread just now.
+            self._thread.start()
+
+    def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
+        """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
+        self._check_usable()
+        self._check_mode(leave)
+        self._worker.post(Unsubscribe(mode=leave, reason=reason))
+
+    def poll(self) -> None:
+        """Tell the member that the application is alive, and learn what went wrong since the last time.
+
+        Optional: the clock of `max.poll.interval.ms` starts with the first poll. Raises the error of a callback that
+        raised (each once, under `callback_errors="raise"`), and the fatal error for as long as the member is FATAL.
+        Cheap enough for every record.
+        """
+        worker = self._worker
+        first, worker.polled_at = worker.polled_at is None, time.monotonic()
+        if first or worker.member.state is MemberState.STALE:
+            worker.post(Tick())
+        self._check_usable()
+        if not self._unraised.empty():
+            raise self._unraised.get()
+        if worker.member.state is MemberState.FATAL and (error := self.error):
+            raise error
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The present moment, whole. Readable at any time, also after close()."""
+        return snapshot_of(self._worker.member, time.monotonic())
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
+        member = self._worker.member
+        return frozenset(member.owned.named(member.names))
+
+    def owns(self, partition: TopicPartition) -> bool:
+        return partition in self.assignment()
+
+    @property
+    def error(self) -> MembershipError | None:
+        """What is wrong at the moment, if anything; fatal errors stay."""
+        if self._crash is not None:
+            return UnexpectedBrokerError(f"The membership thread ended: {self._crash!r}.", self._identity)
+        member = self._worker.member
+        return error_for(member.problem, member.identity) if member.problem else None
+
+    def health(self) -> Health:
+        """For liveness and readiness probes."""
+        if self._forked or self._crash is not None:
+            return Health(live=False, ready=False, why=str(self.error or "forked"))
+        return health_of(self._worker.member, time.monotonic())
+
+    def wait_until(
+        self, condition: MemberState | Callable[[Snapshot], bool], timeout_s: float | None = None
+    ) -> Snapshot:
+        """Wait for a state, or for whatever a function of the snapshot says. Raises WaitTimeoutError at the end of it,
+        and the fatal error at once if the member ends FATAL instead.
+        """
+        wanted = condition if callable(condition) else lambda snapshot: snapshot.state is condition
+        waiter = _Waiter(wanted)
+        self._waiters.append(waiter)
+        try:
+            return self._await(waiter, condition, timeout_s)
+        finally:
+            self._waiters.remove(waiter)
+
+    def _await(self, waiter: _Waiter, condition: object, timeout_s: float | None) -> Snapshot:
+        self._check_usable(closing_is_fine=True)
+        waiter.offer(self.snapshot)
+        try:
+            snapshot = waiter.result.get(timeout=timeout_s)
+        except queue.Empty:
+            wanted = condition.name if isinstance(condition, MemberState) else "the condition"
+            text = f"Not {wanted} within {timeout_s} s: {self.health().why}."
+            raise WaitTimeoutError(text, self._identity) from None
+        if not waiter.wanted(snapshot):
+            raise snapshot.error or MemberClosedError("The member was closed meanwhile.", self._identity)
+        return snapshot
+
+    # --- going -------------------------------------------------------------------------------------------------------
+
+    def close(
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+    ) -> CloseReport:
+        """Give the partitions back, leave, and end the thread: within `timeout_s`, and a second time does nothing.
+
+        The report says what was done and how it ended. Called from within a callback or an observer it cannot wait for
+        itself: it returns at once, and the close goes on when that returns.
+        """
+        self._check_mode(leave)
+        if self._close_report is not None or self._forked:
+            return self._close_report or CloseReport(clean=True, reason="forked child: the parent is the member")
+        self._begin_close(leave, reason, timeout_s)
+        if self._thread.ident is None:
+            self._run()
+        elif not self._is_own_thread():
+            self._thread.join(timeout_s + _CLOSE_GRACE_S)
+        return self._report(reason, timeout_s)
+
+    def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float) -> None:
+        if not self._worker.stopped:
+            self._worker.post(Close(mode=leave, reason=reason, timeout_s=timeout_s))
+
+    def _report(self, reason: str | None, timeout_s: float) -> CloseReport:
+        closed = self._worker.member.closed
+        if closed is not None:
+            self._close_report = CloseReport(clean=closed.clean, reason=closed.reason, steps=closed.steps)
+            return self._close_report
+        step = CloseStep("membership thread", timeout_s, "goes on by itself" if self._is_own_thread() else "has not ended")
+        return CloseReport(clean=False, reason=reason or "closed by the application", steps=(step,))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._worker.run()
+        except BaseException as error:
+            self._crash = error
+            logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
+        finally:
+            self._offer_last()
+
+    def _on_step(self, step: Step) -> None:
+        """On the membership thread, after every step."""
+        if isinstance(step.event, CallbackReturned) and step.event.error and self._config.callback_errors == "raise":
+            self._unraised.put(CallbackFailedError(f"A callback raised {step.event.error}.", step.before.identity))
+        if self._waiters:
+            snapshot = snapshot_of(step.after, step.at)
+            for waiter in tuple(self._waiters):
+                waiter.offer(snapshot)
+
+    def _offer_last(self) -> None:
+        snapshot = self.snapshot
+        for waiter in tuple(self._waiters):
+            waiter.result.put(snapshot)
+
+    @property
+    def _identity(self) -> Identity:
+        return self._worker.member.identity
+
+    def _is_own_thread(self) -> bool:
+        return threading.current_thread() is self._thread or self._runner.is_current_thread()
+
+    def _check_mode(self, leave: LeaveMode) -> None:
+        if leave is LeaveMode.TEMPORARY and self._config.group_instance_id is None:
+            raise ConfigError("Only static members can leave temporarily: set group.instance.id, or use another mode.")
+
+    def _check_usable(self, *, closing_is_fine: bool = False) -> None:
+        if self._forked:
+            raise ForkedMemberError("This member belongs to the parent process.", self._identity)
+        if self._crash is not None and (error := self.error):
+            raise error
+        if self._worker.stopped and not closing_is_fine:
+            raise MemberClosedError("This member is closed.", self._identity)
+
+    def _after_fork(self) -> None:
+        """In the child: let go of everything without a trace on the wire."""
+        self._forked = True
+        self._worker.stopped = True
+        self._transport.abandon()
+
+
+class _Waiter:
+    def __init__(self, wanted: Callable[[Snapshot], bool]) -> None:
+        self.wanted = wanted
+        self.result: queue.SimpleQueue[Snapshot] = queue.SimpleQueue()
+
+    def offer(self, snapshot: Snapshot) -> None:
+        if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
+            self.result.put(snapshot)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _new_member_id() -> str:
+    """Unique, and kept as long as the object lives, as KIP-1082 wants it."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

@@ -1,0 +1,59 @@
+"""The story of a member in the standard log: one INFO line per rebalance, WARNING only when someone must act."""
+
+from __future__ import annotations
+
+import logging
+
+from membership_client.core.events import CallbackReturned, WarnPollBudget
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.errors import ProblemKind
+from membership_client.types import MemberState
+
+S = MemberState
+
+logger = logging.getLogger("membership_client")
+
+_QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
+"""Problems that usually pass by themselves: a member that retries them is at work, not in need."""
+
+
+def log_step(step: Step) -> None:
+    """An observer that writes what people need to know, and nothing else."""
+    before, after = step.before, step.after
+    who = _name(after)
+    if isinstance(step.event, CallbackReturned) and step.event.error:
+        logger.warning("%s: a callback raised: %s", who, step.event.error)
+    for effect in step.effects:
+        if isinstance(effect, WarnPollBudget):
+            _warn_poll(who, effect, after)
+    if after.state is not before.state:
+        _log_state(who, before, after)
+    elif after.problem and after.problem != before.problem and after.problem.kind not in _QUIET:
+        logger.warning("%s: %s", who, after.problem.detail)
+    elif after.problem and not before.problem:
+        logger.info("%s: %s", who, after.problem.detail)
+
+
+def _name(member: Member) -> str:
+    return f"[{member.config.group_id}/{member.config.group_instance_id or member.member_id}]"
+
+
+def _warn_poll(who: str, effect: WarnPollBudget, member: Member) -> None:
+    logger.warning(
+        "%s: no poll for %.1f s, %.0f %% of max.poll.interval.ms; at 100 %% this member leaves the group.",
+        who,
+        effect.since_poll_s,
+        100 * effect.since_poll_s / member.poll_interval_s,
+    )
+
+
+def _log_state(who: str, before: Member, after: Member) -> None:
+    if after.state is S.FATAL:
+        logger.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
+    elif after.state in {S.FENCED, S.STALE}:
+        logger.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
+    elif after.state is S.STABLE:
+        logger.info("%s: stable at epoch %d with %d partitions (%s)", who, after.epoch, len(after.owned), after.cause)
+    else:
+        logger.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
