@@ -1,0 +1,45 @@
+"""What is shipped, and what must not be in the repository."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# A path of one developer's machine, or the address of one package registry, is wrong everywhere else.
+FORBIDDEN = re.compile(r"(?:^|[^\w.])/(?:work|root)/|https?://[^/\s]*(?:pypi|pythonhosted|maven)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The project's wheel, built without network."""
+    target = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    return zipfile.ZipFile(next(target.glob("*.whl")))
+
+
+@pytest.mark.parametrize("package", ["membership_client", "membership_client_spark"])
+def test_the_wheel_holds_both_typed_packages(wheel: zipfile.ZipFile, package: str) -> None:
+    """Each package is importable by its own name and tells type checkers that it has types."""
+    assert {f"{package}/__init__.py", f"{package}/py.typed"} <= set(wheel.namelist())
+
+
+def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
+    """Tests, scripts and documents stay out of site-packages."""
+    top_level = {name.partition("/")[0] for name in wheel.namelist()}
+    assert top_level == {"membership_client", "membership_client_spark", "membership_client-0.1.0.dist-info"}
+
+
+def test_tracked_files_know_no_machine() -> None:
+    """No tracked file names a path of one machine or the host of a package registry."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    files = [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    guilty = [str(file.relative_to(ROOT)) for file in files if FORBIDDEN.search(file.read_text(errors="replace"))]
+    assert guilty == []
