@@ -168,8 +168,9 @@ class GroupMember:
     def wait_until(
         self, condition: MemberState | Callable[[Snapshot], bool], timeout_s: float | None = None
     ) -> Snapshot:
-        """Wait for a state, or for whatever a function of the snapshot says. Raises WaitTimeoutError at the end of it,
-        and the fatal error at once if the member ends FATAL instead.
+        """Wait for a state, or for whatever a function of the snapshot says.
+
+        Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
         """
         wanted = condition if callable(condition) else lambda snapshot: snapshot.state is condition
         waiter = _Waiter(wanted)
@@ -221,7 +222,9 @@ class GroupMember:
         if closed is not None:
             self._close_report = CloseReport(clean=closed.clean, reason=closed.reason, steps=closed.steps)
             return self._close_report
-        step = CloseStep("membership thread", timeout_s, "goes on by itself" if self._is_own_thread() else "has not ended")
+        step = CloseStep(
+            "membership thread", timeout_s, "goes on by itself" if self._is_own_thread() else "has not ended"
+        )
         return CloseReport(clean=False, reason=reason or "closed by the application", steps=(step,))
 
     def __enter__(self) -> Self:
@@ -237,7 +240,7 @@ class GroupMember:
     def _run(self) -> None:
         try:
             self._worker.run()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a dead thread must be seen, whatever killed it
             self._crash = error
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:

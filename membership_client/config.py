@@ -79,7 +79,9 @@ class MemberConfig:
         if self.retry_backoff_max_ms < self.retry_backoff_ms:
             raise ConfigError("retry.backoff.max.ms must not be smaller than retry.backoff.ms.")
         if self.retry_when_full_s is not None and not _is_positive_number(self.retry_when_full_s):
-            raise ConfigError(f"retry_when_full_s must be a positive number of seconds, not {self.retry_when_full_s!r}.")
+            raise ConfigError(
+                f"retry_when_full_s must be a positive number of seconds, not {self.retry_when_full_s!r}."
+            )
 
 
 def parse_bootstrap(servers: str) -> tuple[Node, ...]:

@@ -156,7 +156,9 @@ class InstanceIdInUseError(FatalError):
 
 
 class GroupFullError(FatalError):
-    advice = "Raise group.consumer.max.size on the brokers, run fewer members, or set retry_when_full_s to wait for room."
+    advice = (
+        "Raise group.consumer.max.size on the brokers, run fewer members, or set retry_when_full_s to wait for room."
+    )
 
 
 class GroupAuthorizationError(FatalError):

@@ -83,9 +83,9 @@ def _checked(name: str, method: object) -> Callback:
         raise ListenerError(f"{name} is an async function, which nothing here would await.")
     signature = inspect.signature(method)
     if _accepts(signature, 2):
-        return lambda partitions, context: method(partitions, context)
+        return method
     if _accepts(signature, 1):
-        return lambda partitions, context: method(partitions)
+        return lambda partitions, _: method(partitions)
     raise ListenerError(f"{name}{signature} cannot be called with the partitions and a context.")
 
 

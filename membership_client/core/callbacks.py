@@ -7,7 +7,7 @@ from dataclasses import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
 from membership_client.core.leaving import depart
 from membership_client.core.member import Change, Member, RunningCall, with_problem
-from membership_client.core.pace import ASAP, Pace
+from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -47,7 +47,7 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Change:
     if call.kind is not CallbackKind.ASSIGNED:
         member = replace(member, owned=member.owned - call.partitions)
     elif not failed or member.config.callback_errors == "continue":
-        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=Pace())
+        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)
     else:
         member = slow_down(member, "call_pace", now, cap_s=member.interval_s)
     return (_failed(member, call.kind, event.error, now) if event.error is not None else _healed(member)), ()

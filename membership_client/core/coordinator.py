@@ -9,7 +9,7 @@ from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.joining import fatal, lingers
 from membership_client.core.member import IN_GROUP, Change, Member, with_problem
-from membership_client.core.pace import Pace
+from membership_client.core.pace import FRESH
 from membership_client.core.policy import Action
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
@@ -38,7 +38,7 @@ LOOK_UP = Rule(_looks_up, _look_up)
 def answered(member: Member, response: Response, now: float) -> Change:
     member = replace(member, lookup=None)
     if isinstance(response, CoordinatorFound):
-        return replace(member, coordinator=response.node, lookup_pace=Pace()), ()
+        return replace(member, coordinator=response.node, lookup_pace=FRESH), ()
     if not isinstance(response, Refused):
         return slow_down(member, "lookup_pace", now), ()
     return _refused(member, response, now)

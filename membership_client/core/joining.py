@@ -18,7 +18,7 @@ from membership_client.core.member import (
     move,
     with_problem,
 )
-from membership_client.core.pace import ASAP, Pace
+from membership_client.core.pace import ASAP, FRESH, Pace
 from membership_client.core.requests import recovered, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem
@@ -131,7 +131,7 @@ def _not_yet(member: Member, now: float) -> Member:
     """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
     gap = min(member.interval_s, (member.owed_gap_s or _first_gap(member)) * EARLY_GROWTH)
     member = replace(recovered(member), accepted=None, confirmed_at=now, owed_gap_s=gap)
-    return replace(member, dialogue_pace=Pace().wait_until(now + gap))
+    return replace(member, dialogue_pace=FRESH.wait_until(now + gap))
 
 
 def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Member:
@@ -171,7 +171,12 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
     known = assignment.topics | member.owned.topics
     names = {topic: name for topic, name in member.names.items() if topic in known}
     return replace(
-        move(member, S.RECONCILING), target=target, targets=number, names=names, cause=_cause(member, resubscribed), call_pace=Pace()
+        move(member, S.RECONCILING),
+        target=target,
+        targets=number,
+        names=names,
+        cause=_cause(member, resubscribed),
+        call_pace=FRESH,
     )
 
 

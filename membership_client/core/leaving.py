@@ -100,7 +100,9 @@ def _tell(member: Member, now: float) -> Change:
     assert departure is not None
     request = _farewell_of(member, departure)
     if request is None:
-        outcome = "nothing to tell: not in the group" if not member.enrolled else "nothing told: stays until its session ends"
+        outcome = (
+            "nothing to tell: not in the group" if not member.enrolled else "nothing told: stays until its session ends"
+        )
         return _told(member, outcome, now), ()
     if departure.telling_since is None:
         give_up_at = departure.give_up_at if departure.closes else now + member.request_timeout_s
@@ -117,9 +119,7 @@ def _told(member: Member, outcome: str, now: float, *, clean: bool = True) -> Me
         member,
         dialogue=None,
         enrolled=False,
-        departure=replace(
-            departure, outcome=outcome, clean=departure.clean and clean, steps=(*departure.steps, step)
-        ),
+        departure=replace(departure, outcome=outcome, clean=departure.clean and clean, steps=(*departure.steps, step)),
     )
 
 

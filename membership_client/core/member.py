@@ -10,7 +10,7 @@ from uuid import UUID
 
 from membership_client.config import MemberConfig
 from membership_client.core.events import CallbackKind, Effect, Request, Subscribe
-from membership_client.core.pace import Pace
+from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CloseStep, Holder, LeaveMode, MemberState, Node
@@ -175,14 +175,14 @@ class Member:
     """The assigned callback has run since the last join, so an empty share has been announced."""
 
     call: RunningCall | None = None
-    call_pace: Pace = Pace()
+    call_pace: Pace = FRESH
     dialogue: InFlight | None = None
     """The one request under way with the coordinator about the membership itself."""
-    dialogue_pace: Pace = Pace()
+    dialogue_pace: Pace = FRESH
     lookup: InFlight | None = None
-    lookup_pace: Pace = Pace()
+    lookup_pace: Pace = FRESH
     naming: InFlight | None = None
-    naming_pace: Pace = Pace()
+    naming_pace: Pace = FRESH
 
     departure: Departure | None = None
     contest: Contest | None = None

@@ -27,6 +27,10 @@ class Pace:
         return Pace(self.failures, max(self.not_before, at))
 
 
+FRESH = Pace()
+"""Nothing failed yet."""
+
+
 def _jitter(seed: str, failures: int) -> float:
     """0.8 to 1.2, different for each member and failure, yet the same in every replay."""
     return 0.8 + 0.4 * zlib.crc32(f"{seed}:{failures}".encode()) / 2**32

@@ -11,7 +11,7 @@ from dataclasses import replace
 from membership_client.core.callbacks import run
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
 from membership_client.core.member import IN_GROUP, Change, Member, move
-from membership_client.core.pace import ASAP, Pace
+from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.partitions import NOTHING, Partitions
@@ -100,7 +100,7 @@ RESOLVE = Rule(_resolves, _resolve)
 
 def named(member: Member, answer: TopicsResolved, now: float) -> Member:
     """Names came. Topics the broker does not know (yet, or any more) are asked for again, ever less often."""
-    member = replace(member, naming=None, naming_pace=Pace(), names={**member.names, **answer.names})
+    member = replace(member, naming=None, naming_pace=FRESH, names={**member.names, **answer.names})
     return unnamed(member, now) if member.unresolved else member
 
 

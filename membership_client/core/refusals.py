@@ -19,7 +19,7 @@ S = MemberState
 _HEEDED_WHEN_LEAVING = frozenset({Action.FENCE, Action.FENCE_UNKNOWN, Action.SUPERSEDED, Action.REDISCOVER})
 
 
-def refused(member: Member, answer: Refused, now: float) -> Change:
+def refused(member: Member, answer: Refused, now: float) -> Change:  # noqa: PLR0911 - one line per row of the table
     """The coordinator refused a heartbeat. Whatever it knew of us, the next heartbeat says everything."""
     member = replace(member, dialogue=None, accepted=None)
     match _action(member, answer):

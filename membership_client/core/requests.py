@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from membership_client.core.events import Effect, FailureKind, Request, Send
 from membership_client.core.member import Change, Claims, InFlight, Member, with_problem
-from membership_client.core.pace import Pace
+from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
 
@@ -55,4 +55,4 @@ def recovered(member: Member) -> Member:
     """The coordinator answers again: problems that were only about reaching it are over."""
     healed = _PASSING | {ProblemKind.TOPIC_DENIED, ProblemKind.WAITING_FOR_ROOM, ProblemKind.WAITING_FOR_INSTANCE_ID}
     problem = None if member.problem and member.problem.kind in healed else member.problem
-    return replace(member, problem=problem, dialogue_pace=Pace())
+    return replace(member, problem=problem, dialogue_pace=FRESH)
