@@ -10,7 +10,7 @@ import struct
 from kio.schema.api_versions import v0, v3
 
 from membership_client.net.codec import API_KEYS, Offer, frame, read_answer
-from membership_client.net.reader import Cursor
+from membership_client.net.reader import Undecodable
 
 NEWEST = 3
 OLDEST = 0
@@ -46,13 +46,21 @@ def understand(version: int, payload: bytes) -> Offer | None:
         Refusal: the broker will not say.
     """
     # A broker that does not know the version answers in the oldest one (KIP-511), but the error comes first in all.
-    _, error = Cursor(payload).unpack(_START)
+    error = _error_code(payload)
     if error == _UNSUPPORTED_VERSION and version != OLDEST:
         return None
     if error:
         raise Refusal(error)
     offered = read_answer(_API_KEY, version, payload).api_keys
     return {api.api_key: (api.min_version, api.max_version) for api in offered if api.api_key in API_KEYS}
+
+
+def _error_code(payload: bytes) -> int:
+    try:
+        code: int = _START.unpack_from(payload)[1]
+    except struct.error as error:
+        raise Undecodable("it ends before its error code does") from error
+    return code
 
 
 @functools.cache

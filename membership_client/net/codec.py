@@ -15,7 +15,7 @@ from kio.static.constants import EntityType
 
 from membership_client.core import events
 from membership_client.net import messages
-from membership_client.net.reader import Cursor, Undecodable, read
+from membership_client.net.reader import Undecodable, read
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -119,9 +119,9 @@ def decode(request: events.Request, version: int, payload: bytes) -> tuple[event
 def read_answer(api_key: int, version: int, payload: bytes) -> Any:
     """The answer as kio's class has it, from a whole frame after its size prefix. Raises Undecodable."""
     schema: Any = _response(api_key, version)
-    cursor = Cursor(payload)
-    read(schema.__header_schema__, cursor)
-    return read(schema, cursor)
+    _, start = read(schema.__header_schema__, payload)
+    answer, _ = read(schema, payload, start)
+    return answer
 
 
 def _throttle_s(answer: Any) -> float:

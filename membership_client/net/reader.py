@@ -4,17 +4,21 @@ kio's classes say what a message looks like; its own native reader is kept away 
 It reserves memory for as many elements as an array claims to have: a 20-byte answer that claims four billion aborts the
 process, which no `except` can prevent. And it raises on an error code that is newer than its own list, where we want the
 number. Everything else about the format is taken from the classes' own fields.
+
+A reader is a function from the bytes and a position to a value and the position after it. Running off the end is an
+IndexError or a struct.error, which `read` alone translates.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import functools
+import itertools
 import struct
 import types
 import typing
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +27,12 @@ if TYPE_CHECKING:
 
     E = TypeVar("E", bound=Entity)
 
-_NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h"}
-_VARINT_BYTES = 5
+_Reader = Callable[[bytes, int], tuple[Any, int]]
+# Reads one or more neighbouring fields into the dictionary, and returns the position after them.
+_Step = Callable[[bytes, int, dict[str, Any]], int]
+
+_NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h", "bool": "?"}
+_VARINT_BITS = 35
 _NIL = bytes(16)
 
 
@@ -32,73 +40,80 @@ class Undecodable(Exception):  # noqa: N818 - it says what the bytes are
     """These bytes are not the message that was expected."""
 
 
-class Cursor:
-    """A position in received bytes. Whatever would reach past the end raises Undecodable."""
-
-    __slots__ = ("_at", "_data")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    @property
-    def remaining(self) -> int:
-        return len(self._data) - self._at
-
-    def skip(self, count: int) -> int:
-        """Step over that many bytes and say where they begin."""
-        start = self._at
-        if not 0 <= count <= len(self._data) - start:
-            raise Undecodable(f"{count} bytes expected at byte {start} of {len(self._data)}")
-        self._at = start + count
-        return start
-
-    def take(self, count: int) -> bytes:
-        start = self.skip(count)
-        return self._data[start : self._at]
-
-    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
-        return layout.unpack_from(self._data, self.skip(layout.size))
-
-
-Reader = Callable[[Cursor], Any]
-
-
-def read(entity: type[E], cursor: Cursor) -> E:
-    """Read one message of that type. Its error codes are plain numbers, and unknown tagged fields are skipped.
+def read(entity: type[E], data: bytes, at: int = 0) -> tuple[E, int]:
+    """Read one message of that type; also say where it ends. Its error codes are plain numbers.
 
     Time and memory are bounded by the length of the input: no count in it is believed before that many bytes are there.
 
     Raises:
         Undecodable: and nothing else, whatever the bytes are.
     """
-    message: E = _entity_reader(entity)(cursor)
-    return message
+    try:
+        message, end = _entity_reader(entity)(data, at)
+    except (IndexError, struct.error) as error:
+        raise Undecodable(f"it ends before its {entity.__name__} does") from error
+    except UnicodeDecodeError as error:
+        raise Undecodable(f"a text in it is not UTF-8: {error}") from error
+    return message, end
 
 
 @functools.cache
-def _entity_reader(entity: Any) -> Reader:
+def _entity_reader(entity: Any) -> _Reader:
     # Tagged fields are optional by definition, and none of those that our answers may carry is of use to us.
-    plan = tuple((field.name, _field_reader(entity, field)) for field in fields(entity) if "tag" not in field.metadata)
-    flexible = entity.__flexible__
+    steps = tuple(_steps(entity, [field for field in fields(entity) if "tag" not in field.metadata]))
+    skip_rest = _skip_tagged_fields if entity.__flexible__ else _skip_nothing
 
-    def read_entity(cursor: Cursor) -> Any:
-        values = {name: read_field(cursor) for name, read_field in plan}
-        if flexible:
-            _skip_tagged_fields(cursor)
-        return entity(**values)
+    def read_entity(data: bytes, at: int) -> tuple[Any, int]:
+        values: dict[str, Any] = {}
+        for step in steps:
+            at = step(data, at, values)
+        return entity(**values), skip_rest(data, at)
 
     return read_entity
 
 
-def _field_reader(entity: type[Any], field: Field[Any]) -> Reader:
-    hint, nullable = _without_none(typing.get_type_hints(entity)[field.name])
+def _steps(entity: Any, described: Iterable[Field[Any]]) -> Iterator[_Step]:
+    hints = typing.get_type_hints(entity)
+    for are_numbers, group in itertools.groupby(described, lambda field: _is_number(field, hints)):
+        if are_numbers:
+            yield _numbers_step(list(group))
+        else:
+            for field in group:
+                yield _step(field.name, _field_reader(field, hints[field.name], flexible=entity.__flexible__))
+
+
+def _is_number(field: Field[Any], hints: dict[str, Any]) -> bool:
+    return field.metadata.get("kafka_type") in _NUMBERS and typing.get_origin(hints[field.name]) is not tuple
+
+
+def _numbers_step(described: list[Field[Any]]) -> _Step:
+    """Neighbouring numbers in one call: answers about topics have tens of thousands of such groups."""
+    names = tuple(field.name for field in described)
+    layout = struct.Struct(">" + "".join(_NUMBERS[field.metadata["kafka_type"]] for field in described))
+
+    def step(data: bytes, at: int, values: dict[str, Any]) -> int:
+        values.update(zip(names, layout.unpack_from(data, at), strict=True))
+        return at + layout.size
+
+    return step
+
+
+def _step(name: str, reader: _Reader) -> _Step:
+    def step(data: bytes, at: int, values: dict[str, Any]) -> int:
+        values[name], at = reader(data, at)
+        return at
+
+    return step
+
+
+def _field_reader(field: Field[Any], hint: Any, *, flexible: bool) -> _Reader:
+    hint, nullable = _without_none(hint)
     kind = field.metadata.get("kafka_type")
     if typing.get_origin(hint) is tuple:
-        return _array_reader(typing.get_args(hint)[0], kind, nullable=nullable, flexible=entity.__flexible__)
+        return _array_reader(typing.get_args(hint)[0], kind, nullable=nullable, flexible=flexible)
     if _is_entity(hint):
         return _nullable_entity_reader(hint) if nullable else _entity_reader(hint)
-    return _value_reader(kind, nullable=nullable, flexible=entity.__flexible__)
+    return _value_reader(kind, nullable=nullable, flexible=flexible)
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
@@ -112,29 +127,20 @@ def _is_entity(hint: Any) -> bool:
     return is_dataclass(hint)
 
 
-def _value_reader(kind: str | None, *, nullable: bool, flexible: bool) -> Reader:
+def _value_reader(kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:
     match kind:
         case "string":
             return _string_reader(nullable=nullable, flexible=flexible)
-        case "bool":
-            return _read_bool
         case "uuid":
             return _read_uuid
         case "timedelta_i32":
             return _read_milliseconds
-        case str():
-            return _number_reader(_NUMBERS[kind])
-    raise TypeError("kio describes a value without its wire type")
+    raise TypeError(f"none of the messages we read had a value of type {kind}")
 
 
-def _number_reader(code: str) -> Reader:
+def _number_reader(code: str) -> Callable[[bytes, int], tuple[int, int]]:
     layout = struct.Struct(">" + code)
-
-    def read_number(cursor: Cursor) -> int:
-        number: int = cursor.unpack(layout)[0]
-        return number
-
-    return read_number
+    return lambda data, at: (layout.unpack_from(data, at)[0], at + layout.size)
 
 
 _read_int8 = _number_reader("b")
@@ -142,81 +148,108 @@ _read_int16 = _number_reader("h")
 _read_int32 = _number_reader("i")
 
 
-def _read_bool(cursor: Cursor) -> bool:
-    return cursor.take(1) != b"\0"
+def _read_bytes(data: bytes, at: int, count: int) -> bytes:
+    taken = data[at : at + count]
+    if count < 0 or len(taken) < count:
+        raise Undecodable(f"{count} bytes expected at byte {at} of {len(data)}")
+    return taken
 
 
-def _read_uuid(cursor: Cursor) -> uuid.UUID | None:
+def _read_uuid(data: bytes, at: int) -> tuple[uuid.UUID | None, int]:
     """The nil id stands for "none", as in kio."""
-    octets = cursor.take(16)
-    return None if octets == _NIL else uuid.UUID(bytes=octets)
+    octets = _read_bytes(data, at, 16)
+    return None if octets == _NIL else uuid.UUID(bytes=octets), at + 16
 
 
-def _read_milliseconds(cursor: Cursor) -> dt.timedelta:
-    return dt.timedelta(milliseconds=_read_int32(cursor))
+def _read_milliseconds(data: bytes, at: int) -> tuple[dt.timedelta, int]:
+    number, at = _read_int32(data, at)
+    return dt.timedelta(milliseconds=number), at
 
 
-def _read_varint(cursor: Cursor) -> int:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
-    for shift in range(0, 7 * _VARINT_BYTES, 7):
-        octet = cursor.take(1)[0]
+    for shift in range(0, _VARINT_BITS, 7):
+        octet = data[at]
+        at += 1
         value |= (octet & 0x7F) << shift
         if octet < 0x80:
-            return value
-    raise Undecodable("a variable-length number does not end")
+            return value, at
+    raise Undecodable("a variable-length number in it does not end")
 
 
-def _read_compact_length(cursor: Cursor) -> int:
-    return _read_varint(cursor) - 1
+def _read_compact_length(data: bytes, at: int) -> tuple[int, int]:
+    number, at = _read_varint(data, at)
+    return number - 1, at
 
 
-def _string_reader(*, nullable: bool, flexible: bool) -> Reader:
+def _string_reader(*, nullable: bool, flexible: bool) -> _Reader:
     read_length = _read_compact_length if flexible else _read_int16
 
-    def read_string(cursor: Cursor) -> str | None:
-        length = read_length(cursor)
+    def read_string(data: bytes, at: int) -> tuple[str | None, int]:
+        length, at = read_length(data, at)
         if length == -1 and nullable:
-            return None
-        try:
-            return cursor.take(length).decode()
-        except UnicodeDecodeError as error:
-            raise Undecodable(f"a text is not UTF-8: {error}") from error
+            return None, at
+        return _read_bytes(data, at, length).decode(), at + length
 
     return read_string
 
 
-def _array_reader(item: Any, kind: str | None, *, nullable: bool, flexible: bool) -> Reader:
+def _array_reader(item: Any, kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:
     read_length = _read_compact_length if flexible else _read_int32
-    read_items = _items_reader(item, kind, flexible=flexible)
+    read_items = _numbers_reader(_NUMBERS[kind]) if kind in _NUMBERS else _items_reader(item, kind, flexible=flexible)
 
-    def read_array(cursor: Cursor) -> tuple[Any, ...] | None:
-        length = read_length(cursor)
+    def read_array(data: bytes, at: int) -> tuple[tuple[Any, ...] | None, int]:
+        length, at = read_length(data, at)
         if length == -1 and nullable:
-            return None
+            return None, at
         # Every element takes a byte at least, so a greater count is a lie.
-        if not 0 <= length <= cursor.remaining:
-            raise Undecodable(f"{length} elements announced, {cursor.remaining} bytes left")
-        return read_items(cursor, length)
+        if not 0 <= length <= len(data) - at:
+            raise Undecodable(f"it announces {length} elements in {len(data) - at} bytes")
+        return read_items(data, at, length)
 
     return read_array
 
 
-def _items_reader(item: Any, kind: str | None, *, flexible: bool) -> Callable[[Cursor, int], tuple[Any, ...]]:
-    if kind in _NUMBERS:
-        code = _NUMBERS[kind]
-        # Partition numbers come by the ten thousand: one call into C for all of them.
-        return lambda cursor, length: cursor.unpack(struct.Struct(f">{length}{code}"))
+def _numbers_reader(code: str) -> Callable[[bytes, int, int], tuple[tuple[Any, ...], int]]:
+    size = struct.calcsize(">" + code)
+    return lambda data, at, length: (struct.unpack_from(f">{length}{code}", data, at), at + length * size)
+
+
+def _items_reader(
+    item: Any, kind: str | None, *, flexible: bool
+) -> Callable[[bytes, int, int], tuple[tuple[Any, ...], int]]:
     read_item = _entity_reader(item) if _is_entity(item) else _value_reader(kind, nullable=False, flexible=flexible)
-    return lambda cursor, length: tuple([read_item(cursor) for _ in range(length)])
+
+    def read_items(data: bytes, at: int, length: int) -> tuple[tuple[Any, ...], int]:
+        items = []
+        for _ in range(length):
+            item, at = read_item(data, at)
+            items.append(item)
+        return tuple(items), at
+
+    return read_items
 
 
-def _nullable_entity_reader(entity: Any) -> Reader:
+def _nullable_entity_reader(entity: Any) -> _Reader:
     read_entity = _entity_reader(entity)
-    # A byte tells (KIP-893): negative for null.
-    return lambda cursor: None if _read_int8(cursor) < 0 else read_entity(cursor)
+
+    def read_nullable(data: bytes, at: int) -> tuple[Any, int]:
+        # A byte tells (KIP-893): negative for null.
+        marker, at = _read_int8(data, at)
+        return (None, at) if marker < 0 else read_entity(data, at)
+
+    return read_nullable
 
 
-def _skip_tagged_fields(cursor: Cursor) -> None:
-    for _ in range(_read_varint(cursor)):
-        _read_varint(cursor)
-        cursor.skip(_read_varint(cursor))
+def _skip_tagged_fields(data: bytes, at: int) -> int:
+    count, at = _read_varint(data, at)
+    for _ in range(count):
+        _, at = _read_varint(data, at)
+        size, at = _read_varint(data, at)
+        _read_bytes(data, at, size)
+        at += size
+    return at
+
+
+def _skip_nothing(_data: bytes, at: int) -> int:
+    return at

@@ -1,0 +1,185 @@
+"""Answers, written by kio and read by us."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from membership_client.core import events
+from membership_client.net import codec
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import Node
+from tests.net import answers
+
+A, B = UUID("00000000-0000-0000-0000-00000000000a"), UUID("00000000-0000-0000-0000-00000000000b")
+
+FIND = events.FindCoordinator(group_id="g")
+HEARTBEAT = events.Heartbeat(group_id="g", member_id="m", epoch=4)
+LEAVE = events.LeaveGroup(group_id="g", member_id="m", instance_id=None, reason="r")
+RESOLVE = events.ResolveTopics(topic_ids=frozenset({A, B}))
+DESCRIBE = events.DescribeGroup(group_id="g")
+TIMEOUT = events.DescribeSessionTimeout(group_id="g")
+KEY = "consumer.session.timeout.ms"
+
+
+def decoded(request: events.Request, version: int, answer: Any) -> events.Response:
+    return codec.decode(request, version, answers.payload(answer))[0]
+
+
+# --- what each answer means ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_the_coordinator_is_found(version: int) -> None:
+    """Both shapes of the answer, with one coordinator and with a list, give the node."""
+    answer = answers.coordinator(version, host="broker", port=9093, node_id=4)
+    assert decoded(FIND, version, answer) == events.CoordinatorFound(Node("broker", 9093, 4))
+
+
+def test_the_coordinator_of_another_group_is_not_ours() -> None:
+    """An answer without our group is a refusal, not a guess."""
+    response = decoded(FIND, 6, answers.coordinator(6, group="other"))
+    assert isinstance(response, events.Refused)
+    assert response.code == -1
+
+
+def test_a_heartbeat_is_accepted() -> None:
+    """Epoch and interval are handed on."""
+    answer = answers.heartbeat(epoch=5, interval_ms=3000)
+    assert decoded(HEARTBEAT, 1, answer) == events.HeartbeatAccepted(epoch=5, interval_s=3.0)
+
+
+@pytest.mark.parametrize(("interval_ms", "epoch"), [(0, 0), (-5, -1), (2**31 - 1, 2**31 - 1), (-(2**31), -(2**31))])
+def test_odd_numbers_are_handed_on(interval_ms: int, epoch: int) -> None:
+    """Whether an interval or an epoch makes sense is for the core to judge."""
+    answer = answers.heartbeat(interval_ms=interval_ms, epoch=epoch)
+    assert decoded(HEARTBEAT, 1, answer) == events.HeartbeatAccepted(epoch=epoch, interval_s=interval_ms / 1000)
+
+
+def test_no_assignment_is_not_an_empty_assignment() -> None:
+    """None means no news, empty means "own nothing"."""
+    silent, empty = decoded(HEARTBEAT, 1, answers.heartbeat()), decoded(HEARTBEAT, 1, answers.heartbeat(assignment=[]))
+    assert isinstance(silent, events.HeartbeatAccepted)
+    assert isinstance(empty, events.HeartbeatAccepted)
+    assert silent.assignment is None
+    assert empty.assignment == NOTHING
+
+
+def test_a_careless_assignment_is_tidied() -> None:
+    """A topic mentioned twice is merged; duplicates, negative numbers and topics without an id are dropped."""
+    careless = [(A, [1, 1, -1]), (B, [0]), (A, [2, 1]), (None, [7]), (B, [])]
+    response = decoded(HEARTBEAT, 1, answers.heartbeat(assignment=careless))
+    assert isinstance(response, events.HeartbeatAccepted)
+    assert response.assignment == Partitions.of({A: [1, 2], B: [0]})
+
+
+def test_an_assignment_may_be_large() -> None:
+    """Fifty thousand partitions survive."""
+    assignment = [(uuid4(), range(50)) for _ in range(1000)]
+    response = decoded(HEARTBEAT, 1, answers.heartbeat(assignment=assignment))
+    assert isinstance(response, events.HeartbeatAccepted)
+    assert response.assignment == Partitions.of(dict(assignment))
+
+
+def test_the_group_is_left() -> None:
+    """Neither the group nor the member has an error."""
+    assert decoded(LEAVE, 5, answers.group_left()) == events.GroupLeft()
+
+
+def test_the_members_own_error_counts() -> None:
+    """A leave that the broker accepts as a whole may still fail for the one member in it."""
+    assert decoded(LEAVE, 5, answers.group_left(member_error=25)) == events.Refused(25)
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_topics_that_the_broker_does_not_know_are_missing(version: int) -> None:
+    """An error of one topic costs only that topic's name; topics that nobody asked for are ignored."""
+    topics = [(A, "a", 0), (B, None, 100), (uuid4(), "stranger", 0)]
+    assert decoded(RESOLVE, version, answers.metadata(version, topics)) == events.TopicsResolved({A: "a"})
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_group_is_described(version: int) -> None:
+    """Members come with the identity that names them to people."""
+    member = events.DescribedMember(member_id="m", instance_id="i", client_id="c", host="/10.0.0.1")
+    answer = answers.group_described(version, topic=A)
+    assert decoded(DESCRIBE, version, answer) == events.GroupDescribed((member,))
+
+
+def test_the_description_of_another_group_is_not_ours() -> None:
+    """An answer without our group is a refusal, not an empty group."""
+    response = decoded(DESCRIBE, 1, answers.group_described(1, group="other"))
+    assert isinstance(response, events.Refused)
+    assert response.code == -1
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_the_session_timeout_is_told_in_seconds(version: int) -> None:
+    """The configuration is in milliseconds, as text."""
+    answer = answers.configs(version, {"other": "1", KEY: "45000"})
+    assert decoded(TIMEOUT, version, answer) == events.SessionTimeoutDescribed(45.0)
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"other": "45000"}, *({KEY: value} for value in (None, "", "soon", "-1", "0", "4.5", "9" * 4000))]
+)
+def test_a_session_timeout_that_is_no_time_is_refused(values: dict[str, str | None]) -> None:
+    """Missing or senseless values do not become numbers."""
+    response = decoded(TIMEOUT, 4, answers.configs(4, values))
+    assert isinstance(response, events.Refused)
+    assert response.code == -1
+    assert KEY in (response.message or "")
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+ERRORS = [
+    *[(FIND, version, lambda code, version=version: answers.coordinator(version, error=code)) for version in range(7)],
+    (HEARTBEAT, 1, lambda code: answers.heartbeat(error=code)),
+    (LEAVE, 5, lambda code: answers.group_left(error=code)),
+    (LEAVE, 5, lambda code: answers.group_left(member_error=code)),
+    (RESOLVE, 13, lambda code: answers.metadata(13, [(A, "a", 0)], error=code)),
+    *[
+        (DESCRIBE, version, lambda code, version=version: answers.group_described(version, error=code))
+        for version in range(2)
+    ],
+    *[
+        (TIMEOUT, version, lambda code, version=version: answers.configs(version, {KEY: "1"}, error=code))
+        for version in range(1, 5)
+    ],
+]
+
+
+@pytest.mark.parametrize("code", [-1, 16, 25, 110, 999, -2, 32767, -32768])
+@pytest.mark.parametrize(("request_", "version", "answer"), ERRORS)
+def test_every_error_code_is_a_refusal(request_: events.Request, version: int, answer: Any, code: int) -> None:
+    """Also codes that kio does not know: they keep their number, and nothing is raised."""
+    response = decoded(request_, version, answer(code))
+    assert isinstance(response, events.Refused)
+    assert response.code == code
+
+
+def test_the_brokers_words_are_kept() -> None:
+    """A refusal carries the broker's own explanation, where the API has room for one."""
+    assert decoded(HEARTBEAT, 1, answers.heartbeat(error=111)) == events.Refused(111, "error 111")
+    assert decoded(LEAVE, 5, answers.group_left(error=16)) == events.Refused(16, None)
+
+
+@pytest.mark.parametrize("code", [100, 999])
+def test_every_error_of_a_topic_makes_it_unknown(code: int) -> None:
+    """Topic errors that kio does not know are no different."""
+    assert decoded(RESOLVE, 12, answers.metadata(12, [(A, "a", code)])) == events.TopicsResolved({})
+
+
+@pytest.mark.parametrize(("throttle_ms", "throttle_s"), [(0, 0.0), (250, 0.25), (-5, 0.0)])
+def test_the_throttle_time_is_told_beside_the_answer(throttle_ms: int, throttle_s: float) -> None:
+    """In seconds, and never negative."""
+    payload = answers.payload(answers.heartbeat(throttle_ms=throttle_ms))
+    assert codec.decode(HEARTBEAT, 1, payload)[1] == throttle_s
+
+
+def test_an_answer_without_a_throttle_time_throttles_nothing() -> None:
+    """The oldest FindCoordinator has no such field."""
+    assert codec.decode(FIND, 0, answers.payload(answers.coordinator(0)))[1] == 0.0
