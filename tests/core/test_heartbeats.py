@@ -1,0 +1,259 @@
+"""What a heartbeat says, and when it is sent."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from membership_client.core.events import Answered, Disconnect, FailureKind, Heartbeat, Refused, Subscribe
+from membership_client.core.joining import EARLY_FRACTION
+from membership_client.core.view import share_of
+from membership_client.partitions import NOTHING
+from membership_client.types import CauseKind, MemberState, Share
+from tests.core.play import BROKER, INTERVAL_S, Play, accepted, orders
+
+
+def test_a_join_says_everything() -> None:
+    """Epoch 0 carries every field the broker demands: timeout, names, an empty owned list, never a null pattern."""
+    play = Play.new(group_instance_id="i", client_rack="r1", group_remote_assignor="uniform").joining("b", "a")
+    assert play.heartbeat() == Heartbeat(
+        group_id="g",
+        member_id="me",
+        epoch=0,
+        instance_id="i",
+        rack_id="r1",
+        rebalance_timeout_s=300.0,
+        topics=("a", "b"),
+        regex="",
+        assignor="uniform",
+        owned=NOTHING,
+    )
+
+
+def test_a_join_by_pattern_states_no_names() -> None:
+    """A pattern goes to the broker, with an empty list of names beside it."""
+    play = Play.new()
+    play.do(Subscribe(regex="orders-.*"))
+    play.find_coordinator()
+    assert (play.heartbeat().topics, play.heartbeat().regex) == ((), "orders-.*")
+
+
+def test_a_quiet_heartbeat_says_nothing_new() -> None:
+    """A stable member repeats only who it is; the instance id goes with every heartbeat."""
+    play = Play.new(group_instance_id="i").stable(0, 1)
+    play.advance(INTERVAL_S)
+    assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=2, instance_id="i")
+
+
+def test_after_a_lost_answer_the_next_heartbeat_says_everything() -> None:
+    """The coordinator may or may not have seen the last one, and accepts an older epoch only with the owned list."""
+    play = Play.new().stable(0, 1)
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat)
+    play.advance(1.0)
+    play.find_coordinator()
+    again = play.heartbeat()
+    assert (again.owned, again.topics, again.rebalance_timeout_s) == (orders(0, 1), ("orders",), 300.0)
+    assert again.epoch == 2
+
+
+@pytest.mark.parametrize("code", [14, -1, 7, 16, 15])
+def test_after_an_error_the_next_heartbeat_says_everything(code: int) -> None:
+    """A refused heartbeat may have been half processed."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(code))
+    play.advance(1.0)
+    if play.member.coordinator is None:
+        play.find_coordinator()
+    assert play.heartbeat().owned == orders(0)
+
+
+def test_a_changed_subscription_is_sent_at_once() -> None:
+    """Users do not wait an interval for what they asked for; only the subscription is sent."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "bills"})))
+    assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=2, topics=("bills", "orders"), regex="")
+
+
+def test_a_pattern_is_removed_by_an_empty_one() -> None:
+    """Null would leave the old pattern in force."""
+    play = Play.new()
+    play.do(Subscribe(regex="o.*"))
+    play.find_coordinator()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics().let_callbacks_return()
+    play.answer(Heartbeat, accepted(2))
+    play.do(Subscribe(frozenset({"orders"})))
+    assert (play.heartbeat().topics, play.heartbeat().regex) == (("orders",), "")
+
+
+def test_never_two_heartbeats_in_flight() -> None:
+    """Whatever changes meanwhile waits for the answer."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.do(Subscribe(frozenset({"bills"})))
+    assert len(play.open_sends()) == 1
+    play.answer(Heartbeat, accepted(2))
+    assert play.heartbeat().topics == ("bills",)
+
+
+def test_a_stable_member_keeps_to_the_interval() -> None:
+    """No early heartbeats once nothing is owed: five intervals, five heartbeats."""
+    play = Play.new().stable(0)
+    for _ in range(5):
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, accepted(2))
+    assert len(play.heartbeats()) == 5
+
+
+def test_the_brokers_interval_is_adopted_from_every_answer() -> None:
+    """An operator may change it at run time."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(2, interval_s=1.0))
+    play.advance(1.0)
+    assert len(play.heartbeats()) == 2
+
+
+@pytest.mark.parametrize("interval_s", [0.0, -3.0])
+def test_an_absurd_interval_is_passed_over(interval_s: float) -> None:
+    """A zero interval would make a heartbeat storm."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(2, interval_s=interval_s))
+    assert play.member.interval_s == INTERVAL_S
+
+
+@pytest.mark.parametrize("epoch", [-1, -7, 0, 1])
+def test_an_epoch_that_goes_back_is_not_believed(epoch: int) -> None:
+    """The member keeps its epoch, says everything again, and does so with a backoff."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    sent = len(play.heartbeats())
+    play.answer(Heartbeat, accepted(epoch, orders(5)))
+    assert (play.member.epoch, play.member.target and play.member.target.partitions) == (2, orders(0))
+    assert len(play.heartbeats()) == sent
+    play.advance(1.0)
+    assert play.heartbeat().owned == orders(0)
+
+
+def test_epochs_may_repeat_and_jump() -> None:
+    """Batched assignment makes both normal."""
+    play = Play.new().stable(0)
+    for epoch in (2, 2, 9):
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, accepted(epoch))
+        assert (play.member.epoch, play.member.state) == (epoch, MemberState.STABLE)
+
+
+def test_an_answer_that_is_no_longer_expected_is_ignored() -> None:
+    """An answer to a request that timed out must not set the epoch."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    late = play.open(Heartbeat)
+    play.fail(Heartbeat)
+    before = play.member
+    play.do(Answered(late.request_id, accepted(99, orders())))
+    assert play.member == before
+
+
+def test_throttling_is_honoured() -> None:
+    """Nothing is sent to the coordinator before the time it asked for."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(2), throttle_s=60.0)
+    sent = len(play.heartbeats())
+    play.do(Subscribe(frozenset({"bills"})))
+    play.advance(59.0)
+    assert len(play.heartbeats()) == sent
+    play.advance(2.0)
+    assert len(play.heartbeats()) == sent + 1
+
+
+def test_a_joiner_with_nothing_is_owed_and_asks_early_with_backoff() -> None:
+    """An empty first assignment is provisional: early heartbeats, ever rarer, until the interval is reached."""
+    play = Play.new().stable()
+    assert play.member.owed_gap_s is not None
+    times = []
+    for _ in range(40):
+        play.advance(INTERVAL_S) if play.member.owed_gap_s is None else play.advance(play.member.owed_gap_s + 0.01)
+        times.append(play.now)
+        play.answer(Heartbeat, accepted(2))
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert gaps[0] < 2 * INTERVAL_S * EARLY_FRACTION
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == INTERVAL_S
+    assert play.member.owed_gap_s is None
+
+
+def test_an_empty_share_is_pending_first_and_none_later() -> None:
+    """Whoever says "not yet" is told apart from whoever says "nothing for me"."""
+    play = Play.new().stable()
+    assert share_of(play.member) is Share.PENDING
+    for _ in range(30):
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, accepted(2))
+    assert share_of(play.member) is Share.NONE
+
+
+def test_partitions_that_come_while_owed_make_the_member_ask_on() -> None:
+    """Others release one by one: after the first partitions more may follow soon."""
+    play = Play.new().stable()
+    play.told(orders(0), epoch=3).let_callbacks_return()
+    play.answer(Heartbeat, accepted(3))
+    assert play.member.owed_gap_s is not None
+    assert play.member.owed_gap_s <= INTERVAL_S * EARLY_FRACTION * 1.25**2
+
+
+def test_a_full_first_share_is_not_owed_anything() -> None:
+    """A joiner that got partitions at once keeps to the interval from the start."""
+    assert Play.new().stable(0).member.owed_gap_s is None
+
+
+def test_epoch_zero_without_an_error_repeats_the_whole_join() -> None:
+    """Librdkafka's mock coordinator answers a joiner that must wait like this; a bare epoch 0 would be refused there."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(0))
+    assert play.member.state is MemberState.JOINING
+    assert play.member.dialogue is None
+    play.advance(INTERVAL_S)
+    assert play.heartbeat().topics == ("orders",)
+    play.answer(Heartbeat, accepted(0))
+    gap = play.member.owed_gap_s
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(0))
+    assert gap is not None
+    assert play.member.owed_gap_s is not None
+    assert gap < play.member.owed_gap_s <= INTERVAL_S
+
+
+def test_a_new_topic_makes_the_member_ask_early() -> None:
+    """After a change of subscription partitions are expected, so the member does not wait a whole interval for them."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "bills"})))
+    play.answer(Heartbeat, accepted(2))
+    assert play.member.owed_gap_s is not None
+    play.advance(1.0)
+    play.answer(Heartbeat, accepted(3, orders(0, 1)))
+    assert play.member.cause is not None
+    assert play.member.cause.kind is CauseKind.GROUP_CHANGED
+
+
+def test_a_request_timeout_drops_the_connection_and_looks_for_the_coordinator() -> None:
+    """Kafka answers in order, so what is stuck stays stuck on that connection."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    effects = play.advance(10.0)
+    assert Disconnect(BROKER) in effects
+    assert play.member.coordinator is None
+    assert play.member.problem is not None
+    assert "did not answer" in play.member.problem.detail
+
+
+def test_an_unsupported_heartbeat_is_fatal() -> None:
+    """A broker without KIP-848 will not learn it by being asked again."""
+    play = Play.new().joining()
+    play.fail(Heartbeat, FailureKind.UNSUPPORTED)
+    assert play.member.state is MemberState.FATAL

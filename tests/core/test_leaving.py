@@ -1,0 +1,260 @@
+"""Leaving: give back, tell, end; and what a close reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client.core.events import (
+    CallbackKind,
+    Close,
+    FailureKind,
+    GroupLeft,
+    Heartbeat,
+    LeaveGroup,
+    Refused,
+    Stop,
+    Subscribe,
+    Unsubscribe,
+)
+from membership_client.types import CauseKind, LeaveMode, MemberState
+from tests.core.play import INTERVAL_S, OTHER_BROKER, Play, accepted, orders
+
+S = MemberState
+
+
+def leave(play: Play) -> LeaveGroup:
+    request = play.open(LeaveGroup).request
+    assert isinstance(request, LeaveGroup)
+    return request
+
+
+def test_close_revokes_then_leaves_with_its_reason() -> None:
+    """The reason reaches the broker although the heartbeat has no field for one; the report tells every step."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=5.0, reason="scaled down"))
+    call = play.callbacks()[-1]
+    assert (call.kind, call.cause.kind, call.deadline) == (CallbackKind.REVOKED, CauseKind.CLOSED, play.now + 5.0)
+    play.returns()
+    assert leave(play) == LeaveGroup(group_id="g", member_id="me", instance_id=None, reason="scaled down")
+    effects = play.answer(LeaveGroup, GroupLeft())
+    assert effects == [Stop()]
+    closed = play.member.closed
+    assert closed is not None
+    assert closed.clean
+    assert [(s.name, s.outcome) for s in closed.steps] == [
+        ("revoked callback", "returned"),
+        ("leave", "confirmed, with its reason"),
+    ]
+
+
+def test_reasons_are_cut_at_255_characters() -> None:
+    """Longer ones are refused by brokers."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=5.0, reason="x" * 300))
+    assert leave(play).reason == "x" * 255
+
+
+@pytest.mark.parametrize("code", [35, 42, -1, 30])
+def test_a_leave_with_a_reason_that_is_refused_is_followed_by_a_plain_one(code: int) -> None:
+    """Leaving matters more than saying why."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=5.0))
+    play.answer(LeaveGroup, Refused(code))
+    assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=-1)
+    play.answer(Heartbeat, accepted(-1))
+    assert play.member.closed is not None
+    assert play.member.closed.clean
+
+
+def test_a_broker_without_reasons_gets_the_plain_leave() -> None:
+    """LeaveGroup below version 5 has no reason, so the heartbeat says it."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=5.0))
+    play.fail(LeaveGroup, FailureKind.UNSUPPORTED)
+    assert play.heartbeat().epoch == -1
+
+
+@pytest.mark.parametrize("code", [25, 69, 110, 82])
+def test_being_out_already_is_as_good_as_leaving(code: int) -> None:
+    """The coordinator no longer knows us: that is what we wanted."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=5.0))
+    play.answer(LeaveGroup, Refused(code))
+    assert play.member.closed is not None
+    assert play.member.closed.clean
+
+
+@pytest.mark.parametrize(
+    ("instance_id", "mode", "epoch"),
+    [
+        ("i", LeaveMode.DEFAULT, -2),
+        ("i", LeaveMode.TEMPORARY, -2),
+        ("i", LeaveMode.REMAIN, -2),
+    ],
+)
+def test_a_static_member_leaves_temporarily(instance_id: str, mode: LeaveMode, epoch: int) -> None:
+    """Its next incarnation gets the same partitions; without the instance id the broker would refuse it."""
+    play = Play.new(group_instance_id=instance_id).stable()
+    play.do(Close(mode=mode, timeout_s=5.0))
+    assert (play.heartbeat().epoch, play.heartbeat().instance_id) == (epoch, "i")
+
+
+def test_a_static_member_can_leave_for_good() -> None:
+    """For scale-down: the partitions move at once."""
+    play = Play.new(group_instance_id="i").stable()
+    play.do(Close(mode=LeaveMode.LEAVE, timeout_s=5.0))
+    assert leave(play).instance_id == "i"
+
+
+def test_a_dynamic_member_that_remains_tells_nobody() -> None:
+    """Its session will end by itself."""
+    play = Play.new().stable()
+    sent = len(play.sends())
+    play.do(Close(mode=LeaveMode.REMAIN, timeout_s=5.0))
+    assert len(play.sends()) == sent
+    assert play.member.closed is not None
+
+
+def test_heartbeats_go_on_while_the_last_callback_runs() -> None:
+    """Otherwise a slow goodbye would be a lost session."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=60.0))
+    for _ in range(3):
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, accepted(2))
+    assert play.member.state is S.LEAVING
+    assert len(play.heartbeats()) == 3
+
+
+def test_a_leave_that_is_not_answered_is_repeated_at_the_new_coordinator() -> None:
+    """A coordinator that moves must not keep a ghost of us."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=30.0))
+    play.answer(LeaveGroup, Refused(16))
+    play.find_coordinator(OTHER_BROKER)
+    play.advance(1.0)
+    assert play.open(LeaveGroup).to == OTHER_BROKER
+
+
+def test_a_close_gives_up_in_time_and_says_why() -> None:
+    """Bounded, whatever the brokers do."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=2.0))
+    play.fail(LeaveGroup)
+    play.advance(2.0)
+    closed = play.member.closed
+    assert closed is not None
+    assert not closed.clean
+    assert "it broke" in closed.steps[-1].outcome
+
+
+def test_a_close_does_not_tell_the_coordinator_while_a_callback_still_works() -> None:
+    """Given away while the application still writes, a partition would have two owners."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=2.0))
+    play.advance(2.0)
+    closed = play.member.closed
+    assert closed is not None
+    assert closed.steps[-1].outcome == "not told: the revoked callback still runs"
+    assert not [send for send in play.sends() if isinstance(send.request, LeaveGroup)]
+
+
+def test_an_unanswered_join_is_left_as_well() -> None:
+    """The coordinator may have let us in without our knowing."""
+    play = Play.new().joining()
+    play.do(Close(timeout_s=5.0))
+    assert leave(play).member_id == "me"
+
+
+def test_closing_before_joining_tells_nobody() -> None:
+    """There is nobody to tell."""
+    play = Play.new()
+    play.do(Subscribe(frozenset({"orders"})))
+    play.do(Close(timeout_s=5.0))
+    assert play.member.closed is not None
+    assert play.member.closed.clean
+
+
+def test_unsubscribe_leaves_and_a_new_subscription_joins_again() -> None:
+    """The same member id, a new join, everything assigned anew."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe(reason="pause"))
+    play.do(Subscribe(frozenset({"orders"})))
+    play.returns()
+    assert leave(play).reason == "pause"
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.state is S.JOINING
+    assert play.heartbeat().epoch == 0
+    assert play.heartbeat().owned is not None
+
+
+def test_unsubscribe_without_an_answer_ends_all_the_same() -> None:
+    """One request timeout after the callbacks, the member is free to subscribe again."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe())
+    play.returns()
+    play.advance(10.0)
+    assert play.member.state is S.UNSUBSCRIBED
+
+
+def test_a_target_that_comes_while_leaving_is_not_taken() -> None:
+    """What we are about to give up does not grow."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=30.0))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, orders(0, 1)))
+    assert play.member.target is None
+    play.returns()
+    assert play.member.owned == orders()
+
+
+def test_a_fence_while_leaving_needs_no_leave() -> None:
+    """We are out: the callback ends, nothing is sent, nobody joins again."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=30.0))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.returns()
+    assert play.member.closed is not None
+    assert play.member.closed.steps[-1].outcome == "nothing to tell: not in the group"
+
+
+def test_closing_while_fenced_waits_for_the_lost_callback_only() -> None:
+    """No join, no leave."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.do(Close(timeout_s=30.0))
+    play.returns()
+    assert play.member.closed is not None
+
+
+def test_a_second_close_changes_nothing() -> None:
+    """The first one's mode, reason and deadline stand."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=30.0, reason="first"))
+    before = play.member
+    play.do(Close(timeout_s=1.0, reason="second"))
+    assert play.member == before
+
+
+def test_close_during_an_unsubscribe_takes_over() -> None:
+    """The close's own mode decides, and the thread ends."""
+    play = Play.new(group_instance_id="i").stable(0)
+    play.do(Unsubscribe())
+    play.returns()
+    assert play.heartbeat().epoch == -2
+    play.do(Close(mode=LeaveMode.LEAVE, timeout_s=5.0))
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.closed is not None
+
+
+def test_a_raising_callback_makes_a_close_unclean_but_not_stuck() -> None:
+    """The report says so."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=5.0))
+    play.returns("ValueError: no")
+    play.answer(LeaveGroup, GroupLeft())
+    closed = play.member.closed
+    assert closed is not None
+    assert (closed.clean, closed.steps[0].outcome) == (False, "raised")

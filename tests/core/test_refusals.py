@@ -1,0 +1,184 @@
+"""Every error code of every request: what the member makes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client.core import policy
+from membership_client.core.error_codes import Code
+from membership_client.core.events import FindCoordinator, Heartbeat, Refused, Subscribe
+from membership_client.errors import ProblemKind, error_for
+from membership_client.types import MemberState
+from tests.core.play import INTERVAL_S, Play, accepted, in_state, orders
+
+S = MemberState
+
+AT_JOIN: dict[Code, tuple[MemberState, ProblemKind | None]] = {
+    Code.UNKNOWN_SERVER_ERROR: (S.JOINING, ProblemKind.REJECTED),
+    Code.REQUEST_TIMED_OUT: (S.JOINING, ProblemKind.REJECTED),
+    Code.NETWORK_EXCEPTION: (S.JOINING, ProblemKind.REJECTED),
+    Code.COORDINATOR_LOAD_IN_PROGRESS: (S.JOINING, ProblemKind.REJECTED),
+    Code.COORDINATOR_NOT_AVAILABLE: (S.JOINING, ProblemKind.REJECTED),
+    Code.NOT_COORDINATOR: (S.JOINING, ProblemKind.REJECTED),
+    Code.THROTTLING_QUOTA_EXCEEDED: (S.JOINING, ProblemKind.REJECTED),
+    Code.FENCED_MEMBER_EPOCH: (S.JOINING, None),
+    Code.UNKNOWN_MEMBER_ID: (S.JOINING, None),
+    Code.TOPIC_AUTHORIZATION_FAILED: (S.JOINING, ProblemKind.TOPIC_DENIED),
+    Code.UNRELEASED_INSTANCE_ID: (S.JOINING, None),
+    Code.FENCED_INSTANCE_ID: (S.FENCED, None),
+    Code.GROUP_MAX_SIZE_REACHED: (S.FATAL, ProblemKind.GROUP_FULL),
+    Code.GROUP_AUTHORIZATION_FAILED: (S.FATAL, ProblemKind.GROUP_DENIED),
+    Code.GROUP_ID_NOT_FOUND: (S.FATAL, ProblemKind.GROUP_TYPE),
+    Code.INVALID_GROUP_ID: (S.FATAL, ProblemKind.UNEXPECTED),
+    Code.INVALID_REQUEST: (S.FATAL, ProblemKind.UNEXPECTED),
+    Code.INVALID_REGULAR_EXPRESSION: (S.FATAL, ProblemKind.INVALID_REGEX),
+    Code.UNSUPPORTED_ASSIGNOR: (S.FATAL, ProblemKind.UNSUPPORTED_ASSIGNOR),
+    Code.UNSUPPORTED_VERSION: (S.FATAL, ProblemKind.BROKER_TOO_OLD),
+}
+
+
+@pytest.mark.parametrize("code", [code for code in Code if code])
+def test_each_code_at_a_join(code: Code) -> None:
+    """The table is complete, and each row does what it says."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, Refused(code, "because"))
+    kind = play.member.problem.kind if play.member.problem else None
+    assert (play.member.state, kind) == AT_JOIN[code]
+
+
+@pytest.mark.parametrize("code", [code for code in Code if code])
+def test_each_code_in_the_group_ends_in_a_known_way(code: Code) -> None:
+    """A member of the group keeps its place, is fenced, or ends; and says which."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(code, "because"))
+    action = policy.HEARTBEAT[code]
+    fences = {
+        policy.Action.FENCE,
+        policy.Action.FENCE_UNKNOWN,
+        policy.Action.CONTEST,
+        policy.Action.NO_GROUP,
+        policy.Action.SUPERSEDED,
+    }
+    ends = {policy.Action.FATAL, policy.Action.FULL}
+    expected = S.FENCED if action in fences else S.FATAL if action in ends else S.STABLE
+    assert play.member.state is expected
+
+
+@pytest.mark.parametrize("request_type", [Heartbeat, FindCoordinator])
+def test_an_unknown_code_is_fatal_with_its_number(request_type: type) -> None:
+    """A rule nobody knows must not be repeated for ever in silence."""
+    play = Play.new()
+    play.do(Subscribe(frozenset({"orders"})))
+    if request_type is Heartbeat:
+        play.find_coordinator()
+    play.answer(request_type, Refused(4711))
+    assert play.member.state is S.FATAL
+    assert play.member.problem is not None
+    assert "4711" in play.member.problem.detail
+
+
+@pytest.mark.parametrize("code", [code for code in Code if code])
+def test_each_code_at_the_coordinator_search(code: Code) -> None:
+    """Denied access is the same fatal error here as on a heartbeat; passing trouble is retried with a backoff."""
+    play = Play.new()
+    play.do(Subscribe(frozenset({"orders"})))
+    play.answer(FindCoordinator, Refused(code))
+    retried = policy.FIND_COORDINATOR.get(code) is policy.Action.RETRY
+    assert play.member.state is (S.JOINING if retried else S.FATAL)
+    assert play.member.lookup is None
+    play.advance(2.0)
+    assert (play.member.lookup is not None) == retried
+
+
+def test_joins_back_off_too() -> None:
+    """Java repeats a refused join at round-trip pace; a loading coordinator does not need that."""
+    play = Play.new().joining()
+    sent = len(play.heartbeats())
+    for _ in range(5):
+        play.answer(Heartbeat, Refused(14))
+        assert play.member.dialogue is None
+        play.advance(2.0)
+    assert len(play.heartbeats()) == sent + 5
+    assert play.member.dialogue_pace.failures == 5
+
+
+def test_success_ends_the_backoff_and_the_problem() -> None:
+    """Nothing of an old trouble stays."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(14))
+    assert play.member.problem is not None
+    play.advance(1.0)
+    play.answer(Heartbeat, accepted(2))
+    assert (play.member.problem, play.member.dialogue_pace.failures) == (None, 0)
+
+
+def test_a_denied_topic_heals_when_granted() -> None:
+    """The member keeps asking and stays what it is."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(29, "orders"))
+    assert (play.member.state, play.member.owned) == (S.STABLE, orders(0))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(2))
+    assert play.member.problem is None
+
+
+def test_a_group_that_vanished_is_joined_again() -> None:
+    """The last member's session ended and the group was deleted: to us that is a fence, not a wrong type."""
+    play = Play.new().stable()
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(69))
+    assert play.member.state is S.JOINING
+
+
+def test_a_full_group_is_fatal_with_the_brokers_text() -> None:
+    """The limit is in the broker's message, and so in ours."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, Refused(81, "the maximum capacity of 5 members"))
+    assert play.member.problem is not None
+    text = str(error_for(play.member.problem, play.member.identity))
+    assert "5 members" in text
+    assert "group.consumer.max.size" in text
+
+
+def test_a_full_group_can_be_waited_for() -> None:
+    """At the pace the user asked for."""
+    play = Play.new(retry_when_full_s=30.0).joining()
+    play.answer(Heartbeat, Refused(81))
+    assert play.member.state is S.JOINING
+    play.advance(29.0)
+    assert play.member.dialogue is None
+    play.advance(2.0)
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    assert play.member.problem is None
+
+
+@pytest.mark.parametrize("code", [81, 30, 128, 69, 35])
+def test_a_new_subscription_leaves_fatal_where_the_cause_allows_it(code: int) -> None:
+    """The group was enlarged, the ACL granted, the pattern corrected."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, Refused(code))
+    assert play.member.state is S.FATAL
+    play.do(Subscribe(frozenset({"orders"})))
+    assert (play.member.state, play.member.problem, play.heartbeat().epoch) == (S.JOINING, None, 0)
+
+
+def test_leaving_fatal_waits_for_the_lost_callback() -> None:
+    """Nothing new is assigned before the old is gone."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(30))
+    play.do(Subscribe(frozenset({"orders"})))
+    assert play.member.state is S.UNSUBSCRIBED
+    play.returns()
+    assert play.member.state is S.JOINING
+
+
+def test_nothing_is_sent_in_fatal() -> None:
+    """Silence until the user does something."""
+    play = in_state(S.FATAL)
+    sent = len(play.sends())
+    play.advance(3600)
+    assert len(play.sends()) == sent
