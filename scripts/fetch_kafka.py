@@ -13,12 +13,17 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from membership_client.testing import find_java
 from membership_client.testing.jars import KAFKA_VERSION, cached_kafka_jars, kafka_directory
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PROGRESS_INTERVAL_S = 2
 LOCK_FILE = Path(__file__).with_name("kafka-jars.sha256")
 
 # No user-local repository is consulted: Maven leaves descriptors without jars there, and Ivy would trust them.
@@ -46,18 +51,17 @@ class FetchError(Exception):
     """The download did not give what was asked for; another attempt may."""
 
 
-def main() -> None:
-    """Fetches the jars unless they are there. The exit code says whether they are there now."""
+def fetch_once() -> None:
+    """Fetches the jars unless they are there. Raises FetchError when all attempts have failed."""
     if cached_kafka_jars() is not None:
         return
-    started = time.monotonic()
     target = kafka_directory()
     target.parent.mkdir(parents=True, exist_ok=True)
+    print(f"  fetching Kafka {KAFKA_VERSION}, 45 MB, into {target}", flush=True)
     # In the cache, not in the system's temporary directory: the final rename must stay on one file system.
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=target.parent) as scratch:
         fetch(Path(scratch))
         publish(Path(scratch, "jars"), target)
-    print(f"  {len(cached_kafka_jars() or [])} jars in {time.monotonic() - started:.0f} s: {target}", flush=True)
 
 
 @retry(
@@ -75,32 +79,35 @@ def fetch(scratch: Path) -> None:
 
 
 def run_ivy(scratch: Path) -> None:
-    """Resolves and retrieves into `scratch`, with a line of progress per jar."""
+    """Resolves and retrieves into `scratch`."""
     (scratch / "ivysettings.xml").write_text(SETTINGS)
     (scratch / "ivy.xml").write_text(DEPENDENCIES)
     pattern = f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"
-    command: list[str | Path] = [
-        java(),
-        f"-Duser.home={scratch}",
-        "-jar",
-        ivy_jar(),
-        "-settings",
-        scratch / "ivysettings.xml",
-    ]
-    command += ["-cache", scratch / "cache", "-ivy", scratch / "ivy.xml", "-confs", "default", "-retrieve", pattern]
+    command: list[str | Path] = [java(), f"-Duser.home={scratch}", "-jar", ivy_jar()]
+    command += ["-settings", scratch / "ivysettings.xml", "-cache", scratch / "cache", "-ivy", scratch / "ivy.xml"]
+    command += ["-confs", "default", "-retrieve", pattern]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         assert ivy.stdout is not None
-        log = [line for line in ivy.stdout if not show(line)]
+        log = follow(ivy.stdout)
     if ivy.returncode != 0:
         raise FetchError(f"Ivy ended with code {ivy.returncode}:\n{''.join(log[-30:])}")
 
 
-def show(line: str) -> bool:
-    """Prints Ivy's line if it announces a jar; everything else is kept for the error message."""
-    is_jar = line.startswith("downloading ") and ".jar " in line
-    if is_jar:
-        print(f"  {line.split()[1].rpartition('/')[2]}", flush=True)
-    return is_jar
+def follow(lines: Iterable[str]) -> list[str]:
+    """Ivy's output, with a line of progress every few seconds while it comes."""
+    log: list[str] = []
+    found = fetched = 0
+    started = shown = time.monotonic()
+    for line in lines:
+        log.append(line)
+        found += line.startswith("\tfound ")
+        fetched += "[SUCCESSFUL ]" in line
+        if time.monotonic() - shown > PROGRESS_INTERVAL_S:
+            shown = time.monotonic()
+            print(
+                f"  Kafka {KAFKA_VERSION}: {found} jars found, {fetched} fetched, {shown - started:.0f} s", flush=True
+            )
+    return log
 
 
 def verify(directory: Path) -> None:
@@ -139,10 +146,3 @@ def ivy_jar() -> Path:
             "error: pyspark, whose Ivy fetches Kafka's jars, is not installed. Run scripts/test, which installs it."
         )
     return jars[0]
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except FetchError as error:
-        sys.exit(f"error: Kafka's jars could not be fetched. Check the network and run scripts/test again.\n{error}")

@@ -48,12 +48,15 @@ once() {
     printf '%s\n' "$now" >"$stamp"
 }
 
-# Progress bars are for people; elsewhere plain lines only.
-pip_progress() { if [ -t 1 ] && [ "${CI:-}" != true ]; then echo on; else echo off; fi; }
-
 pip_install() {
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --retries 5 \
-        --progress-bar "$(pip_progress)" "$@"
+    local pip=("$VENV/bin/python" -m pip install --disable-pip-version-check --retries 5)
+    if [ -t 1 ] && [ "${CI:-}" != true ]; then
+        "${pip[@]}" "$@"
+    else
+        # Progress bars are for people; elsewhere a plain line for what takes time.
+        "${pip[@]}" --progress-bar off "$@" |
+            awk '/^ *(Downloading|Building wheel|Installing collected)/ { print substr("  " $0, 1, 100); fflush() }'
+    fi
 }
 
 install_locked() {

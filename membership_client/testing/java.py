@@ -1,4 +1,4 @@
-"""Finds a Java that can run a Kafka 4 broker."""
+"""Finds a Java that can run a Kafka 4 broker. Run as a file, it says by its exit code whether there is one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,3 +40,7 @@ def _candidates() -> Iterator[Path]:
     yield from sorted(Path("/Library/Java/JavaVirtualMachines").glob("*/Contents/Home/bin/java"))
     # Homebrew's OpenJDK is deliberately not linked into the places above.
     yield from sorted(Path("/opt/homebrew/opt").glob("openjdk*/bin/java"))
+
+
+if __name__ == "__main__":
+    sys.exit(find_java() is None)
