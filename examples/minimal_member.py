@@ -1,0 +1,21 @@
+"""Join a group, see every change and its cause, leave with a reason."""
+
+import sys
+
+from membership_client import GroupMember, MemberState, RebalanceListener
+
+
+class Story(RebalanceListener):
+    def on_partitions_assigned(self, partitions, context):
+        print("assigned", *partitions, "because", context.cause)
+
+    def on_partitions_revoked(self, partitions, context):
+        print("revoked", *partitions, "because", context.cause)
+
+
+config = {"bootstrap.servers": sys.argv[1], "group.id": "shop"}
+with GroupMember(config, listener=Story()) as member:
+    member.subscribe(["orders"])
+    member.wait_until(MemberState.STABLE, timeout_s=30)
+    print(member.health().why)
+    print(member.close(reason="end of the example"))

@@ -1,0 +1,110 @@
+"""The pages and the examples say what is true, because they are run."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from membership_client import MemberConfig
+from membership_client.config import _CLASSIC_ONLY
+from membership_client.testing import ClusterAdmin, KafkaCluster
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def code_blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+def run_example(name: str, *args: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(ROOT / "examples" / name), *args]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+@pytest.fixture(scope="module")
+def orders(kafka: KafkaCluster) -> KafkaCluster:
+    ClusterAdmin(kafka.bootstrap_servers).create_topic("orders", 6)
+    return kafka
+
+
+def test_the_readme_shows_the_example_that_is_run() -> None:
+    """The code in the README is the body of examples/minimal_member.py, letter by letter."""
+    (block,) = code_blocks("README.md")
+    assert block in (ROOT / "examples" / "minimal_member.py").read_text()
+    assert len(block.splitlines()) <= 15
+
+
+def test_every_page_that_is_linked_exists() -> None:
+    """No dead links between the pages of the project."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_states_page_is_drawn_from_the_table() -> None:
+    """Run scripts/draw_states.py after a change of the table."""
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "draw_states.py"), "--check"], check=True)
+
+
+def test_every_configuration_key_is_documented() -> None:
+    """The table has each key with its default, and no other keys."""
+    rows = re.findall(r"^\| `([a-z._]+)` \| ([^|]+) \|", (ROOT / "docs" / "configuration.md").read_text(), re.MULTILINE)
+    known = {field.name: field.default for field in fields(MemberConfig)}
+    documented = {key.replace(".", "_"): told for key, told in rows if key not in _CLASSIC_ONLY}
+    assert documented.keys() == known.keys()
+    for name, told in documented.items():
+        if isinstance(known[name], str | int):
+            assert told.strip("` ") == str(known[name])
+
+
+def test_every_classic_key_is_documented() -> None:
+    """Whoever looks for an old key finds what replaces it."""
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    assert all(f"| `{key}` |" in page for key in _CLASSIC_ONLY)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("block", code_blocks("docs/guide.md"))
+def test_the_guides_code_runs(block: str, orders: KafkaCluster) -> None:
+    """Each block is a whole program, given a broker and a group of its own."""
+    program = block.replace("localhost:9092", orders.bootstrap_servers).replace('"shop"', f'"{uuid.uuid4()}"')
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
+@pytest.mark.kafka
+def test_the_minimal_example_tells_its_story(orders: KafkaCluster) -> None:
+    """It joins, is assigned all partitions, and leaves with its reason."""
+    output, _ = run_example("minimal_member.py", orders.bootstrap_servers).communicate(timeout=60)
+    assert "assigned orders-0 orders-1 orders-2 orders-3 orders-4 orders-5 because joined" in output
+    assert "clean close (end of the example)" in output
+    assert "client reason: end of the example" in orders.log()
+
+
+@pytest.mark.kafka
+def test_the_static_example_survives_a_kill(orders: KafkaCluster) -> None:
+    """Killed and started again, it owns the same partitions at the same epoch."""
+    first = run_example("static_member.py", orders.bootstrap_servers, "clerk-1")
+    assert first.stdout is not None
+    before = first.stdout.readline()
+    first.kill()
+    first.communicate()
+    second = run_example("static_member.py", orders.bootstrap_servers, "clerk-1")
+    assert second.stdout is not None
+    assert second.stdout.readline() == before
+    second.send_signal(signal.SIGTERM)
+    second.communicate(timeout=30)
+    assert second.returncode == 0
+
+
+@pytest.mark.kafka
+def test_the_long_work_example_waits_for_its_worker(orders: KafkaCluster) -> None:
+    """The revoke callback waits until the worker thread has stopped."""
+    output, _ = run_example("long_work.py", orders.bootstrap_servers, "1").communicate(timeout=60)
+    assert "working" in output
