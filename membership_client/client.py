@@ -33,6 +33,7 @@ from membership_client.errors import (
 from membership_client.listener import ThreadRunner, callbacks_of
 from membership_client.logs import log_step, logger
 from membership_client.net import BrokerTransport
+from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import (
     CloseReport,
     CloseStep,
@@ -81,6 +82,7 @@ class GroupMember:
         self._crash: BaseException | None = None
         self._close_report: CloseReport | None = None
         self._forked = False
+        self._named: tuple[Partitions, frozenset[TopicPartition]] = (NOTHING, frozenset())
         lifetime.register(self)
 
     # --- asking for membership ---------------------------------------------------------------------------------------
@@ -146,9 +148,14 @@ class GroupMember:
     def assignment(self) -> frozenset[TopicPartition]:
         """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
         member = self._worker.member
-        return frozenset(member.owned.named(member.names))
+        owned, named = self._named
+        if owned is not member.owned:
+            named = frozenset(member.owned.named(member.names))
+            self._named = (member.owned, named)
+        return named
 
     def owns(self, partition: TopicPartition) -> bool:
+        """Cheap enough for every record: a look-up in a set that is built once per rebalance."""
         return partition in self.assignment()
 
     @property

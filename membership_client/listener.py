@@ -124,10 +124,19 @@ class ThreadRunner:
             self._done(CallbackReturned(call.call_id))
             return
         self._current = (call.call_id, CallbackContext(call))
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+        if self._thread is None and not self._start():
+            self._done(CallbackReturned(call.call_id, "RuntimeError: no thread can be started any more"))
+            return
         self._calls.put(call)
+
+    def _start(self) -> bool:
+        thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # The interpreter is shutting down, or the system has no thread to spare.
+            return False
+        self._thread = thread
+        return True
 
     def is_current_thread(self) -> bool:
         """Is a callback calling us?"""

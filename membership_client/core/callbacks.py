@@ -66,7 +66,9 @@ def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: 
 
 
 def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Member:
-    problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=f"The {kind.value} callback raised {error}.")
+    # The traceback is in the event, for those who watch; the problem is for a status line.
+    last_line = error.strip().rpartition("\n")[2]
+    problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=f"The {kind.value} callback raised {last_line}.")
     member = with_problem(member, problem)
     leaves = member.config.callback_errors == "leave" and kind is not CallbackKind.LOST
     if leaves and member.state in {S.RECONCILING, S.ACK, S.STABLE}:
@@ -82,7 +84,7 @@ def _healed(member: Member) -> Member:
 
 
 def _loses(member: Member) -> float | None:
-    out = member.state in {S.FENCED, S.STALE, S.FATAL}
+    out = member.state in {S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED}
     return ASAP if out and member.owned and member.call is None else None
 
 

@@ -168,7 +168,9 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
         return member
     number = member.targets + 1
     target = Target(assignment, number)
-    known = assignment.topics | member.owned.topics
+    # A callback that still runs may bring partitions of a topic that is wanted no more: they are yet to be revoked.
+    running = member.call.partitions if member.call else NOTHING
+    known = assignment.topics | member.owned.topics | running.topics
     names = {topic: name for topic, name in member.names.items() if topic in known}
     return replace(
         move(member, S.RECONCILING),

@@ -255,11 +255,16 @@ def _times_out(member: Member) -> float | None:
 
 
 def _time_out(member: Member, now: float) -> Change:
-    flight = _oldest(member)
-    assert flight is not None
-    detail = f"{flight.to or 'No bootstrap server'} did not answer within {member.request_timeout_s:g} s."
-    member, effects = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
-    return member, (Disconnect(flight.to), *effects)
+    """The connection is dropped, and with it every other request on it: none of them will be answered."""
+    late = _oldest(member)
+    assert late is not None
+    effects: tuple[Effect, ...] = (Disconnect(late.to),)
+    detail = f"{late.to or 'No bootstrap server'} did not answer within {member.request_timeout_s:g} s."
+    for flight in (member.dialogue, member.lookup, member.naming):
+        if flight is not None and flight.to == late.to:
+            member, more = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
+            effects += more
+    return member, effects
 
 
 TIME_OUT = Rule(_times_out, _time_out)

@@ -255,3 +255,28 @@ def test_an_old_callback_id_is_ignored() -> None:
     before = play.member
     play.do(CallbackReturned(call_id))
     assert play.member == before
+
+
+def test_a_topic_dropped_while_its_assign_runs_is_still_revoked_by_name() -> None:
+    """Once its name was forgotten with the target, and the revoke callback was given nothing."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
+    play.name_topics()
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(4, orders(0)))
+    play.returns()
+    assert play.callbacks()[-1].kind is CallbackKind.REVOKED
+    assert play.callbacks()[-1].partitions == (TopicPartition("bills", 0),)
+
+
+def test_a_timeout_ends_every_request_on_that_connection() -> None:
+    """Otherwise the one that was forgotten would later drop the new, healthy connection."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
+    play.advance(INTERVAL_S)
+    assert play.member.naming is not None
+    assert play.member.dialogue is not None
+    play.advance(5.0)
+    assert (play.member.naming, play.member.dialogue) == (None, None)

@@ -6,7 +6,7 @@ import pytest
 
 from membership_client.core import policy
 from membership_client.core.error_codes import Code
-from membership_client.core.events import FindCoordinator, Heartbeat, Refused, Subscribe
+from membership_client.core.events import CallbackKind, FindCoordinator, Heartbeat, Refused, Subscribe
 from membership_client.errors import ProblemKind, error_for
 from membership_client.types import MemberState
 from tests.core.play import INTERVAL_S, Play, accepted, in_state, orders
@@ -182,3 +182,15 @@ def test_nothing_is_sent_in_fatal() -> None:
     sent = len(play.sends())
     play.advance(3600)
     assert len(play.sends()) == sent
+
+
+def test_what_a_callback_brought_after_the_end_is_lost_before_a_new_start() -> None:
+    """A subscription that came while the callback still ran once left the member stuck with what it brought."""
+    play = Play.new().stable(0).told(orders(0, 1))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(30))
+    play.do(Subscribe(frozenset({"orders"})))
+    play.returns()
+    assert play.callbacks()[-1].kind is CallbackKind.LOST
+    play.returns()
+    assert play.member.state is S.JOINING
