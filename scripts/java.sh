@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by scripts/test: makes sure there is a Java that runs Kafka, installing one where that is allowed.
 
 # Run as a file, because importing the package for this would take ten times as long.
@@ -6,7 +7,7 @@ java_is_there() { "$VENV/bin/python" -P "$ROOT/membership_client/testing/java.py
 first_apt_package() {
     local name
     for name in openjdk-21-jre-headless openjdk-17-jre-headless openjdk-25-jre-headless; do
-        if apt-cache show "$name" >/dev/null 2>&1; then
+        if apt-get install --simulate "$name" >/dev/null 2>&1; then
             echo "$name"
             return
         fi
@@ -38,13 +39,17 @@ may_install() {
     fi
 }
 
+as_installer() { ${SUDO[@]+"${SUDO[@]}"} "$@"; }
+
 install_java() {
-    local command=$1
-    say "installing Java: $command"
-    # A fresh container has no package lists.
-    case $command in apt-get*) "${SUDO[@]+"${SUDO[@]}"}" apt-get update --quiet --quiet ;; esac
+    say "no Java 17 or newer found, installing one"
+    # A fresh container has no package lists, and without them the right package cannot be chosen.
+    if command -v apt-get >/dev/null; then as_installer apt-get update --quiet --quiet; fi
+    local command
+    command=$(java_install_command)
+    say "$command"
     # shellcheck disable=SC2086 # the command is ours and meant to be split
-    "${SUDO[@]+"${SUDO[@]}"}" $command
+    as_installer $command
 }
 
 ensure_java() {
@@ -53,10 +58,9 @@ ensure_java() {
     command=$(java_install_command)
     if [ -z "$command" ]; then
         die "Kafka needs Java 17 or newer, and none was found. Install one, or set JAVA_HOME, and run scripts/test again."
-    fi
-    if ! may_install; then
+    elif ! may_install; then
         die "Kafka needs Java 17 or newer, and none was found. Type this and run scripts/test again: sudo $command"
     fi
-    install_java "$command"
+    install_java
     java_is_there || die "Java was installed but is not found. Set JAVA_HOME and run scripts/test again."
 }

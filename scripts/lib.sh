@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the scripts beside it: find Python and Java, and keep .venv in step with a lock file.
 # Sourced, never run. Works with the bash 3.2 of macOS.
 
