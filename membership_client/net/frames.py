@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FRAME_BYTES = 32 * 1024 * 1024
-"""An assignment of a million partitions takes a tenth of it; what other protocols send first, read as a length, more."""
+"""An assignment of a million partitions takes an eighth of it; what other protocols say first, read as a length, is more."""
 
 _SIZE = struct.Struct(">i")
 _CORRELATION_ID_BYTES = 4

@@ -45,5 +45,6 @@ class Waker:
         self._writer.close()
 
     def __del__(self) -> None:
-        # A thread inside `wake()` holds a reference, so there is none.
-        self._writer.close()
+        # A thread inside `wake()` holds a reference, so there is none. Without descriptors to spare there may be no writer.
+        with contextlib.suppress(AttributeError):
+            self._writer.close()

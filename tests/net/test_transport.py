@@ -274,6 +274,25 @@ def test_a_dead_peer_does_not_make_the_owner_spin() -> None:
         assert returns_of_wait(transport, for_s=0.5) <= 3
 
 
+def test_a_peer_that_speaks_unasked_is_dropped() -> None:
+    """Nothing was outstanding, so nothing fails; the next request opens a new connection."""
+
+    def talkative(peer: Peer) -> None:
+        peer.welcome()
+        asked = peer.request()
+        peer.answer(asked, answers.heartbeat(epoch=1))
+        peer.answer(asked, answers.heartbeat(epoch=2))
+        peer.wait_for_close()
+
+    with ScriptedBroker(talkative, serve) as broker, transport_to(broker.node) as transport:
+        transport.send(Send(1, broker.node, HEARTBEAT))
+        assert outcomes(transport) == [accepted(1, epoch=1)]
+        assert returns_of_wait(transport, for_s=0.3) <= 3
+        assert broker.client_gone.wait(LIMIT_S)
+        transport.send(Send(2, broker.node, HEARTBEAT))
+        assert outcomes(transport) == [accepted(2, epoch=1)]
+
+
 def test_half_an_answer_does_not_make_the_owner_spin() -> None:
     """The peer fell silent in the middle of a frame; the owner loses patience and calls `disconnect()`."""
 
