@@ -1,0 +1,57 @@
+"""Brokers around a fake coordinator: which of them coordinates, and what the others say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    CoordinatorFound,
+    DescribeGroup,
+    FindCoordinator,
+    Heartbeat,
+    LeaveGroup,
+    Refused,
+    Request,
+    Response,
+)
+from membership_client.testing.fake_coordinator import Client, CoordinatorSettings, FakeCoordinator
+from membership_client.testing.fake_topics import FakeTopics
+from membership_client.types import Node
+
+_FOR_THE_COORDINATOR = (Heartbeat, LeaveGroup, DescribeGroup)
+
+
+class FakeCluster:
+    """Brokers b1, b2, … on port 9092; b1 coordinates first. Groups survive every move, as they do in Kafka's log."""
+
+    def __init__(
+        self, topics: Mapping[str, int], settings: CoordinatorSettings | None = None, *, brokers: int = 2
+    ) -> None:
+        self.nodes = tuple(Node(f"b{number}", 9092, number) for number in range(1, brokers + 1))
+        self.topics = FakeTopics(dict(topics))
+        self.groups = FakeCoordinator(self.topics, settings)
+        self.coordinator: Node | None = self.nodes[0]
+        """None while there is none: its broker went, and no other has been chosen yet."""
+        self.loading_until = float("-inf")
+        self.lacks: frozenset[type[Request]] = frozenset()
+        """Requests that these brokers are too old for; a client finds that out before it sends them."""
+
+    def move(self, to: Node, now: float, *, loading_s: float = 0.0) -> None:
+        """Another broker becomes the coordinator, and reads the groups from the log first."""
+        self.coordinator = to
+        self.loading_until = now + loading_s
+        self.groups.restart_clocks(self.loading_until)
+
+    def handle(self, node: Node | None, request: Request, now: float, client: Client | None = None) -> Response:
+        """What that broker answers (None: whichever was asked)."""
+        if isinstance(request, FindCoordinator):
+            if self.coordinator is None:
+                return Refused(Code.COORDINATOR_NOT_AVAILABLE)
+            return CoordinatorFound(self.coordinator)
+        if isinstance(request, _FOR_THE_COORDINATOR):
+            if node != self.coordinator:
+                return Refused(Code.NOT_COORDINATOR)
+            if now < self.loading_until:
+                return Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
+        return self.groups.handle(request, now, client)

@@ -1,0 +1,345 @@
+"""A group coordinator in memory: KIP-848 as Kafka 4.3 does it, on the very values the core sends and receives.
+
+Pure in the sense that matters here: no socket, no thread, no clock and no randomness, so the same requests at the same
+times get the same answers. What it remembers is what a coordinator remembers; above all, what it believes it delivered.
+
+Not here: classic groups, racks, access control, and the range assignor (every group is assigned uniformly).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    DescribedMember,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    FindCoordinator,
+    GroupDescribed,
+    GroupLeft,
+    Heartbeat,
+    HeartbeatAccepted,
+    LeaveGroup,
+    Refused,
+    Request,
+    ResolveTopics,
+    Response,
+    SessionTimeoutDescribed,
+    TopicsResolved,
+)
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.testing.fake_group import TEMPORARY_LEAVE_EPOCH, FakeGroup
+from membership_client.testing.fake_patterns import PatternNews
+from membership_client.testing.fake_reconciler import Enrolled, Goal, reconcile
+from membership_client.testing.fake_refusals import RefusalError, check_epoch, check_heartbeat, refuse
+from membership_client.testing.fake_topics import FakeTopics
+
+JOIN_EPOCH = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorSettings:
+    """What operators set; Kafka's defaults. May be replaced at any time, as on a broker."""
+
+    heartbeat_interval_s: float = 5.0
+    session_timeout_s: float = 45.0
+    assignment_interval_s: float = 1.0
+    """New targets are not computed more often than this; 0 computes them at once, as before 4.3."""
+    max_size: int | None = None
+    exempts_instances: bool = False
+    """Whether a full group lets a static member back in under another member id. Kafka 4.3.1 does not; later ones do."""
+    rejoins_in_place: bool = True
+    """Kafka 4.0 and 4.1 fence a dynamic member that joins again while they still know it; later ones let it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who sends a request, as a broker knows it from the connection."""
+
+    client_id: str = ""
+    host: str = ""
+
+
+class FakeCoordinator:
+    """Every group of a cluster. `log` holds what a broker would write to its log, leave reasons included."""
+
+    def __init__(self, topics: FakeTopics, settings: CoordinatorSettings | None = None) -> None:
+        self.topics = topics
+        self.settings = settings or CoordinatorSettings()
+        self.log: list[tuple[float, str]] = []
+        self._groups: dict[str, FakeGroup] = {}
+
+    def handle(self, request: Request, now: float, client: Client | None = None) -> Response:
+        """The answer to a request that reaches the coordinator at that time. Times must not go back."""
+        self.advance(now)
+        try:
+            return self._answer(request, now, client or Client())
+        except RefusalError as refusal:
+            return refusal.answer
+
+    def _answer(self, request: Request, now: float, client: Client) -> Response:
+        match request:
+            case Heartbeat():
+                check_heartbeat(request)
+                return self._leave(request, now) if request.epoch < 0 else self._beat(request, now, client)
+            case LeaveGroup():
+                return self._leave_with_reason(request, now)
+            case ResolveTopics():
+                return TopicsResolved(self.topics.names_of(request.topic_ids))
+            case DescribeGroup():
+                return self._describe(request.group_id)
+            case DescribeSessionTimeout():
+                return SessionTimeoutDescribed(self.settings.session_timeout_s)
+            case FindCoordinator():
+                return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # Where coordinators are is the cluster's affair.
+
+    # --- for those who watch -----------------------------------------------------------------------------------------
+
+    def group(self, group_id: str) -> FakeGroup | None:
+        return self._groups.get(group_id)
+
+    def member(self, group_id: str, member_id: str) -> Enrolled | None:
+        group = self._groups.get(group_id)
+        return group.members.get(member_id) if group else None
+
+    def term(self, group_id: str, member_id: str) -> int | None:
+        """The number of the join that began this membership; None if the coordinator counts on it no longer."""
+        group = self._groups.get(group_id)
+        return group.terms.get(member_id) if group else None
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def next_clock(self) -> float:
+        """When something will happen without a request; infinity if nothing will."""
+        return min((group.next_clock() for group in self._groups.values()), default=float("inf"))
+
+    def advance(self, now: float) -> None:
+        """Let sessions, revocations and evaluations end whose time has come."""
+        for group in self._groups.values():
+            while group.next_clock() <= now:
+                self._ring(group, group.next_clock())
+
+    def _ring(self, group: FakeGroup, at: float) -> None:
+        if group.patterns.ready_at is not None and group.patterns.ready_at <= at:
+            group.patterns_ready()
+        for member_id, ends in tuple(group.sessions.items()):
+            if ends <= at:
+                self._expel(group, group.members[member_id], at, "its session expired")
+        for member_id, (ends, epoch) in tuple(group.patience.items()):
+            if ends <= at:
+                del group.patience[member_id]
+                if group.members[member_id].epoch == epoch:
+                    self._expel(group, group.members[member_id], at, f"it did not leave epoch {epoch} in time")
+
+    def _expel(self, group: FakeGroup, member: Enrolled, at: float, why: str) -> None:
+        group.remove(member)
+        self._note(at, f"{member.member_id} expelled: {why}")
+
+    def restart_clocks(self, at: float) -> None:
+        """Another broker has loaded the groups: from then on every member has its full time again."""
+        for group in self._groups.values():
+            group.restart_clocks(at, self.settings.session_timeout_s)
+
+    def _note(self, at: float, text: str) -> None:
+        self.log.append((at, text))
+
+    # --- heartbeats --------------------------------------------------------------------------------------------------
+
+    def _beat(self, request: Heartbeat, now: float, client: Client) -> Response:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            if request.epoch != JOIN_EPOCH:
+                refuse(Code.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+            group = FakeGroup(request.group_id, self.topics)
+        self._check_room(group, request)
+        known = self._recognise(group, request)
+        _check_regex(group, known, request)
+        self._groups[request.group_id] = group
+        return self._accept(group, known, request, now, client)
+
+    def _check_room(self, group: FakeGroup, request: Heartbeat) -> None:
+        limit = self.settings.max_size
+        if limit is None or len(group.members) < limit or request.member_id in group.members:
+            return
+        if not self.settings.exempts_instances or group.holder(request.instance_id) is None:
+            refuse(
+                Code.GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {limit} members."
+            )
+
+    def _recognise(self, group: FakeGroup, request: Heartbeat) -> Enrolled:
+        """The member as it was before this request: known, new, or the one whose place it takes."""
+        if request.instance_id is not None:
+            return _recognise_static(group, request)
+        member = group.members.get(request.member_id)
+        if member is None:
+            if request.epoch != JOIN_EPOCH:
+                _unknown_member(group, request.member_id)
+            return Enrolled(member_id=request.member_id)
+        check_epoch(member, request, rejoins_in_place=self.settings.rejoins_in_place)
+        return member
+
+    def _accept(
+        self, group: FakeGroup, known: Enrolled, request: Heartbeat, now: float, client: Client
+    ) -> HeartbeatAccepted:
+        if known.member_id != request.member_id:
+            returned = replace(known, member_id=request.member_id)
+            group.rename(known, returned)
+            known = returned
+        if request.epoch == JOIN_EPOCH:
+            group.begin_term(request.member_id)
+        updated = _told(known, request, client)
+        news = group.patterns.stated(known.regex, updated.regex, group.pattern_counts(), now)
+        group.members[updated.member_id] = updated
+        if known.topics != updated.topics or news is PatternNews.READY:
+            group.bump()
+        group.notice_metadata()
+        self._maybe_assign(group, now)
+        resubscribed = known.topics != updated.topics or news is not PatternNews.NOTHING
+        member = self._reconcile(group, updated, request.owned, resubscribed, now)
+        group.sessions[member.member_id] = now + self.settings.session_timeout_s
+        return HeartbeatAccepted(
+            epoch=member.epoch,
+            interval_s=self.settings.heartbeat_interval_s,
+            assignment=member.assigned if _is_full(request) or member.assigned != known.assigned else None,
+        )
+
+    def _maybe_assign(self, group: FakeGroup, now: float) -> None:
+        """Targets are not computed by a clock, but by the first heartbeat of anybody after the interval."""
+        if group.target_epoch >= group.epoch:
+            return
+        if group.assigned_at is None or now >= group.assigned_at + self.settings.assignment_interval_s:
+            group.assign(now)
+
+    @staticmethod
+    def _reconcile(
+        group: FakeGroup, member: Enrolled, owned: Partitions | None, resubscribed: bool, now: float
+    ) -> Enrolled:
+        goal = Goal(
+            epoch=group.target_epoch,
+            partitions=group.targets.get(member.member_id, NOTHING),
+            subscribed=group.topic_ids(member),
+            resubscribed=resubscribed,
+            owned=owned,
+            held_by_others=group.held_by_others(member.member_id),
+        )
+        after = reconcile(member, goal)
+        group.reconciled(member, after, now)
+        return after
+
+    # --- leaving -----------------------------------------------------------------------------------------------------
+
+    def _leave(self, request: Heartbeat, now: float) -> Response:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            refuse(Code.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
+        member = _who_leaves(group, request.member_id, request.instance_id)
+        if request.epoch == TEMPORARY_LEAVE_EPOCH:
+            group.suspend(member)
+            self._note(now, f"{member.member_id} left temporarily")
+        else:
+            group.remove(member)
+            self._note(now, f"{member.member_id} left")
+        return HeartbeatAccepted(epoch=request.epoch, interval_s=0.0)
+
+    def _leave_with_reason(self, request: LeaveGroup, now: float) -> Response:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            refuse(Code.UNKNOWN_MEMBER_ID)
+        try:
+            # An operator who removes an instance does not name the member.
+            who = group.holder(request.instance_id) if not request.member_id else None
+            member = who or _who_leaves(group, request.member_id, request.instance_id)
+        except RefusalError as refusal:
+            refuse(refusal.answer.code)  # LeaveGroup has no field for the message.
+        group.remove(member)
+        self._note(now, f"{member.member_id} left; client reason: {request.reason}")
+        return GroupLeft()
+
+    # --- describing --------------------------------------------------------------------------------------------------
+
+    def _describe(self, group_id: str) -> Response:
+        group = self._groups.get(group_id)
+        if group is None:
+            return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return GroupDescribed(
+            tuple(
+                DescribedMember(member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host=m.host)
+                for m in group.members.values()
+            )
+        )
+
+
+def _recognise_static(group: FakeGroup, request: Heartbeat) -> Enrolled:
+    """An instance id has one holder. Whoever joins gets its place only after it left, even if they are the same."""
+    holder = group.holder(request.instance_id)
+    if request.epoch == JOIN_EPOCH:
+        if holder is None:
+            return group.members.get(request.member_id, Enrolled(member_id=request.member_id))
+        if holder.epoch != TEMPORARY_LEAVE_EPOCH:
+            refuse(
+                Code.UNRELEASED_INSTANCE_ID,
+                f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
+                f"because the instance id is owned by {holder.member_id} member.",
+            )
+        return replace(holder, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+    holder = _require_holder(group, request.member_id, request.instance_id)
+    check_epoch(holder, request)
+    return holder
+
+
+def _require_holder(group: FakeGroup, member_id: str, instance_id: str | None) -> Enrolled:
+    holder = group.holder(instance_id)
+    if holder is None:
+        refuse(Code.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if holder.member_id != member_id:
+        refuse(
+            Code.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member {holder.member_id}.",
+        )
+    return holder
+
+
+def _who_leaves(group: FakeGroup, member_id: str, instance_id: str | None) -> Enrolled:
+    if instance_id is not None:
+        return _require_holder(group, member_id, instance_id)
+    return group.members.get(member_id) or _unknown_member(group, member_id)
+
+
+def _unknown_member(group: FakeGroup, member_id: str) -> Enrolled:
+    refuse(Code.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+
+
+def _check_regex(group: FakeGroup, known: Enrolled, request: Heartbeat) -> None:
+    """A pattern is read when the first member states it."""
+    if not request.regex or request.regex == known.regex or request.regex in group.pattern_counts():
+        return
+    try:
+        re.compile(request.regex)
+    except re.error as error:
+        refuse(
+            Code.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{request.regex}` is not a valid regular expression: {error.msg}.",
+        )
+
+
+def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
+    """The member with what the request says; what it does not say stays as it was."""
+    timeout_s = request.rebalance_timeout_s
+    return replace(
+        known,
+        instance_id=known.instance_id if request.instance_id is None else request.instance_id,
+        rebalance_timeout_s=known.rebalance_timeout_s if timeout_s is None else timeout_s,
+        topics=known.topics if request.topics is None else frozenset(request.topics),
+        regex=known.regex if request.regex is None else request.regex,
+        client_id=client.client_id,
+        host=client.host,
+    )
+
+
+def _is_full(request: Heartbeat) -> bool:
+    """Does the member say everything? Then it is told everything, whether it changed or not."""
+    stated = request.topics is not None or request.regex is not None
+    says_all = request.rebalance_timeout_s is not None and stated and request.owned is not None
+    return request.epoch == JOIN_EPOCH or says_all

@@ -1,0 +1,153 @@
+"""One group in a fake coordinator's memory: its members, their targets, and the epochs that tie them together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.testing.fake_assignor import Subscriber, uniform
+from membership_client.testing.fake_patterns import FakePatterns
+from membership_client.testing.fake_reconciler import Enrolled, Progress, intersection
+from membership_client.testing.fake_topics import FakeTopic, FakeTopics
+
+TEMPORARY_LEAVE_EPOCH = -2
+
+
+class FakeGroup:
+    """Bookkeeping only: what a request may do is decided by the coordinator."""
+
+    def __init__(self, group_id: str, topics: FakeTopics) -> None:
+        self.group_id = group_id
+        self.epoch = 1
+        self.target_epoch = 0
+        self.assigned_at: float | None = None
+        """When targets were last computed."""
+        self.members: dict[str, Enrolled] = {}
+        self.targets: dict[str, Partitions] = {}
+        self.patterns = FakePatterns(topics)
+        self.sessions: dict[str, float] = {}
+        """When each member's session ends."""
+        self.patience: dict[str, tuple[float, int]] = {}
+        """When each member that owes a revocation is removed, and the epoch it must have left by then."""
+        self.terms: dict[str, int] = {}
+        """The number of the join that began each membership. A member that was removed, or left, has none."""
+        self._topics = topics
+        self._metadata: tuple[FakeTopic, ...] = ()
+        self._metadata_version = -1
+        self._terms = 0
+
+    # --- members -----------------------------------------------------------------------------------------------------
+
+    def holder(self, instance_id: str | None) -> Enrolled | None:
+        """The member with that instance id."""
+        if instance_id is None:
+            return None
+        return next((m for m in self.members.values() if m.instance_id == instance_id), None)
+
+    def begin_term(self, member_id: str) -> None:
+        self._terms += 1
+        self.terms[member_id] = self._terms
+
+    def rename(self, old: Enrolled, new: Enrolled) -> None:
+        """A static member is back under another member id: everything passes on, at no epoch's expense."""
+        target = self.targets.get(old.member_id, NOTHING)
+        self._forget(old.member_id)
+        self.members[new.member_id] = new
+        self.targets[new.member_id] = target
+
+    def suspend(self, member: Enrolled) -> None:
+        """A static member left for a while: its partitions stay reserved until its session ends."""
+        self.members[member.member_id] = replace(member, epoch=TEMPORARY_LEAVE_EPOCH, pending=NOTHING)
+        self.terms.pop(member.member_id, None)
+
+    def remove(self, member: Enrolled) -> None:
+        self._forget(member.member_id)
+        self.bump()
+
+    def _forget(self, member_id: str) -> None:
+        for table in (self.members, self.targets, self.sessions, self.patience, self.terms):
+            table.pop(member_id, None)
+
+    def held_by_others(self, member_id: str) -> Callable[[Partitions], Partitions]:
+        """Which of some partitions other members may use, or have not given up yet."""
+
+        def held(partitions: Partitions) -> Partitions:
+            found = NOTHING
+            for other in self.members.values() if partitions else ():
+                if other.member_id != member_id:
+                    found |= intersection(partitions, other.assigned | other.pending)
+            return found
+
+        return held
+
+    # --- subscriptions and epochs ------------------------------------------------------------------------------------
+
+    def pattern_counts(self) -> Counter[str]:
+        return Counter(member.regex for member in self.members.values() if member.regex)
+
+    def topic_names(self, member: Enrolled) -> frozenset[str]:
+        return member.topics | self.patterns.topics_of(member.regex)
+
+    def topic_ids(self, member: Enrolled) -> frozenset[UUID]:
+        return frozenset(topic.topic_id for topic in self._topics.known(self.topic_names(member)))
+
+    def bump(self) -> None:
+        """Something changed that calls for new targets."""
+        self.epoch += 1
+        self._metadata = self._seen_metadata()
+
+    def notice_metadata(self) -> None:
+        """Topics of this group came, grew or went: that calls for new targets too."""
+        if self._metadata_version != self._topics.version and self._seen_metadata() != self._metadata:
+            self.bump()
+        self._metadata_version = self._topics.version
+
+    def _seen_metadata(self) -> tuple[FakeTopic, ...]:
+        return self._topics.known(frozenset[str]().union(*map(self.topic_names, self.members.values())))
+
+    def patterns_ready(self) -> None:
+        """The evaluation of patterns has ended."""
+        changed = self.patterns.evaluate(frozenset(self.pattern_counts()))
+        if changed or self._seen_metadata() != self._metadata:
+            self.bump()
+
+    def assign(self, now: float) -> None:
+        """Compute everybody's target anew."""
+        members = {
+            member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING))
+            for member_id, member in self.members.items()
+        }
+        counts = {topic.topic_id: topic.partitions for topic in self._seen_metadata()}
+        stated = {(member.topics, member.regex) for member in self.members.values()}
+        alike = len(stated) == 1 and not all(next(iter(stated)))
+        self.targets = uniform(members, counts, alike=alike)
+        self.target_epoch, self.assigned_at = self.epoch, now
+
+    # --- clocks ------------------------------------------------------------------------------------------------------
+
+    def reconciled(self, before: Enrolled, after: Enrolled, now: float) -> None:
+        """Keep what a heartbeat made of a member; a change starts or stops the clock of a revocation."""
+        self.members[after.member_id] = after
+        if after == before:
+            return
+        if after.progress is Progress.UNREVOKED:
+            self.patience[after.member_id] = (now + after.rebalance_timeout_s, after.epoch)
+        else:
+            self.patience.pop(after.member_id, None)
+
+    def restart_clocks(self, at: float, session_timeout_s: float) -> None:
+        """Another broker took the group over: every session and every revocation gets its full time again."""
+        self.sessions = dict.fromkeys(self.members, at + session_timeout_s)
+        self.patience = {
+            member_id: (at + member.rebalance_timeout_s, member.epoch)
+            for member_id, member in self.members.items()
+            if member.progress is Progress.UNREVOKED
+        }
+
+    def next_clock(self) -> float:
+        """When something will happen without a request; infinity if nothing will."""
+        ready = () if self.patterns.ready_at is None else (self.patterns.ready_at,)
+        return min((*self.sessions.values(), *(at for at, _ in self.patience.values()), *ready), default=float("inf"))

@@ -1,0 +1,99 @@
+"""How a coordinator brings one member to its target: give up first, at the old epoch; then gain, at the new one."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from membership_client.partitions import NOTHING, Partitions
+
+
+class Progress(enum.Enum):
+    """How far a member is with its target."""
+
+    STABLE = "stable"
+    UNREVOKED = "unrevoked"
+    """It has not yet said that it gave up what is pending: its rebalance timer runs."""
+    UNRELEASED = "unreleased"
+    """Others still hold part of its target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolled:
+    """A member in the coordinator's eyes."""
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    host: str = ""
+    rebalance_timeout_s: float = -1.0
+    topics: frozenset[str] = frozenset()
+    regex: str = ""
+    epoch: int = 0
+    previous_epoch: int = -1
+    progress: Progress = Progress.STABLE
+    assigned: Partitions = NOTHING
+    """What it may use now."""
+    pending: Partitions = NOTHING
+    """What it was told to give up and has not yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Where a member is to go, and what it says it owns (None: it does not say, which counts as everything)."""
+
+    epoch: int
+    partitions: Partitions
+    subscribed: frozenset[UUID]
+    resubscribed: bool
+    owned: Partitions | None
+    held_by_others: Callable[[Partitions], Partitions]
+
+
+def reconcile(member: Enrolled, goal: Goal) -> Enrolled:
+    """The member's next state; the same one if it can get no further now."""
+    arrived = member.progress is Progress.STABLE and member.epoch == goal.epoch
+    waits = member.progress is Progress.UNREVOKED and _still_owns(goal.owned, member.pending)
+    if arrived or waits:
+        return _drop_unsubscribed(member, goal) if goal.resubscribed else member
+    return _advance(member, goal)
+
+
+def _advance(member: Enrolled, goal: Goal) -> Enrolled:
+    wanted = goal.partitions.of_topics(goal.subscribed)
+    revoked = member.assigned - wanted
+    kept = member.assigned - revoked
+    missing = wanted - kept
+    if revoked and _still_owns(goal.owned, revoked):
+        return _at(member, member.epoch, Progress.UNREVOKED, kept, revoked)
+    unreleased = goal.held_by_others(missing)
+    progress = Progress.UNRELEASED if unreleased else Progress.STABLE
+    return _at(member, goal.epoch, progress, kept | (missing - unreleased), NOTHING)
+
+
+def _drop_unsubscribed(member: Enrolled, goal: Goal) -> Enrolled:
+    """A topic that is no longer subscribed to goes at once, even if the target is older than that."""
+    kept = member.assigned.of_topics(goal.subscribed)
+    dropped = member.assigned - kept
+    if not dropped:
+        return member
+    pending = member.pending | dropped
+    if _still_owns(goal.owned, pending):
+        return _at(member, member.epoch, Progress.UNREVOKED, kept, pending)
+    return _at(member, member.epoch, member.progress, kept, member.pending)
+
+
+def _at(member: Enrolled, epoch: int, progress: Progress, assigned: Partitions, pending: Partitions) -> Enrolled:
+    return replace(
+        member, epoch=epoch, previous_epoch=member.epoch, progress=progress, assigned=assigned, pending=pending
+    )
+
+
+def _still_owns(owned: Partitions | None, revoked: Partitions) -> bool:
+    return owned is None or bool(intersection(owned, revoked))
+
+
+def intersection(one: Partitions, other: Partitions) -> Partitions:
+    return one - (one - other)

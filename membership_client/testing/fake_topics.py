@@ -1,0 +1,75 @@
+"""The topics of a fake cluster, as its metadata shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class FakeTopic:
+    name: str
+    topic_id: UUID
+    partitions: int
+
+
+class FakeTopics:
+    """Topics come, grow and go. A topic that is created again under the same name has another id, as in Kafka.
+
+    Ids count upwards from 1, so that runs are reproducible.
+    """
+
+    def __init__(self, topics: dict[str, int] | None = None) -> None:
+        self.version = 0
+        """Grows with every change, so that a group can tell whether it has seen the newest."""
+        self.created_version = 0
+        """The version in which a topic was last created: patterns are evaluated again after that."""
+        self.unnamed: frozenset[UUID] = frozenset()
+        """Topics whose names are not told, as by a broker whose metadata lags behind the coordinator's."""
+        self._by_name: dict[str, FakeTopic] = {}
+        self._created = 0
+        for name, partitions in (topics or {}).items():
+            self.create(name, partitions)
+
+    def create(self, name: str, partitions: int) -> UUID:
+        if name in self._by_name:
+            raise ValueError(f"topic {name} exists")
+        self._created += 1
+        topic = FakeTopic(name, UUID(int=self._created), partitions)
+        self._change(topic)
+        self.created_version = self.version
+        return topic.topic_id
+
+    def grow(self, name: str, partitions: int) -> None:
+        """To that many partitions; a topic never shrinks."""
+        topic = self._by_name[name]
+        if partitions < topic.partitions:
+            raise ValueError(f"topic {name} has {topic.partitions} partitions already")
+        self._change(FakeTopic(name, topic.topic_id, partitions))
+
+    def delete(self, name: str) -> None:
+        del self._by_name[name]
+        self.version += 1
+
+    def _change(self, topic: FakeTopic) -> None:
+        self._by_name[topic.name] = topic
+        self.version += 1
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> FakeTopic:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[FakeTopic]:
+        return iter(tuple(self._by_name.values()))
+
+    def known(self, names: Iterable[str]) -> tuple[FakeTopic, ...]:
+        """Those of the named topics that exist, by name."""
+        return tuple(self._by_name[name] for name in sorted(names) if name in self._by_name)
+
+    def names_of(self, topic_ids: Iterable[UUID]) -> dict[UUID, str]:
+        """The names that a metadata answer would tell."""
+        told = {topic.topic_id: topic.name for topic in self._by_name.values() if topic.topic_id not in self.unnamed}
+        return {topic_id: told[topic_id] for topic_id in topic_ids if topic_id in told}
