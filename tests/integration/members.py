@@ -11,6 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from kio.schema.errors import ErrorCode
+from kio.schema.leave_group.v5 import LeaveGroupRequest, LeaveGroupResponse
+from kio.schema.leave_group.v5.request import MemberIdentity
+from kio.schema.types import GroupId
+
 from membership_client import (
     CallbackContext,
     GroupMember,
@@ -23,7 +28,8 @@ from membership_client import (
 )
 from membership_client.core.events import Effect
 from membership_client.core.machine import Step
-from membership_client.testing import ClusterAdmin, GroupDescription
+from membership_client.testing import ClusterAdmin, GroupDescription, KafkaCluster
+from membership_client.testing.wire import ask, parse_addresses
 
 T = TypeVar("T")
 
@@ -181,11 +187,28 @@ class Group:
         settled = group.state == "Stable" and told == known
         return Counter(partition for s in snapshots for partition in s.owned) if settled else Counter()
 
+    def remove(self, member_id: str, instance_id: str | None = None) -> None:
+        """As an administrator would, from outside. Groups on a single broker only."""
+        leaver = MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason="removed by the test")
+        request = LeaveGroupRequest(group_id=GroupId(self.id), members=(leaver,))
+        answer = ask(parse_addresses(self.bootstrap_servers)[0], request, LeaveGroupResponse)
+        assert [answer.error_code, *(member.error_code for member in answer.members)] == [ErrorCode.none] * 2
+
     def close(self) -> None:
         """All at once, because some may be without a broker."""
         if self.members:
             with ThreadPoolExecutor(len(self.members)) as pool:
                 list(pool.map(lambda member: member.close(LeaveMode.LEAVE, timeout_s=1), self.members))
+
+
+def log_about(cluster: KafkaCluster, text: str) -> Callable[[], str]:
+    """Reads the lines in which the brokers mention it."""
+
+    def read() -> str:
+        lines = (line for broker in cluster.brokers for line in cluster.log(broker).splitlines())
+        return "\n".join(line for line in lines if text in line)
+
+    return read
 
 
 def assert_never_shared(members: Iterable[WatchedMember]) -> None:
