@@ -33,6 +33,7 @@ def test_a_fence_keeps_the_member_id_and_starts_at_epoch_zero() -> None:
     play = Play.new().stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(110))
+    assert play.member.epoch == 0
     play.returns()
     assert (play.heartbeat().member_id, play.heartbeat().epoch) == ("me", 0)
 

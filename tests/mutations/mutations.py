@@ -1,0 +1,237 @@
+"""One-line bugs in the core. Each must make the suite fail; one that survives is a bug of the suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """`before` must occur exactly once in the file, so that a change of the core cannot silently disarm a mutation."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+
+    def apply(self, root: Path) -> None:
+        path = root / "membership_client" / "core" / self.file
+        source = path.read_text()
+        if source.count(self.before) != 1:
+            raise LookupError(f"{self.name}: {self.before!r} occurs {source.count(self.before)} times in {self.file}")
+        path.write_text(source.replace(self.before, self.after))
+
+
+MUTATIONS = (
+    Mutation(
+        "acknowledged before the callback returned",
+        "callbacks.py",
+        "    return replace(member, ids=call_id, call=call), (effect,)",
+        "    return replace(member, ids=call_id, call=call, owned=member.owned | partitions), (effect,)",
+    ),
+    Mutation(
+        "revoked before the callback returned",
+        "callbacks.py",
+        "    return replace(member, ids=call_id, call=call), (effect,)",
+        "    return replace(member, ids=call_id, call=call, owned=member.owned - partitions), (effect,)",
+    ),
+    Mutation(
+        "nothing is said again after a lost connection",
+        "requests.py",
+        "    return replace(member, coordinator=None, accepted=None)",
+        "    return replace(member, coordinator=None)",
+    ),
+    Mutation(
+        "nothing is said again after a refusal",
+        "refusals.py",
+        "    member = replace(member, dialogue=None, accepted=None)",
+        "    member = replace(member, dialogue=None)",
+    ),
+    Mutation(
+        "an answer to another request is taken",
+        "machine.py",
+        "if flight and flight.request_id == request_id), None)",
+        "if flight), None)",
+    ),
+    Mutation(
+        "an epoch that goes back is believed",
+        "joining.py",
+        "    if answer.epoch < max(member.epoch, 1):",
+        "    if answer.epoch < -1:",
+    ),
+    Mutation(
+        "no backoff after repeated fences",
+        "joining.py",
+        "    if member.fences > 1:",
+        "    if member.fences > 1000:",
+    ),
+    Mutation(
+        "no backoff after a refusal",
+        "requests.py",
+        "config=member.config, cap_s=cap_s)}",
+        "config=member.config, cap_s=cap_s).wait_until(0.0) and Pace()}",
+    ),
+    Mutation(
+        "empty read as no news",
+        "joining.py",
+        "    if assignment is not None:\n        member = _adopt(",
+        "    if assignment:\n        member = _adopt(",
+    ),
+    Mutation(
+        "the owned list left out of a full heartbeat",
+        "consumer_protocol.py",
+        "    owned = claims.owned if known is None or _acknowledges(known, claims) else None",
+        "    owned = claims.owned if known is not None and _acknowledges(known, claims) else None",
+    ),
+    Mutation(
+        "a join with a null owned list",
+        "consumer_protocol.py",
+        "        owned=NOTHING if member.epoch == JOIN_EPOCH else owned,",
+        "        owned=None if member.epoch == JOIN_EPOCH else owned,",
+    ),
+    Mutation(
+        "a pattern removed by null instead of empty",
+        "consumer_protocol.py",
+        '        regex=(stated.regex or "") if stated else None,',
+        "        regex=stated.regex if stated else None,",
+    ),
+    Mutation(
+        "-2 without the instance id",
+        "consumer_protocol.py",
+        "        epoch=TEMPORARY_LEAVE_EPOCH,\n        instance_id=member.config.group_instance_id,",
+        "        epoch=TEMPORARY_LEAVE_EPOCH,\n        instance_id=None,",
+    ),
+    Mutation(
+        "a static member leaves for good by default",
+        "consumer_protocol.py",
+        "    if mode is not LeaveMode.LEAVE and config.group_instance_id is not None:",
+        "    if mode is LeaveMode.TEMPORARY and config.group_instance_id is not None:",
+    ),
+    Mutation(
+        "a new target is dropped while a callback runs",
+        "joining.py",
+        "    if member.target is not None and member.target.partitions == assignment:",
+        "    if member.call or (member.target is not None and member.target.partitions == assignment):",
+    ),
+    Mutation(
+        "a fence does not tell the running callback",
+        "callbacks.py",
+        "    return (TellLost(member.call.call_id),) if member.call else ()",
+        "    return ()",
+    ),
+    Mutation(
+        "nothing is lost on a fence",
+        "callbacks.py",
+        "    out = member.state in {S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED}",
+        "    out = member.state in {S.STALE, S.FATAL, S.UNSUBSCRIBED}",
+    ),
+    Mutation(
+        "a rejoin keeps the old epoch",
+        "joining.py",
+        "    member = replace(member, epoch=JOIN_EPOCH, accepted=None, target=None, enrolled=known, contest=None)",
+        "    member = replace(member, accepted=None, target=None, enrolled=known, contest=None)",
+    ),
+    Mutation(
+        "stable before the owned list is confirmed",
+        "reconciliation.py",
+        "    return ASAP if member.state is S.ACK and confirmed else None",
+        "    return ASAP if member.state is S.ACK else None",
+    ),
+    Mutation(
+        "assign before revoke",
+        "reconciliation.py",
+        "    if revoked := _to_revoke(member):",
+        "    if (revoked := _to_revoke(member)) and not _to_assign(member):",
+    ),
+    Mutation(
+        "the same partitions under a new target are not acknowledged",
+        "consumer_protocol.py",
+        "    return known.owned != claims.owned or known.reconciled != claims.reconciled",
+        "    return known.owned != claims.owned",
+    ),
+    Mutation(
+        "a failed assign counts as owned",
+        "callbacks.py",
+        '    elif not failed or member.config.callback_errors == "continue":',
+        "    elif not failed or True:",
+    ),
+    Mutation(
+        "a failed revoke keeps its partitions",
+        "callbacks.py",
+        "    if call.kind is not CallbackKind.ASSIGNED:",
+        "    if call.kind is not CallbackKind.ASSIGNED and not failed:",
+    ),
+    Mutation(
+        "no heartbeats while the last callback runs",
+        "joining.py",
+        "    if member.state not in IN_GROUP and not lingers(member):",
+        "    if member.state not in IN_GROUP:",
+    ),
+    Mutation(
+        "the coordinator is told before the partitions are given back",
+        "leaving.py",
+        "    if member.state is not S.STALE and not _partitions_given_back(member):",
+        "    if member.state is S.FATAL and not _partitions_given_back(member):",
+    ),
+    Mutation(
+        "a zero interval is adopted",
+        "joining.py",
+        "    if answer.interval_s > 0:",
+        "    if True:",
+    ),
+    Mutation(
+        "a stable member heartbeats early",
+        "joining.py",
+        "    gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s",
+        "    gap = member.interval_s / 2 if member.owed_gap_s is None else member.owed_gap_s",
+    ),
+    Mutation(
+        "a member that is owed partitions waits a whole interval",
+        "joining.py",
+        "        return replace(member, owed_gap_s=_first_gap(member))",
+        "        return replace(member, owed_gap_s=None)",
+    ),
+    Mutation(
+        "our former self is treated as a stranger",
+        "contest.py",
+        "    if holder is not None and holder.member_id == member.member_id:",
+        "    if holder is None and member.state is S.FATAL:",
+    ),
+    Mutation(
+        "being superseded only fences",
+        "refusals.py",
+        "            return contest.superseded(member, answer.message, now)",
+        "            return fence(member, _said(answer), now, known=False)",
+    ),
+    Mutation(
+        "a stale member joins again by itself",
+        "joining.py",
+        "        return ASAP if member.polled_at is not None or member.subscription is None else None",
+        "        return ASAP",
+    ),
+    Mutation(
+        "names are forgotten under a running callback",
+        "joining.py",
+        "    known = assignment.topics | member.owned.topics | running.topics",
+        "    known = assignment.topics | member.owned.topics",
+    ),
+    Mutation(
+        "an unknown error code is retried for ever",
+        "refusals.py",
+        "    action = policy.HEARTBEAT.get(answer.code, Action.FATAL)",
+        "    action = policy.HEARTBEAT.get(answer.code, Action.RETRY)",
+    ),
+    Mutation(
+        "a timeout leaves the other requests of its connection behind",
+        "machine.py",
+        "        if flight is not None and flight.to == late.to:",
+        "        if flight is late:",
+    ),
+    Mutation(
+        "throttling is not honoured",
+        "machine.py",
+        "    if event.throttle_s > 0:",
+        "    if event.throttle_s > 1e9:",
+    ),
+)
