@@ -1,0 +1,42 @@
+"""The table of the peers' scenarios is complete, and every test it names exists."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+SCENARIOS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "peers.toml").read_text())["scenario"]
+COUNTS = {"kafka membership manager": 89, "kafka heartbeat manager": 27, "librdkafka": 26}
+"""How many scenarios each suite has: the test methods of Kafka's two classes, and the groups of librdkafka's suite."""
+
+
+@functools.cache
+def functions_in(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text())
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_no_scenario_is_missing() -> None:
+    """Each suite is numbered from 1 without a gap, to the number of scenarios it has."""
+    for suite, count in COUNTS.items():
+        numbers = [row["number"] for row in SCENARIOS if row["suite"] == suite]
+        assert numbers == list(range(1, count + 1))
+    assert Counter(row["suite"] for row in SCENARIOS) == COUNTS
+
+
+@pytest.mark.parametrize("row", SCENARIOS, ids=lambda row: f"{row['suite']} {row['number']}")
+def test_each_scenario_is_tested_or_struck_out_with_a_reason(row: dict[str, Any]) -> None:
+    """One or the other, never both, never neither."""
+    assert ("test" in row) != ("struck" in row)
+    if "test" in row:
+        path, _, name = row["test"].partition("::")
+        assert name in functions_in(path)
+    else:
+        assert len(row["struck"]) > 20
