@@ -1,8 +1,9 @@
-"""Waiting in tests: generous limits that only a failure ever reaches."""
+"""Waiting in tests, with generous limits that only a failure ever reaches, and counting what must not be left behind."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,3 +32,7 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"not within {LIMIT_S} s"
         time.sleep(0.01)
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))

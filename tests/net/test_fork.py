@@ -11,7 +11,7 @@ import pytest
 from membership_client.core.events import Answered, Heartbeat, HeartbeatAccepted, Send
 from membership_client.net import BrokerTransport
 from tests.net import answers
-from tests.net.patience import LIMIT_S, outcomes
+from tests.net.patience import LIMIT_S, open_descriptors, outcomes
 from tests.net.scripted_broker import Peer, ScriptedBroker
 
 if TYPE_CHECKING:
@@ -32,25 +32,26 @@ def serve(peer: Peer) -> None:
 
 
 @contextlib.contextmanager
-def child_that_abandons(transport: BrokerTransport) -> Iterator[None]:
-    """A child that calls `abandon()`, says so, and stays alive until the end of the block."""
+def child_that_abandons(transport: BrokerTransport) -> Iterator[int]:
+    """A child that calls `abandon()`, says how many descriptors that closed, and lives until the end of the block."""
     done_reader, done_writer = os.pipe()
     leave_reader, leave_writer = os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
         with contextlib.suppress(BaseException):
+            before = open_descriptors()
             transport.abandon()
+            closed = before - open_descriptors()
             transport.abandon()
             transport.wakeup()
-            os.write(done_writer, b"!")
+            os.write(done_writer, bytes([closed]))
             os.close(leave_writer)
             os.read(leave_reader, 1)
             status = 0
         os._exit(status)
     os.close(done_writer)
-    assert os.read(done_reader, 1) == b"!"
-    yield
+    yield os.read(done_reader, 1)[0]
     for descriptor in (done_reader, leave_reader, leave_writer):
         os.close(descriptor)
     assert os.waitpid(child, 0)[1] == 0
@@ -71,11 +72,12 @@ def test_the_parent_goes_on() -> None:
 
 
 def test_the_child_holds_nothing_back() -> None:
-    """When the parent closes, the broker sees it, although the child lives on."""
+    """When the parent closes, the broker sees it, although the child lives on: it has kept no descriptor of ours."""
     with ScriptedBroker(serve) as broker:
         transport = BrokerTransport([broker.node], client_id="tester", connect_timeout_s=LIMIT_S)
         exchange(transport, broker)
-        with child_that_abandons(transport):
+        with child_that_abandons(transport) as closed:
+            assert closed == 3  # the connection and both ends of the waker
             transport.close()
             assert broker.client_gone.wait(LIMIT_S)
 

@@ -7,7 +7,6 @@ import gc
 import socket
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,7 +28,7 @@ from membership_client.net import BrokerTransport
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.answers import framed, payload
-from tests.net.patience import LIMIT_S, outcomes, until
+from tests.net.patience import LIMIT_S, open_descriptors, outcomes, until
 from tests.net.scripted_broker import Peer, ScriptedBroker, black_hole, stay
 
 if TYPE_CHECKING:
@@ -564,7 +563,3 @@ def test_what_is_opened_after_the_close_is_closed_by_who_opened_it() -> None:
         gc.collect()
         # The broker's end of the connection is ours too: it ends with its script.
         until(lambda: open_descriptors() <= before)
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/dev/fd").iterdir()))
