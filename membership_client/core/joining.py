@@ -207,13 +207,14 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
 
 
 def fatal(member: Member, problem: Problem) -> Change:
-    """Nothing more is sent; what we owned is lost."""
+    """Nothing more is sent until a close; what we owned is lost."""
     effects = tell_lost(member)
     member = with_problem(member, problem)
     return replace(
         move(member, S.FATAL),
         subscription=None,
-        enrolled=False,
+        # Refused as a member and not as a joiner, we still have a place in the group, which a close must give up.
+        enrolled=member.enrolled and member.epoch > JOIN_EPOCH,
         accepted=None,
         target=None,
         contest=None,
