@@ -1,0 +1,65 @@
+"""Forks, and interpreters that end without a close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.members import eventually, log_about
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from membership_client.testing import KafkaCluster
+    from tests.integration.conftest import GroupFactory
+    from tests.integration.members import Group
+    from tests.integration.processes import MemberProcess
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_fork_leaves_the_member_with_the_parent(
+    kafka: KafkaCluster, new_group: GroupFactory, new_process: Callable[..., MemberProcess]
+) -> None:
+    """The child is told that it has no member and ends quietly; the parent's outlives it by more than a session."""
+    group = new_group(kafka, consumer_session_timeout_ms=2000)
+    process = new_process(group, "fork")
+    child = process.wait_for("child")
+    assert child["pid"] != process.pid
+    assert child["refused"] == ["poll", "subscribe", "unsubscribe", "wait_until"]
+    assert child["live"] is False
+    assert child["threads"] == []
+    assert "forked child" in child["report"]
+    assert process.wait_for("child ended")["code"] == 0
+    (member,) = group.describe().members
+    newcomer = group.join()
+    eventually(lambda: len(newcomer.assignment()) == 3, "half of the partitions, given up by the parent")
+    assert group.knows(member.member_id)
+    assert not process.all("lost")
+    assert process.all("stable")[-1]["pid"] == process.pid
+
+
+def test_an_interpreter_that_ends_without_a_close(
+    kafka: KafkaCluster, group: Group, new_process: Callable[..., MemberProcess]
+) -> None:
+    """The member says goodbye at exit, so that others need not wait for its session to end."""
+    process = new_process(group, "go without close")
+    assert process.wait_ended() == 0
+    assert group.describe().members == ()
+    assert "client reason: the interpreter ended" in log_about(kafka, group.id)()
+    assert [line["kind"] for line in process.said][-2:] == ["revoked", "unsubscribed"]
+
+
+def test_an_interpreter_that_ends_without_a_broker(
+    kafka_factory: Callable[..., KafkaCluster], new_group: GroupFactory, new_process: Callable[..., MemberProcess]
+) -> None:
+    """A dead broker holds up neither the exit of the process nor its exit code."""
+    kafka = kafka_factory()
+    group = new_group(kafka)
+    process = new_process(group, "go when told")
+    process.wait_for("ready")
+    kafka.kill(1)
+    process.end_input()
+    assert process.wait_ended() == 0
+    assert process.all("revoked")
