@@ -190,15 +190,20 @@ class GroupMember:
     def _await(self, waiter: _Waiter, condition: object, timeout_s: float | None) -> Snapshot:
         self._check_usable(closing_is_fine=True)
         waiter.offer(self.snapshot)
+        if self._worker.stopped:
+            waiter.result.put(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
         try:
-            snapshot = waiter.result.get(timeout=timeout_s)
+            outcome = waiter.result.get(timeout=timeout_s)
         except queue.Empty:
             wanted = condition.name if isinstance(condition, MemberState) else "the condition"
             text = f"Not {wanted} within {timeout_s} s: {self.health().why}."
             raise WaitTimeoutError(text, self._identity) from None
-        if not waiter.wanted(snapshot):
-            raise snapshot.error or MemberClosedError("The member was closed meanwhile.", self._identity)
-        return snapshot
+        if isinstance(outcome, Exception):
+            raise outcome
+        if not waiter.wanted(outcome):
+            ended = outcome.error if outcome.state is MemberState.FATAL else None
+            raise ended or MemberClosedError("The member was closed meanwhile.", self._identity)
+        return outcome
 
     # --- going -------------------------------------------------------------------------------------------------------
 
@@ -296,11 +301,15 @@ class GroupMember:
 class _Waiter:
     def __init__(self, wanted: Callable[[Snapshot], bool]) -> None:
         self.wanted = wanted
-        self.result: queue.SimpleQueue[Snapshot] = queue.SimpleQueue()
+        self.result: queue.SimpleQueue[Snapshot | Exception] = queue.SimpleQueue()
 
     def offer(self, snapshot: Snapshot) -> None:
-        if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
-            self.result.put(snapshot)
+        """On the membership thread, so what the user's condition raises is for the one who waits."""
+        try:
+            if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
+                self.result.put(snapshot)
+        except Exception as error:  # noqa: BLE001 - it is raised where it belongs
+            self.result.put(error)
 
 
 def _is_text(value: object) -> bool:

@@ -121,29 +121,6 @@ def test_closing_twice(group: Group) -> None:
     assert member.close() is member.close(reason="another")
 
 
-def test_closing_from_another_thread_wakes_who_waits(group: Group) -> None:
-    """A wait that can no longer come true ends with an error, not with the timeout."""
-    member = group.join()
-    member.wait_stable()
-    timer = threading.Timer(0.2, member.close)
-    timer.start()
-    with pytest.raises(MemberClosedError):
-        member.wait(lambda snapshot: False)
-    timer.join()
-
-
-def test_waiting_on_a_closed_member(group: Group) -> None:
-    """What is no longer possible is refused at once; a wait for what is the case returns."""
-    member = group.join()
-    member.wait_stable()
-    member.close()
-    assert member.wait(MemberState.UNSUBSCRIBED).owned == frozenset()
-    began = time.monotonic()
-    with pytest.raises(MemberClosedError):
-        member.wait_stable()
-    assert time.monotonic() - began < PATIENCE_S / 2
-
-
 def test_closing_from_many_threads_at_once(group: Group) -> None:
     """All of them return when the member has left, with the same report."""
     member = group.join()
