@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from membership_client import lifetime
-from membership_client.config import MemberConfig, parse_bootstrap
+from membership_client.config import MemberConfig, is_text, parse_bootstrap
 from membership_client.core.events import CallbackReturned, Close, Subscribe, Tick, Unsubscribe
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
@@ -96,13 +96,13 @@ class GroupMember:
         if isinstance(topics, str):
             raise ConfigError(f"subscribe() takes a list of topics; did you mean [{topics!r}]?")
         names = frozenset(topics)
-        if not names or any(not _is_text(name) for name in names):
+        if not names or any(not is_text(name) for name in names):
             raise ConfigError("subscribe() needs at least one topic, each a non-empty string; see unsubscribe().")
         self._subscribe(Subscribe(topics=names))
 
     def subscribe_pattern(self, regex: str) -> None:
         """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
-        if not _is_text(regex):
+        if not is_text(regex):
             raise ConfigError(f"subscribe_pattern() needs a non-empty regular expression, not {regex!r}.")
         self._subscribe(Subscribe(regex=regex))
 
@@ -310,10 +310,6 @@ class _Waiter:
                 self.result.put(snapshot)
         except Exception as error:  # noqa: BLE001 - it is raised where it belongs
             self.result.put(error)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 def _new_member_id() -> str:

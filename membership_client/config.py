@@ -16,6 +16,8 @@ CallbackErrorPolicy = Literal["raise", "leave", "continue"]
 
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
+_LONGEST_TEXT_BYTES = 32_767
+
 _CLASSIC_ONLY = {
     "session.timeout.ms": "the brokers set it: consumer.session.timeout.ms in the group's configuration",
     "heartbeat.interval.ms": "the brokers set it: consumer.heartbeat.interval.ms in the group's configuration",
@@ -109,8 +111,18 @@ def _field_name(key: str, known: Iterable[str]) -> str:
 
 
 def _require_text(key: str, value: object) -> None:
-    if not isinstance(value, str) or not value.strip():
+    if not is_text(value):
         raise ConfigError(f"{key} must be a non-empty string, not {value!r}.")
+
+
+def is_text(value: object) -> bool:
+    """Not blank, and a broker can be told it: some Python strings have no UTF-8 form, and Kafka's are bounded."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    try:
+        return len(value.encode()) <= _LONGEST_TEXT_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 def _require_optional_text(key: str, value: object) -> None:
