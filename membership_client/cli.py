@@ -1,0 +1,72 @@
+"""The command `membership-client`."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DEMO = """\
+Three members of one group, each a process of its own, share a topic before your eyes: one joins late, one restarts as
+a static member without anybody noticing, one is killed with SIGKILL and its replacement takes over. Then a summary is
+computed from what was recorded, and the exit code is 1 if anything did not come out as expected.
+"""
+
+_DEMO_BROKERS = """\
+The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
+otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong."""
+    options = _parser().parse_args(arguments)
+    # Imported late: --help and --version answer at once.
+    from membership_client.demo.run import Options, run  # noqa: PLC0415
+
+    return run(
+        Options(
+            broker=options.broker,
+            bootstrap_servers=options.bootstrap_servers,
+            plain=options.plain,
+            svg=options.svg,
+        )
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="membership-client",
+        description="Kafka consumer-group membership that says at every moment what the group is doing and why.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_demo(commands.add_parser("demo", help="watch a group live: joins, a restart, a SIGKILL and a takeover"))
+    return parser
+
+
+def _add_demo(demo: argparse.ArgumentParser) -> None:
+    demo.description, demo.epilog = _DEMO, _DEMO_BROKERS
+    where = demo.add_mutually_exclusive_group()
+    where.add_argument("--broker", choices=["kafka", "mock"], help="which embedded broker; default: kafka if possible")
+    where.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT,...",
+        help="use this cluster (Kafka 4.0 or newer, plaintext) instead; a topic and a group with new, unique names "
+        "are created there and deleted at the end, and nothing else is touched",
+    )
+    demo.add_argument(
+        "--plain", action="store_true", help="lines instead of the live view, as when the output is not a terminal"
+    )
+    demo.add_argument("--svg", type=Path, metavar="FILE", help="also write the picture of the run to FILE (needs rich)")
+
+
+def _version() -> str:
+    try:
+        return version("membership-client")
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,95 @@
+"""The demonstration's end of a member's process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import membership_client
+from membership_client.demo.happenings import Complained, Ended, Started
+from membership_client.demo.wire import Leave, Role, decode_told, encode_leave, encode_role
+
+if TYPE_CHECKING:
+    from membership_client.demo.recording import Recording
+
+_END_TIMEOUT_S = 10.0
+_DISMISSED_TIMEOUT_S = 3.0
+
+
+class Actor:
+    """One process, from its start to its end. What it says goes to the recording."""
+
+    def __init__(self, role: Role, recording: Recording) -> None:
+        self._name = role.name
+        self._recording = recording
+        self._process = subprocess.Popen(
+            # -P keeps the current directory, whose file names are the user's, off the new process's import path.
+            [sys.executable, "-P", "-m", "membership_client.demo.member_process", encode_role(role)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+            # Ctrl-C is for the demonstration, which then ends its members itself.
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        recording.add(Started(at=time.monotonic(), name=role.name, pid=self.pid, instance_id=role.instance_id))
+        self._ears = [threading.Thread(target=ear, daemon=True) for ear in (self._hear, self._overhear)]
+        for ear in self._ears:
+            ear.start()
+
+    def leave(self, leave: Leave) -> None:
+        """Asks it to leave and end; returns at once."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(encode_leave(leave) + "\n")
+        self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """SIGKILL, and returns when its end is recorded; does nothing to a process that has ended."""
+        self._process.kill()
+        self.join()
+
+    def dismiss(self) -> None:
+        """Ends its input, so that it leaves and ends by itself; returns at once."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def end(self) -> None:
+        """Waits for a dismissed process, but not long, and returns when it is gone."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_DISMISSED_TIMEOUT_S)
+        self.kill()
+
+    def join(self) -> None:
+        """Waits until it has ended and all it said is recorded."""
+        self._process.wait(_END_TIMEOUT_S)
+        for ear in self._ears:
+            ear.join(_END_TIMEOUT_S)
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):  # SIGKILL may cut the last one short.
+                self._recording.add(decode_told(line))
+        code = self._process.wait()
+        self._recording.add(Ended(at=time.monotonic(), name=self._name, pid=self.pid, code=code))
+
+    def _overhear(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            if text := line.strip():
+                self._recording.add(Complained(at=time.monotonic(), name=self._name, pid=self.pid, text=text))
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and the package found where we found it."""
+    package = str(Path(membership_client.__file__).parent.parent)
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

@@ -1,0 +1,125 @@
+"""What each step should have come to. Compares with what was recorded; knows nothing of the play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from membership_client.demo.happenings import Scene
+from membership_client.demo.story import numbers
+
+if TYPE_CHECKING:
+    from membership_client.demo.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation: whether it was met, and a sentence that is true either way."""
+
+    met: bool
+    text: str
+
+
+def checks_of(facts: Facts) -> list[Check]:
+    """Everything expected of that step."""
+    return [check for rule in (*_ALWAYS, *_RULES[facts.step.scene]) for check in rule(facts)]
+
+
+Rule = Callable[["Facts"], Iterator[Check]]
+
+
+def _settles(facts: Facts) -> Iterator[Check]:
+    if not facts.settled:
+        yield Check(met=False, text=f"the group did not settle within {facts.seconds:.1f} s")
+
+
+def _one_owner(facts: Facts) -> Iterator[Check]:
+    shared = f"two members owned the same partition at once: {numbers(facts.shared)}"
+    yield Check(not facts.shared, shared if facts.shared else "no partition ever had two owners")
+
+
+def _all_owned(facts: Facts) -> Iterator[Check]:
+    missing = [p for p in range(facts.partitions) if p not in facts.owners_after]
+    none = f"without an owner at the end: {numbers(missing)}"
+    yield Check(not missing, none if missing else f"all {facts.partitions} partitions are owned at the end")
+
+
+def _shares(facts: Facts) -> Iterator[Check]:
+    for name in facts.step.actors:
+        share = _share(facts.owners_after, name)
+        yield Check(bool(share), f"{name} owns {numbers(share)}")
+
+
+def _moves_little(facts: Facts) -> Iterator[Check]:
+    needless = {p: pair for p, pair in facts.moved.items() if pair[1] not in facts.step.actors}
+    moved = numbers(facts.moved)
+    text = f"moved between members that stayed: {numbers(needless)}" if needless else f"only {moved} changed hands"
+    yield Check(not needless, text)
+
+
+def _same_partitions(facts: Facts) -> Iterator[Check]:
+    for name in facts.step.actors:
+        before, after = _share(facts.owners_before, name), _share(facts.owners_after, name)
+        if before == after and after:
+            yield Check(met=True, text=f"{name} owns {numbers(after)} again, {_recovery(facts, name)}")
+        else:
+            yield Check(met=False, text=f"{name} owned {numbers(before)}, now {numbers(after)}")
+
+
+def _share(owners: Mapping[int, str], name: str) -> list[int]:
+    return [partition for partition, owner in owners.items() if owner == name]
+
+
+def _recovery(facts: Facts, name: str) -> str:
+    seconds = facts.recovered_s.get(name)
+    return "though it was never assigned" if seconds is None else f"{seconds:.2f} s after its new process started"
+
+
+def _new_process(facts: Facts) -> Iterator[Check]:
+    for name in facts.step.actors:
+        pids = facts.pids.get(name, ())
+        yield Check(len(pids) == 1, f"{name} is a new process: {numbers(pids)}")
+
+
+def _epoch_stays(facts: Facts) -> Iterator[Check]:
+    before, after = facts.epoch_before, facts.epoch_after
+    source = "" if facts.epoch_from_coordinator else ", as far as its members know"
+    same = f"the group epoch stayed {after}{source}"
+    yield Check(before == after, same if before == after else f"the group epoch rose from {before} to {after}{source}")
+
+
+def _nobody_notices(facts: Facts) -> Iterator[Check]:
+    callbacks, rebalances = facts.bystander_callbacks, facts.bystander_rebalances
+    yield Check(callbacks == rebalances == 0, f"the others ran {callbacks} callbacks and saw {rebalances} rebalances")
+
+
+def _clean_leaves(facts: Facts) -> Iterator[Check]:
+    for name in facts.step.actors:
+        closed = [c for c in facts.closed if c.name == name]
+        how = f"left: {closed[-1].outcome}" if closed else "never said that it left"
+        yield Check(bool(closed) and closed[-1].clean, f"{name} {how}")
+
+
+def _nothing_left(facts: Facts) -> Iterator[Check]:
+    yield Check(not facts.owners_after, f"partitions that are still owned: {numbers(facts.owners_after)}")
+    if facts.members_left is not None:
+        yield Check(facts.members_left == 0, f"the coordinator counts {facts.members_left} members")
+
+
+def _reasons_heard(facts: Facts) -> Iterator[Check]:
+    if facts.reasons_logged is not None:
+        given = {closed.reason for closed in facts.closed}
+        heard = given & set(facts.reasons_logged)
+        yield Check(heard == given, f"the broker's log has {len(heard)} of {len(given)} reasons for leaving")
+
+
+_ALWAYS: tuple[Rule, ...] = (_settles, _one_owner)
+_UNNOTICED: tuple[Rule, ...] = (_all_owned, _new_process, _same_partitions, _epoch_stays, _nobody_notices)
+_RULES: dict[Scene, tuple[Rule, ...]] = {
+    Scene.JOIN: (_all_owned, _shares),
+    Scene.LATE: (_all_owned, _shares, _moves_little),
+    Scene.RESTART: _UNNOTICED,
+    Scene.TAKEOVER: _UNNOTICED,
+    Scene.LEAVE: (_clean_leaves, _nothing_left, _reasons_heard),
+}

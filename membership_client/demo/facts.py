@@ -1,0 +1,156 @@
+"""What each step amounted to, computed from the recording."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from membership_client import MemberState
+from membership_client.demo.happenings import (
+    Called,
+    Closed,
+    GroupSeen,
+    Happening,
+    ReasonsLogged,
+    Scene,
+    Seen,
+    StageSet,
+    Started,
+    StepBegan,
+    StepEnded,
+    StepSkipped,
+)
+from membership_client.demo.ownership import Span, gaps, overlaps, owned_spans, owner_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One step in numbers. Partitions and members that have nothing to report are missing from the mappings."""
+
+    step: StepBegan
+    seconds: float
+    settled: bool
+    partitions: int
+    owners_before: Mapping[int, str]
+    owners_after: Mapping[int, str]
+    ownerless_s: Mapping[int, float]
+    """Per partition, how long it had no owner, from its first owner on."""
+    shared: tuple[int, ...]
+    """Partitions that two members owned at once."""
+    callbacks: Mapping[str, int]
+    rebalances: Mapping[str, int]
+    """How often each member was given a new target."""
+    epoch_before: int
+    epoch_after: int
+    epoch_from_coordinator: bool
+    pids: Mapping[str, tuple[int, ...]]
+    """The processes each member started."""
+    recovered_s: Mapping[str, float]
+    """From the start of a member's process to the last partitions it was given."""
+    closed: tuple[Closed, ...]
+    members_left: int | None
+    """How many members the coordinator counts at the end; None where it cannot be asked."""
+    reasons_logged: tuple[str, ...] | None
+    """None where the broker's log cannot be read."""
+
+    @property
+    def moved(self) -> Mapping[int, tuple[str, str]]:
+        """Partitions with another owner than before, and both."""
+        both = self.owners_before.keys() & self.owners_after.keys()
+        pairs = {partition: (self.owners_before[partition], self.owners_after[partition]) for partition in sorted(both)}
+        return {partition: pair for partition, pair in pairs.items() if pair[0] != pair[1]}
+
+    @property
+    def longest_ownerless_s(self) -> float:
+        return max(self.ownerless_s.values(), default=0.0)
+
+    @property
+    def bystander_callbacks(self) -> int:
+        return sum(count for name, count in self.callbacks.items() if name not in self.step.actors)
+
+    @property
+    def bystander_rebalances(self) -> int:
+        return sum(count for name, count in self.rebalances.items() if name not in self.step.actors)
+
+
+def facts_of(happenings: Sequence[Happening]) -> list[Facts]:
+    """The facts of every step that began, in order."""
+    began = [h for h in happenings if isinstance(h, StepBegan)]
+    return [_facts(step, happenings) for step in began]
+
+
+def skipped_in(happenings: Sequence[Happening]) -> list[StepSkipped]:
+    return [h for h in happenings if isinstance(h, StepSkipped)]
+
+
+def _facts(step: StepBegan, happenings: Sequence[Happening]) -> Facts:
+    stage = next(h for h in happenings if isinstance(h, StageSet))
+    ended = next((h for h in happenings if isinstance(h, StepEnded) and h.number == step.number), None)
+    until = ended.at if ended else max(h.at for h in happenings)
+    lanes, within = owned_spans(happenings), [h for h in happenings if step.at <= h.at <= until]
+    groups = [h for h in within if isinstance(h, GroupSeen)]
+    logged = [h.reasons for h in within if isinstance(h, ReasonsLogged)]
+    return Facts(
+        step=step,
+        seconds=until - step.at,
+        settled=ended is not None and ended.settled,
+        partitions=stage.partitions,
+        owners_before=_owners(lanes, step.at),
+        owners_after=_owners(lanes, until),
+        ownerless_s={} if step.scene is Scene.LEAVE else _ownerless(lanes, step.at, until),
+        shared=tuple(sorted(p for p, lane in lanes.items() if _shared_within(lane, step.at, until))),
+        callbacks=Counter(h.name for h in within if isinstance(h, Called)),
+        rebalances=_rebalances(within),
+        epoch_before=_epoch(happenings, step.at, from_coordinator=stage.describes),
+        epoch_after=_epoch(happenings, until, from_coordinator=stage.describes),
+        epoch_from_coordinator=stage.describes,
+        pids=_pids(within),
+        recovered_s=_recoveries(within),
+        closed=tuple(h for h in within if isinstance(h, Closed)),
+        members_left=groups[-1].members if groups else None,
+        reasons_logged=logged[-1] if logged else None,
+    )
+
+
+def _owners(lanes: Mapping[int, Sequence[Span]], at: float) -> Mapping[int, str]:
+    owners = {partition: owner_at(lane, at) for partition, lane in sorted(lanes.items())}
+    return {partition: owner for partition, owner in owners.items() if owner is not None}
+
+
+def _ownerless(lanes: Mapping[int, Sequence[Span]], begins: float, ends: float) -> Mapping[int, float]:
+    seconds = {p: sum(gap.seconds_within(begins, ends) for gap in gaps(lane)) for p, lane in sorted(lanes.items())}
+    return {partition: total for partition, total in seconds.items() if total > 0}
+
+
+def _shared_within(lane: Sequence[Span], begins: float, ends: float) -> bool:
+    return any(begins <= later.begins <= ends for _, later in overlaps(lane))
+
+
+def _rebalances(within: Sequence[Happening]) -> Mapping[str, int]:
+    """A rebalance, for a member, is a way into RECONCILING."""
+    counts: Counter[str] = Counter()
+    states: dict[int, MemberState] = {}
+    for seen in (h for h in within if isinstance(h, Seen)):
+        if seen.state is MemberState.RECONCILING and states.get(seen.pid) is not MemberState.RECONCILING:
+            counts[seen.name] += 1
+        states[seen.pid] = seen.state
+    return counts
+
+
+def _epoch(happenings: Sequence[Happening], at: float, *, from_coordinator: bool) -> int:
+    """The group's epoch as the coordinator last told it, or the highest a member held."""
+    if from_coordinator:
+        return next((h.epoch for h in reversed(happenings) if isinstance(h, GroupSeen) and h.at <= at), 0)
+    return max((h.epoch for h in happenings if isinstance(h, Seen) and h.at <= at), default=0)
+
+
+def _pids(within: Sequence[Happening]) -> Mapping[str, tuple[int, ...]]:
+    started = [h for h in within if isinstance(h, Started)]
+    return {name: tuple(h.pid for h in started if h.name == name) for name in {h.name for h in started}}
+
+
+def _recoveries(within: Sequence[Happening]) -> Mapping[str, float]:
+    began = {h.pid: h.at for h in within if isinstance(h, Started)}
+    given = [h for h in within if isinstance(h, Called) and h.kind == "assigned" and h.pid in began]
+    return {h.name: h.at - began[h.pid] for h in given}

@@ -1,0 +1,136 @@
+"""One member in a process of its own: `python -m membership_client.demo.member_process ROLE`, ROLE as JSON.
+
+Prints what happens to it, a JSON object per line, and lives until it is told to leave or its input ends: no longer
+than whoever started it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from membership_client import GroupMember, LeaveMode, MemberConfig, RebalanceListener
+from membership_client.demo.happenings import Called, Closed, Seen, Told
+from membership_client.demo.wire import Leave, decode_leave, decode_role, encode_told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from membership_client import CallbackContext, Snapshot, TopicPartition
+
+_GIVING_UP_S = 0.3
+"""What an application would spend on committing offsets; long enough to see the member RECONCILING meanwhile."""
+
+_CLOCK_SLACK_S = 0.01
+_LEAVE_TIMEOUT_S = 5.0
+_ORPHAN_TIMEOUT_S = 1.0
+
+
+def main() -> None:
+    """Joins, tells, leaves."""
+    role = decode_role(sys.argv[1])
+    teller = Teller(role.name)
+    config = MemberConfig(
+        bootstrap_servers=role.bootstrap_servers,
+        group_id=role.group,
+        group_instance_id=role.instance_id,
+        group_instance_id_conflict="takeover" if role.takes_over else "wait",
+        client_id=role.name,
+    )
+    member = GroupMember(config, listener=teller, observers=[lambda _: teller.saw(member.snapshot)])
+    member.subscribe([role.topic])
+    _leave(member, teller, sys.stdin.readline())
+
+
+def _leave(member: GroupMember, teller: Teller, line: str) -> None:
+    """An empty line is the end of the input: whoever started us is gone, and perhaps the broker too."""
+    leave = decode_leave(line) if line else Leave(LeaveMode.LEAVE, "the demonstration was ended")
+    report = member.close(leave.mode, reason=leave.reason, timeout_s=_LEAVE_TIMEOUT_S if line else _ORPHAN_TIMEOUT_S)
+    teller.saw(member.snapshot)
+    teller.tell(
+        Closed(
+            at=time.monotonic(),
+            name=teller.name,
+            pid=os.getpid(),
+            clean=report.clean,
+            reason=report.reason,
+            outcome=report.steps[-1].outcome if report.steps else "nothing to do",
+        )
+    )
+
+
+class Teller(RebalanceListener):
+    """Tells what happens to the member. Callable from any thread; a line is never torn."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._last: Seen | None = None
+
+    def tell(self, told: Told) -> None:
+        with self._lock:
+            print(encode_told(told), flush=True)
+
+    def saw(self, snapshot: Snapshot) -> None:
+        """Every step of the member ends here; most change nothing one can see."""
+        seen = self._seen(snapshot, time.monotonic())
+        if self._last is None or not _alike(self._last, seen):
+            self._last = seen
+            self.tell(seen)
+
+    def _seen(self, snapshot: Snapshot, now: float) -> Seen:
+        age_s = snapshot.heartbeat_age_s
+        return Seen(
+            at=now,
+            name=self.name,
+            pid=os.getpid(),
+            state=snapshot.state,
+            epoch=snapshot.epoch,
+            owned=_numbers(snapshot.owned),
+            confirmed_at=None if age_s is None else now - age_s,
+            interval_s=snapshot.heartbeat_interval_s,
+            cause=str(snapshot.cause) if snapshot.cause else None,
+            error=str(snapshot.error) if snapshot.error else None,
+        )
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        self._called("assigned", partitions, context)
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        context.wait_lost(_GIVING_UP_S)
+        self._called("revoked", partitions, context)
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        self._called("lost", partitions, context)
+
+    def _called(self, kind: str, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        self.tell(
+            Called(
+                at=time.monotonic(),
+                name=self.name,
+                pid=os.getpid(),
+                kind=kind,
+                partitions=_numbers(partitions),
+                epoch=context.epoch,
+                cause=str(context.cause),
+            )
+        )
+
+
+def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
+    return tuple(sorted(partition.partition for partition in partitions))
+
+
+def _alike(last: Seen, seen: Seen) -> bool:
+    """Do both show the same member, confirmed by the same heartbeat? An age is read off two clocks, hence the slack."""
+    if last != replace(seen, at=last.at, confirmed_at=last.confirmed_at):
+        return False
+    return abs((seen.confirmed_at or 0.0) - (last.confirmed_at or 0.0)) < _CLOCK_SLACK_S
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Who owned which partition from when to when, and when nobody did."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from membership_client.demo.happenings import Called, Ended, Happening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A partition was somebody's, or (owner None) nobody's. `ends` None: still so."""
+
+    owner: str | None
+    begins: float
+    ends: float | None = None
+
+    def covers(self, at: float) -> bool:
+        return self.begins <= at and (self.ends is None or at < self.ends)
+
+    def seconds_within(self, begins: float, ends: float) -> float:
+        """How much of it lies in that time."""
+        own_end = ends if self.ends is None else min(ends, self.ends)
+        return max(0.0, own_end - max(begins, self.begins))
+
+
+def owned_spans(happenings: Iterable[Happening]) -> Mapping[int, Sequence[Span]]:
+    """Per partition, who owned it when. Two spans overlap only if two members owned it at once."""
+    lanes: dict[int, list[Span]] = defaultdict(list)
+    held: dict[tuple[int, int], Called] = {}
+    for happening in sorted(_relevant(happenings), key=lambda h: h.at):
+        if isinstance(happening, Called) and happening.kind == "assigned":
+            held.update({(happening.pid, partition): happening for partition in happening.partitions})
+            continue
+        for key in _let_go(happening, held):
+            taken = held.pop(key)
+            lanes[key[1]].append(Span(taken.name, taken.at, happening.at))
+    for (_, partition), taken in held.items():
+        lanes[partition].append(Span(taken.name, taken.at))
+    return {partition: sorted(lane, key=lambda span: span.begins) for partition, lane in lanes.items()}
+
+
+def _relevant(happenings: Iterable[Happening]) -> Iterable[Called | Ended]:
+    return (happening for happening in happenings if isinstance(happening, Called | Ended))
+
+
+def _let_go(happening: Called | Ended, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
+    """What a process no longer owns: what it gave up, or all of it when it ended."""
+    mine = [key for key in held if key[0] == happening.pid]
+    return mine if isinstance(happening, Ended) else [key for key in mine if key[1] in happening.partitions]
+
+
+def gaps(lane: Sequence[Span]) -> list[Span]:
+    """When nobody owned the partition, from its first owner on."""
+    between = [Span(None, a.ends, b.begins) for a, b in pairwise(lane) if a.ends is not None and a.ends < b.begins]
+    last = lane[-1].ends if lane else None
+    return between if last is None else [*between, Span(None, last)]
+
+
+def owner_at(lane: Sequence[Span], at: float) -> str | None:
+    return next((span.owner for span in reversed(lane) if span.covers(at)), None)
+
+
+def overlaps(lane: Sequence[Span]) -> list[tuple[Span, Span]]:
+    """Where two members owned the partition at the same time: never, if the group works."""
+    return [(a, b) for a, b in pairwise(lane) if a.ends is None or a.ends > b.begins]

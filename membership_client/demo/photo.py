@@ -1,0 +1,43 @@
+"""The picture of a run, as an SVG file: the group just before everyone left, and the summary."""
+
+from __future__ import annotations
+
+import io
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from membership_client.demo.happenings import Happening, Scene, StepBegan
+from membership_client.demo.summary_view import summary_view
+from membership_client.demo.view import Picture, render
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from membership_client.demo.recording import Recording
+    from membership_client.demo.summary import Summary
+
+_WIDTH, _HEIGHT = 112, 34
+
+
+def take_photo(recording: Recording, summary: Summary, file: Path) -> None:
+    before = tuple(takewhile(lambda happening: not _is_last_step(happening), recording.happenings))
+    picture = Picture(
+        happenings=before,
+        began_at=recording.began_at,
+        now=max(happening.at for happening in before),
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+    console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(render(picture))
+    console.print(summary_view(summary, _WIDTH))
+    svg = console.export_svg(title="membership-client demo", unique_id="demo")
+    # The picture fetches nothing: fonts from the network are left out, and a monospaced one of the reader's is used.
+    file.write_text(re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))
+
+
+def _is_last_step(happening: Happening) -> bool:
+    return isinstance(happening, StepBegan) and happening.scene is Scene.LEAVE

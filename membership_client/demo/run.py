@@ -1,0 +1,127 @@
+"""Runs the demonstration from beginning to end and returns its exit code."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException
+
+from membership_client.demo.happenings import Remark
+from membership_client.demo.plain import PlainView
+from membership_client.demo.play import Play
+from membership_client.demo.recording import Recording
+from membership_client.demo.stage import (
+    BrokerKind,
+    Say,
+    Stage,
+    StageError,
+    choose_broker,
+    kafka_stage,
+    mock_stage,
+    user_stage,
+)
+from membership_client.demo.summary import Summary, summarize
+from membership_client.testing import KafkaStartError, KafkaUnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from membership_client.demo.live import LiveView
+
+OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line."""
+
+    broker: BrokerKind | None = None
+    bootstrap_servers: str | None = None
+    plain: bool = False
+    svg: Path | None = None
+
+
+def run(options: Options) -> int:
+    """Plays, shows, sums up. 0: as expected, 1: not so, 2: could not run, 130: interrupted."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return _run(options)
+    except (KafkaUnavailableError, KafkaStartError, StageError) as error:
+        print(f"membership-client demo: {error}", file=sys.stderr)
+        return CANNOT_RUN
+    except KafkaException as error:
+        print(f"membership-client demo: the cluster refused: {error.args[0].str()}", file=sys.stderr)
+        return CANNOT_RUN
+    except KeyboardInterrupt:
+        print("membership-client demo: interrupted; members and broker are gone.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _interrupt(*_: Any) -> None:
+    """Whoever ends us otherwise than by Ctrl-C means the same."""
+    raise KeyboardInterrupt
+
+
+def _run(options: Options) -> int:
+    _check_rich(options)
+    recording = Recording()
+    with _view(options, recording) as view:
+        with _stage(options, partial(_say, recording)) as stage, Play(stage, recording) as play:
+            play.perform()
+        summary = summarize(recording.happenings)
+        view.show(summary)
+    if options.svg is not None:
+        _photograph(recording, summary, options.svg)
+    return OK if summary.as_expected else NOT_AS_EXPECTED
+
+
+def _view(options: Options, recording: Recording) -> PlainView | LiveView:
+    if options.plain or not _is_screen():
+        return PlainView(recording)
+    try:
+        from membership_client.demo.live import LiveView  # noqa: PLC0415 - rich is an extra
+    except ModuleNotFoundError:
+        print("(The live view needs rich: pip install 'membership-client[cli]'. Plain lines instead.)")
+        return PlainView(recording)
+    return LiveView(recording)
+
+
+def _is_screen() -> bool:
+    """Can the output be redrawn, in colours, with more than ASCII?"""
+    out = sys.stdout
+    return out.isatty() and os.environ.get("TERM") != "dumb" and (out.encoding or "").lower().startswith("utf")
+
+
+def _check_rich(options: Options) -> None:
+    if options.svg is not None and importlib.util.find_spec("rich") is None:
+        raise StageError("--svg needs rich: pip install 'membership-client[cli]'.")
+
+
+def _photograph(recording: Recording, summary: Summary, file: Path) -> None:
+    from membership_client.demo.photo import take_photo  # noqa: PLC0415 - rich is an extra
+
+    take_photo(recording, summary, file)
+    print(f"The picture is in {file}.")
+
+
+def _say(recording: Recording, text: str) -> None:
+    recording.add(Remark(at=time.monotonic(), text=text))
+
+
+def _stage(options: Options, say: Say) -> AbstractContextManager[Stage]:
+    if options.bootstrap_servers is not None:
+        return user_stage(options.bootstrap_servers, say)
+    broker = options.broker
+    if broker is None:
+        broker, why = choose_broker()
+        say(why)
+    return kafka_stage(say) if broker == "kafka" else mock_stage(say)

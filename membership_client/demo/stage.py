@@ -1,0 +1,166 @@
+"""Where the play takes place: an embedded Kafka, an embedded mock, or the user's cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from membership_client.demo.happenings import GroupSeen, ReasonsLogged
+from membership_client.testing import ClusterAdmin, KafkaCluster, MockCluster, cached_kafka_jars, find_java
+from membership_client.testing.jars import KAFKA_VERSION
+
+Say = Callable[[str], None]
+"""How a stage says what it is doing while it is set."""
+
+BrokerKind = Literal["kafka", "mock"]
+
+_PARTITIONS = 6
+"""Divides evenly among two members and among three."""
+_MOCK_PARTITIONS = 4
+"""The mock cluster gives every topic four."""
+_HEARTBEAT_MS = 1000
+_CONTACT_TIMEOUT_S = 10
+
+
+class StageError(RuntimeError):
+    """The stage cannot be set; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A broker with a topic that nobody else uses, and the name of a group that does not exist yet."""
+
+    title: str
+    bootstrap_servers: str
+    topic: str
+    group: str
+    partitions: int
+    patience_s: float
+    """How long the group may take to settle."""
+    admin: ClusterAdmin | None = None
+    """Asks the coordinator; None where it cannot be asked."""
+    log: Callable[[], str] | None = None
+    """What the broker logged, where we can read it."""
+    no_takeover: str | None = None
+    """Why the takeover of a killed member cannot be shown here, if it cannot."""
+
+    def look(self) -> GroupSeen | None:
+        """The coordinator's view of the group; None where it cannot be asked or knows no such group yet."""
+        if self.admin is None:
+            return None
+        try:
+            described = self.admin.describe(self.group)
+        except LookupError:
+            return None
+        return GroupSeen(at=time.monotonic(), epoch=described.epoch, members=len(described.members))
+
+    def reasons_logged(self) -> ReasonsLogged | None:
+        """Why members left, in the broker's own words; None where its log cannot be read."""
+        if self.log is None:
+            return None
+        found = re.findall(rf"\[GroupId {re.escape(self.group)}\].*client reason: (.*?) \(org", self.log())
+        return ReasonsLogged(at=time.monotonic(), reasons=tuple(found))
+
+
+def choose_broker() -> tuple[BrokerKind, str]:
+    """The best broker this machine can embed, and why."""
+    if cached_kafka_jars() is None:
+        return "mock", "Kafka's jars are not in the cache (scripts/test fetches them), so the mock cluster is used"
+    if find_java() is None:
+        return "mock", "no Java 17 or newer was found, so the mock cluster is used"
+    return "kafka", "Java and Kafka's jars were found, so real Kafka is used"
+
+
+@contextlib.contextmanager
+def kafka_stage(say: Say) -> Iterator[Stage]:
+    """Real Kafka, one broker, gone when the context ends."""
+    say(f"starting real Kafka {KAFKA_VERSION} on this machine, which takes a few seconds")
+    with KafkaCluster() as kafka:
+        admin = ClusterAdmin(kafka.bootstrap_servers)
+        admin.create_topic("orders", _PARTITIONS)
+        admin.set_group_config("orders-app", consumer_heartbeat_interval_ms=_HEARTBEAT_MS)
+        say(
+            f"the group's heartbeat interval is set to {_HEARTBEAT_MS / 1000:g} s (Kafka's default: 5 s), to keep this lively"
+        )
+        yield Stage(
+            title=f"real Kafka {KAFKA_VERSION}, embedded",
+            bootstrap_servers=kafka.bootstrap_servers,
+            topic="orders",
+            group="orders-app",
+            partitions=_PARTITIONS,
+            patience_s=30,
+            admin=admin,
+            log=kafka.log,
+        )
+
+
+@contextlib.contextmanager
+def mock_stage(say: Say) -> Iterator[Stage]:
+    """The mock cluster of librdkafka, gone when the context ends."""
+    say("starting librdkafka's mock cluster")
+    with MockCluster() as mock:
+        # A topic appears when somebody first asks for it by name.
+        AdminClient({"bootstrap.servers": mock.bootstrap_servers, "log_level": 0}).list_topics(
+            "orders", timeout=_CONTACT_TIMEOUT_S
+        )
+        say("the mock cannot describe groups, so epochs are what members hold; and it cannot tell step 4, the takeover")
+        yield Stage(
+            title="librdkafka's mock cluster, embedded",
+            bootstrap_servers=mock.bootstrap_servers,
+            topic="orders",
+            group="orders-app",
+            partitions=_MOCK_PARTITIONS,
+            patience_s=30,
+            no_takeover="the mock cluster does not know static members that died without leaving; use --broker kafka",
+        )
+
+
+@contextlib.contextmanager
+def user_stage(bootstrap_servers: str, say: Say) -> Iterator[Stage]:
+    """The user's cluster: what is created there has a new, unique name and is deleted when the context ends."""
+    name = f"membership-client-demo-{uuid.uuid4().hex[:12]}"
+    client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    _check_contact(client, bootstrap_servers)
+    say(f"creating topic {name} with {_PARTITIONS} partitions on {bootstrap_servers}; the group has the same name")
+    admin = ClusterAdmin(bootstrap_servers)
+    # -1: as many replicas as the cluster gives by default.
+    admin.create_topic(name, _PARTITIONS, replication=-1)
+    try:
+        yield Stage(
+            title=f"your cluster, {bootstrap_servers}",
+            bootstrap_servers=bootstrap_servers,
+            topic=name,
+            group=name,
+            partitions=_PARTITIONS,
+            patience_s=40,
+            admin=admin,
+        )
+    finally:
+        _clean_up(client, admin, name, say)
+
+
+def _check_contact(client: AdminClient, bootstrap_servers: str) -> None:
+    try:
+        client.list_topics(timeout=_CONTACT_TIMEOUT_S)
+    except KafkaException as error:
+        reason = error.args[0].str()
+        raise StageError(f"No broker answers at {bootstrap_servers} ({reason}). Is the address right?") from error
+
+
+def _clean_up(client: AdminClient, admin: ClusterAdmin, name: str, say: Say) -> None:
+    """The topic goes in any case; the group only when no member is left in it."""
+    admin.delete_topic(name)
+    try:
+        client.delete_consumer_groups([name])[name].result(_CONTACT_TIMEOUT_S)
+    except KafkaException as error:
+        say(f"topic {name} is deleted; the group of that name is not: {error.args[0].str()}")
+    else:
+        say(f"topic and group {name} are deleted")

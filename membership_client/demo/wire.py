@@ -1,0 +1,61 @@
+"""How a member's process and the demonstration talk: one JSON object per line, both ways."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from membership_client import LeaveMode, MemberState
+from membership_client.demo.happenings import Called, Closed, Seen, Told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """What a member's process is told when it starts."""
+
+    name: str
+    bootstrap_servers: str
+    group: str
+    topic: str
+    instance_id: str | None = None
+    takes_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The only thing it is told later."""
+
+    mode: LeaveMode
+    reason: str
+
+
+def encode_role(role: Role) -> str:
+    return json.dumps(asdict(role))
+
+
+def decode_role(text: str) -> Role:
+    return Role(**json.loads(text))
+
+
+def encode_leave(leave: Leave) -> str:
+    return json.dumps({"mode": leave.mode.value, "reason": leave.reason})
+
+
+def decode_leave(line: str) -> Leave:
+    said = json.loads(line)
+    return Leave(LeaveMode(said["mode"]), said["reason"])
+
+
+def encode_told(told: Told) -> str:
+    said = asdict(told) | {"type": type(told).__name__}
+    return json.dumps(said, default=lambda state: state.value)
+
+
+def decode_told(line: str) -> Told:
+    said = json.loads(line)
+    kind = said.pop("type")
+    if kind == "Seen":
+        return Seen(**said | {"state": MemberState(said["state"]), "owned": tuple(said["owned"])})
+    if kind == "Called":
+        return Called(**said | {"partitions": tuple(said["partitions"])})
+    return Closed(**said)
