@@ -1,0 +1,116 @@
+"""A group that peers of different kinds share, and what it takes to call it settled."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from membership_client import TopicPartition
+from membership_client.testing import ClusterAdmin, GroupDescription
+from tests.peers.history import History, assert_never_shared
+from tests.peers.jvm import PeerJvm
+from tests.peers.kinds import new_peer
+from tests.peers.peer import Peer, PeerKind, Seat
+from tests.peers.process import PeerProcess
+
+PATIENCE_S = 60.0
+"""How long a fact may take on a machine that runs everything else at once. Nothing is slow when all is well."""
+
+
+class Member(Protocol):
+    """A peer, in this process or in one of its own."""
+
+    history: History
+
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def error(self) -> str | None: ...
+    def leave(self) -> None: ...
+
+
+def eventually(check: Callable[[], bool], what: Callable[[], str], timeout_s: float = PATIENCE_S) -> None:
+    """Until it is true; an AssertionError that says `what` was awaited if it does not become so in time."""
+    give_up_at = time.monotonic() + timeout_s
+    while not check():
+        assert time.monotonic() < give_up_at, f"not within {timeout_s:g} s: {what()}"
+        time.sleep(0.02)
+
+
+class PeerGroup:
+    """A group and its topic, both with a name of their own; `settings` are the group's, such as consumer_session_timeout_ms."""
+
+    def __init__(self, bootstrap_servers: str, jvm: PeerJvm, name: str, partitions: int = 6, **settings: int) -> None:
+        self.id = f"{name}-{uuid.uuid4().hex[:8]}"
+        self.partitions = frozenset(TopicPartition(self.id, number) for number in range(partitions))
+        self.members: list[Member] = []
+        self._bootstrap_servers = bootstrap_servers
+        self._jvm = jvm
+        self._admin = ClusterAdmin(bootstrap_servers)
+        self._admin.create_topic(self.id, partitions)
+        if settings:
+            self._admin.set_group_config(self.id, **settings)
+
+    @property
+    def epoch(self) -> int:
+        return self._admin.group_epoch(self.id)
+
+    def describe(self) -> GroupDescription:
+        return self._admin.describe(self.id)
+
+    def new(self, kind: PeerKind, instance_id: str | None = None, **settings: Any) -> Peer:
+        """A peer that has not joined yet."""
+        peer = new_peer(kind, self._seat(instance_id, settings), self._jvm)
+        self.members.append(peer)
+        return peer
+
+    def join(self, kind: PeerKind, instance_id: str | None = None, **settings: Any) -> Peer:
+        """A peer that joins; nothing is awaited."""
+        peer = self.new(kind, instance_id, **settings)
+        peer.join()
+        return peer
+
+    def join_process(self, kind: PeerKind, instance_id: str | None = None, **settings: Any) -> PeerProcess:
+        """A peer that joins in a process of its own."""
+        process = PeerProcess(kind, self._seat(instance_id, settings))
+        self.members.append(process)
+        return process
+
+    def _seat(self, instance_id: str | None, settings: dict[str, Any]) -> Seat:
+        return Seat(
+            bootstrap_servers=self._bootstrap_servers,
+            group_id=self.id,
+            topic=self.id,
+            instance_id=instance_id,
+            settings=settings,
+        )
+
+    def wait_settled(self, members: Iterable[Member]) -> None:
+        """Until these members, by their own and the coordinator's account, share all partitions, each held once."""
+        present = list(members)
+        eventually(lambda: self._is_settled(present), lambda: self._account(present))
+
+    def _is_settled(self, members: list[Member]) -> bool:
+        try:
+            group = self.describe()
+        except LookupError:  # Nobody has joined yet.
+            return False
+        told = {member.member_id: member.history.owned for member in members}
+        known = {member.member_id: member.current for member in group.members}
+        shares = sorted(partition for owned in told.values() for partition in owned)
+        wanted = sorted(self.partitions) if members else []
+        return group.state == ("Stable" if members else "Empty") and told == known and shares == wanted
+
+    def _account(self, members: list[Member]) -> str:
+        told = {member.member_id: (sorted(member.history.owned), member.error) for member in members}
+        return f"{self.id} settled.\nMembers say {told}.\nThe coordinator says {self.describe()}."
+
+    def assert_never_shared(self) -> None:
+        """Over the whole life of the group."""
+        assert_never_shared(member.history for member in self.members)
+
+    def close(self) -> None:
+        for member in self.members:
+            member.leave()

@@ -1,0 +1,50 @@
+"""Our own member as a peer among others."""
+
+from __future__ import annotations
+
+import time
+
+from membership_client import GroupMember, MemberConfig, RebalanceListener, TopicPartition
+from membership_client.worker import Observer
+from tests.peers.history import History
+from tests.peers.peer import Peer, Seat
+
+
+class _Listener(RebalanceListener):
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], _context: object) -> None:
+        self._history.add("assigned", partitions, time.monotonic())
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], _context: object) -> None:
+        self._history.add("revoked", partitions, time.monotonic())
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], _context: object) -> None:
+        self._history.add("lost", partitions, time.monotonic())
+
+
+class OurPeer(Peer):
+    def __init__(self, seat: Seat, observers: tuple[Observer, ...] = ()) -> None:
+        super().__init__(seat)
+        config = MemberConfig(
+            bootstrap_servers=seat.bootstrap_servers,
+            group_id=seat.group_id,
+            group_instance_id=seat.instance_id,
+            **seat.settings,
+        )
+        self.member = GroupMember(config, listener=_Listener(self.history), observers=observers)
+
+    @property
+    def member_id(self) -> str:
+        return self.member.snapshot.member_id
+
+    @property
+    def error(self) -> str | None:
+        return str(self.member.error) if self.member.error else None
+
+    def join(self) -> None:
+        self.member.subscribe([self.seat.topic])
+
+    def leave(self) -> None:
+        self.member.close()
