@@ -259,7 +259,8 @@ def _time_out(member: Member, now: float) -> Change:
     late = _oldest(member)
     assert late is not None
     effects: tuple[Effect, ...] = (Disconnect(late.to),)
-    detail = f"{late.to or 'No bootstrap server'} did not answer within {member.request_timeout_s:g} s."
+    who = f"{late.to} did not answer" if late.to else "No bootstrap server answered"
+    detail = f"{who} within {member.request_timeout_s:g} s."
     for flight in (member.dialogue, member.lookup, member.naming):
         if flight is not None and flight.to == late.to:
             member, more = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
