@@ -102,7 +102,11 @@ def test_a_failing_revoke_makes_a_close_unclean_but_complete(group: Group) -> No
 def test_a_close_does_not_wait_for_ever_for_a_callback(group: Group) -> None:
     """When its time is up it says which callback still runs, and tells the coordinator no lies about its partitions."""
     gate = threading.Event()
-    member = group.join(listener=RecordingListener(revoked=lambda call: gate.wait(PATIENCE_S) and None))
+
+    def block(call: Call) -> None:
+        gate.wait(PATIENCE_S)
+
+    member = group.join(listener=RecordingListener(revoked=block))
     member.wait_stable()
     report = member.close(timeout_s=0.5)
     assert not report.clean

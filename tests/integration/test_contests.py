@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-TAKEOVER = {"group_instance_id_conflict": "takeover"}
-FAIL = {"group_instance_id_conflict": "fail"}
 SHORT_SESSION = {"consumer_session_timeout_ms": 3000}
 
 
@@ -39,7 +37,7 @@ def test_a_crashed_member_is_replaced_without_a_rebalance(
     crashed = next(member for member in group.describe().members if member.instance_id == "one")
     epoch, calls = group.epoch, len(other.calls)
     process.kill()
-    successor = group.join("one", **TAKEOVER)
+    successor = group.join("one", group_instance_id_conflict="takeover")
     group.wait_for_shares([successor, other], group.partitions(6))
     assert successor.assignment() == crashed.current
     assert (group.epoch, len(other.calls)) == (epoch, calls)
@@ -50,7 +48,7 @@ def test_a_zombie_learns_who_replaced_it(group: Group, new_process: Callable[...
     zombie = new_process(group, config={"group.instance.id": "one"})
     owned = zombie.wait_owning()
     zombie.pause()
-    successor = group.join("one", **TAKEOVER)
+    successor = group.join("one", group_instance_id_conflict="takeover")
     group.wait_for_shares([successor], group.partitions(6))
     zombie.resume()
     error = zombie.wait_for("error")
@@ -65,7 +63,7 @@ def test_a_member_that_was_taken_over_cannot_subscribe_again(group: Group) -> No
     """Two processes must not take turns: the loser's subscribe() raises the error it ended with."""
     loser = group.join("one")
     loser.wait_stable()
-    winner = group.join("one", **TAKEOVER)
+    winner = group.join("one", group_instance_id_conflict="takeover")
     with pytest.raises(FencedInstanceIdError):
         loser.wait(lambda snapshot: False)
     with pytest.raises(FencedInstanceIdError):
@@ -136,7 +134,7 @@ def test_failing_is_immediate_and_names_the_holder(group: Group) -> None:
     """The fail policy ends with the first refusal, and the holder is undisturbed."""
     holder = group.join("one", client_id="the-holder")
     holder.wait_stable()
-    newcomer = group.join("one", **FAIL)
+    newcomer = group.join("one", group_instance_id_conflict="fail")
     with pytest.raises(InstanceIdInUseError, match="the-holder"):
         newcomer.wait_stable()
     assert newcomer.snapshot.state is MemberState.FATAL
@@ -147,7 +145,7 @@ def test_a_failed_newcomer_may_try_again(group: Group) -> None:
     """After the holder has gone, subscribe() on the same member succeeds."""
     holder = group.join("one")
     holder.wait_stable()
-    newcomer = group.join("one", **FAIL)
+    newcomer = group.join("one", group_instance_id_conflict="fail")
     with pytest.raises(InstanceIdInUseError):
         newcomer.wait_stable()
     holder.close()
@@ -161,7 +159,7 @@ def test_many_newcomers_and_one_place(group: Group) -> None:
 
     def rush() -> None:
         barrier.wait()
-        group.join("one", **TAKEOVER)
+        group.join("one", group_instance_id_conflict="takeover")
 
     threads = [threading.Thread(target=rush) for _ in range(5)]
     for thread in threads:

@@ -1,0 +1,98 @@
+"""Brokers without the consumer protocol, and groups of another kind."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from membership_client import BrokerTooOldError, GroupTypeError, MemberState
+from tests.integration.members import Group, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from membership_client.testing import KafkaCluster
+    from tests.integration.conftest import GroupFactory
+
+pytestmark = pytest.mark.kafka
+
+
+class ClassicConsumer:
+    """A consumer of the classic protocol, on a thread of its own."""
+
+    def __init__(self, group: Group) -> None:
+        self.owned: set[int] = set()
+        self._group = group
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._consume)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _consume(self) -> None:
+        settings = {"bootstrap.servers": self._group.bootstrap_servers, "group.id": self._group.id, "log_level": 0}
+        consumer = Consumer(settings | {"partition.assignment.strategy": "cooperative-sticky"})
+        consumer.subscribe([self._group.topic], on_assign=self._assigned, on_revoke=self._revoked)
+        while not self._stopped.is_set():
+            consumer.poll(0.1)
+        consumer.close()
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.owned |= {partition.partition for partition in partitions}
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.owned -= {partition.partition for partition in partitions}
+
+
+@contextlib.contextmanager
+def classic_consumer(group: Group) -> Iterator[ClassicConsumer]:
+    consumer = ClassicConsumer(group)
+    try:
+        yield consumer
+    finally:
+        consumer.stop()
+
+
+def test_a_broker_without_the_consumer_protocol(kafka_factory: Callable[..., KafkaCluster]) -> None:
+    """It is fatal, and the text says which brokers to use and what to enable on them."""
+    kafka = kafka_factory(settings={"group.coordinator.rebalance.protocols": "classic"})
+    group = Group(kafka.bootstrap_servers, "old-broker")
+    group.admin.create_topic(group.topic)
+    member = group.join()
+    with pytest.raises(BrokerTooOldError, match=r"Kafka 4\.0 or later with the consumer protocol"):
+        member.wait_stable()
+    assert member.close().clean
+
+
+def test_a_classic_group_that_may_not_be_converted(
+    kafka_factory: Callable[..., KafkaCluster], new_group: GroupFactory
+) -> None:
+    """The group is of another kind: fatal, with the broker's words; once it is empty, subscribe() succeeds."""
+    kafka = kafka_factory(settings={"group.consumer.migration.policy": "disabled"})
+    group = new_group(kafka)
+    member = group.member()
+    with classic_consumer(group) as classic:
+        eventually(lambda: len(classic.owned) == 6, "a classic group")
+        member.subscribe([group.topic])
+        with pytest.raises(GroupTypeError, match=r"classic|consumer protocol"):
+            member.wait_stable()
+        assert member.snapshot.state is MemberState.FATAL
+        assert len(classic.owned) == 6
+    member.subscribe([group.topic])
+    group.wait_for_shares([member], group.partitions(6))
+
+
+def test_a_classic_group_is_converted_while_it_runs(group: Group) -> None:
+    """The usual migration: our member joins a running classic group, and both protocols share the partitions."""
+    with classic_consumer(group) as classic:
+        eventually(lambda: len(classic.owned) == 6, "a classic group")
+        member = group.join()
+        eventually(lambda: (len(classic.owned), len(member.assignment())) == (3, 3), "a shared group")
+        assert member.error is None
+    eventually(lambda: member.assignment() == group.partitions(6), "everything, after the last classic member left")
