@@ -89,7 +89,10 @@ class MemberConfig:
 def parse_bootstrap(servers: str) -> tuple[Node, ...]:
     """`host:port,[ipv6]:port` as nodes."""
     _require_text("bootstrap.servers", servers)
-    return tuple(_parse_address(entry.strip()) for entry in servers.split(",") if entry.strip())
+    nodes = tuple(_parse_address(entry.strip()) for entry in servers.split(",") if entry.strip())
+    if not nodes:
+        raise ConfigError(f"bootstrap.servers: {servers!r} has no host:port in it.")
+    return nodes
 
 
 def _parse_address(entry: str) -> Node:

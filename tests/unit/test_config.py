@@ -1,0 +1,165 @@
+"""MemberConfig: both dialects, and every mistake named at construction."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from membership_client import ConfigError, GroupMember, MemberConfig
+from membership_client.config import parse_bootstrap
+from membership_client.types import Node
+
+NEEDED: dict[str, Any] = {"bootstrap_servers": "broker:9092", "group_id": "orders"}
+
+
+def config(**settings: Any) -> MemberConfig:
+    return MemberConfig(**(NEEDED | settings))
+
+
+# --- dialects --------------------------------------------------------------------------------------------------------
+
+
+def test_dotted_keys_and_keyword_arguments_mean_the_same() -> None:
+    """Whoever comes from confluent-kafka or from kafka-python writes what they are used to."""
+    dotted = {"bootstrap.servers": "broker:9092", "group.id": "orders", "group.instance.id": "one", "client.rack": "a"}
+    assert MemberConfig.from_dict(dotted) == config(group_instance_id="one", client_rack="a")
+    assert MemberConfig.from_dict(NEEDED) == config()
+
+
+def test_every_setting_is_accepted_in_both_dialects() -> None:
+    """No field is reachable in one dialect only."""
+    full = config(group_instance_id="one", retry_when_full_s=1.5)
+    values = {field.name: getattr(full, field.name) for field in dataclasses.fields(full)}
+    assert MemberConfig.from_dict(values) == full
+    assert MemberConfig.from_dict({name.replace("_", "."): value for name, value in values.items()}) == full
+
+
+def test_a_member_takes_a_mapping_or_a_config() -> None:
+    """The first argument of GroupMember may be either."""
+    for given in (config(), NEEDED):
+        member = GroupMember(given)
+        assert member.snapshot.group_id == "orders"
+        member.close()
+
+
+# --- unknown and foreign keys ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("group.idd", "group.id"),
+        ("bootstrap_server", "bootstrap.servers"),
+        ("max.poll.intervall.ms", "max.poll.interval.ms"),
+        ("group.instance_id.conflikt", "group.instance.id.conflict"),
+    ],
+)
+def test_a_slip_is_answered_with_the_nearest_key(slip: str, meant: str) -> None:
+    """Unknown keys are refused, because a setting that is silently ignored is found out in production."""
+    with pytest.raises(ConfigError, match=f"Did you mean '{meant}'"):
+        MemberConfig.from_dict({**NEEDED, slip: "x"})
+
+
+def test_a_key_like_no_other() -> None:
+    """Where nothing is near, nothing is suggested."""
+    with pytest.raises(ConfigError, match=r"Unknown configuration key 'zzz'\.$"):
+        MemberConfig.from_dict({**NEEDED, "zzz": 1})
+
+
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [
+        ("session.timeout.ms", r"consumer\.session\.timeout\.ms"),
+        ("session_timeout_ms", r"consumer\.session\.timeout\.ms"),
+        ("heartbeat.interval.ms", r"consumer\.heartbeat\.interval\.ms"),
+        ("partition.assignment.strategy", r"group\.remote\.assignor"),
+    ],
+)
+def test_classic_settings_are_refused_with_what_replaced_them(key: str, instead: str) -> None:
+    """Under KIP-848 the brokers decide these."""
+    with pytest.raises(ConfigError, match=f"classic protocol.*{instead}"):
+        MemberConfig.from_dict({**NEEDED, key: 1})
+
+
+@pytest.mark.parametrize("missing", ["bootstrap.servers", "group.id"])
+def test_what_is_missing_is_named(missing: str) -> None:
+    """Not as a TypeError about keyword arguments."""
+    given = {key: value for key, value in NEEDED.items() if key != missing.replace(".", "_")}
+    with pytest.raises(ConfigError, match=f"^{missing} must be set"):
+        MemberConfig.from_dict(given)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"group_id": ""},
+        {"group_id": "  "},
+        {"group_id": None},
+        {"group_id": 7},
+        {"client_id": ""},
+        {"client_rack": ""},
+        {"group_remote_assignor": ""},
+        {"group_instance_id": ""},
+        {"group_instance_id": "."},
+        {"group_instance_id": ".."},
+        {"group_instance_id": "a b"},
+        {"group_instance_id": "x" * 250},
+        {"group_instance_id": 1},
+        {"group_instance_id_conflict": "shrug"},
+        {"callback_errors": "ignore"},
+        {"group_protocol": "classic"},
+        {"max_poll_interval_ms": 0},
+        {"max_poll_interval_ms": -1},
+        {"max_poll_interval_ms": 2**31},
+        {"max_poll_interval_ms": 1.5},
+        {"max_poll_interval_ms": "300000"},
+        {"max_poll_interval_ms": True},
+        {"request_timeout_ms": None},
+        {"retry_backoff_ms": 500, "retry_backoff_max_ms": 100},
+        {"retry_when_full_s": 0},
+        {"retry_when_full_s": float("inf")},
+        {"retry_when_full_s": float("nan")},
+        {"retry_when_full_s": True},
+        {"bootstrap_servers": ""},
+        {"bootstrap_servers": ","},
+        {"bootstrap_servers": "broker"},
+        {"bootstrap_servers": "broker:"},
+        {"bootstrap_servers": ":9092"},
+        {"bootstrap_servers": "broker:0"},
+        {"bootstrap_servers": "broker:65536"},
+        {"bootstrap_servers": "broker:port"},
+        {"bootstrap_servers": ["broker:9092"]},
+        {"bootstrap_servers": None},
+    ],
+    ids=str,
+)
+def test_a_value_that_cannot_work_is_refused(settings: dict[str, Any]) -> None:
+    """By name, in a ConfigError, which is a ValueError too."""
+    with pytest.raises(ConfigError) as raised:
+        config(**settings)
+    assert isinstance(raised.value, ValueError)
+    named = str(raised.value).replace("_", ".")
+    assert any(key.replace("_", ".") in named for key in settings)
+
+
+@pytest.mark.parametrize("instance_id", ["a", "A-1._b", "...", "x" * 249])
+def test_legal_instance_ids(instance_id: str) -> None:
+    """The same as Kafka's own client allows."""
+    assert config(group_instance_id=instance_id).group_instance_id == instance_id
+
+
+def test_bootstrap_servers() -> None:
+    """Lists with spaces and empty entries, names and addresses of both families."""
+    nodes = parse_bootstrap("a:1, b.example:65535,, [::1]:9092 ,127.0.0.1:2")
+    assert nodes == (Node("a", 1), Node("b.example", 65535), Node("::1", 9092), Node("127.0.0.1", 2))
+
+
+def test_a_config_cannot_be_changed() -> None:
+    """It may be shared by members."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config().group_id = "other"  # type: ignore[misc]
