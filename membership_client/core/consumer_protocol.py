@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from membership_client.core.events import Heartbeat, LeaveGroup, Subscribe
 from membership_client.core.member import Claims, Member
-from membership_client.partitions import NOTHING
+from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import LeaveMode
 
 JOIN_EPOCH = 0
@@ -23,7 +23,7 @@ def heartbeat(member: Member, claims: Claims) -> Heartbeat:
     """A full heartbeat when joining or after a failure, otherwise only what changed since the last accepted one."""
     full, known = member.accepted is None, member.accepted
     stated = claims.subscription if known is None or known.subscription != claims.subscription else None
-    owned = claims.owned if known is None or _acknowledges(known, claims) else None
+    owned = _holdings(member) if known is None or _acknowledges(known, claims) else None
     return Heartbeat(
         group_id=member.config.group_id,
         member_id=member.member_id,
@@ -43,6 +43,16 @@ def _acknowledges(known: Claims, claims: Claims) -> bool:
     return known.owned != claims.owned or known.reconciled != claims.reconciled
 
 
+def _holdings(member: Member) -> Partitions:
+    """What others must not be given: what we own, and what we have been given and may be taking just now.
+
+    A list without a partition that a callback is about to bring would release it, were it wanted back that moment.
+    """
+    coming = member.target.partitions if member.target else NOTHING
+    running = member.call.partitions if member.call else NOTHING
+    return member.owned | coming | running
+
+
 def keepalive(member: Member) -> Heartbeat:
     """Stays in the group without saying anything new; after a failure it must repeat what we own to be accepted."""
     return Heartbeat(
@@ -50,7 +60,7 @@ def keepalive(member: Member) -> Heartbeat:
         member_id=member.member_id,
         epoch=member.epoch,
         instance_id=member.config.group_instance_id,
-        owned=member.owned if member.accepted is None else None,
+        owned=_holdings(member) if member.accepted is None else None,
     )
 
 

@@ -73,7 +73,7 @@ def test_revoke_comes_before_assign_and_is_acknowledged_at_once() -> None:
     play = Play.new().stable(0, 1).told(orders(0, 5))
     play.returns()
     assert [call.kind for call in play.callbacks()] == [CallbackKind.REVOKED, CallbackKind.ASSIGNED]
-    assert play.heartbeat().owned == orders(0)
+    assert play.heartbeat().owned == orders(0, 5)
     play.answer(Heartbeat, accepted(3))
     play.returns()
     assert play.heartbeat().owned == orders(0, 5)
@@ -142,7 +142,7 @@ def test_what_can_be_named_is_taken_while_the_rest_waits() -> None:
     assert play.callbacks()[-1].partitions == (TopicPartition("orders", 1),)
     play.returns()
     assert play.member.state is S.RECONCILING
-    assert play.heartbeat().owned == orders(0, 1)
+    assert play.heartbeat().owned == Partitions.of({ORDERS: [0, 1], BILLS: [0]})
     play.answer(Heartbeat, accepted(3))
     play.advance(INTERVAL_S * 2)
     play.answer(ResolveTopics, TopicsResolved({BILLS: "bills"}))
