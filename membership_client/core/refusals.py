@@ -51,6 +51,9 @@ def _action(member: Member, answer: Refused) -> Action:
         return action if action in _HEEDED_WHEN_LEAVING else Action.RETRY
     if action is Action.NO_GROUP:
         return Action.FENCE_UNKNOWN if member.epoch > 0 else Action.FATAL
+    if action is Action.FULL and member.epoch > 0:
+        # A full group turns members away that it no longer knows, before it looks whether it knows them.
+        return Action.FENCE_UNKNOWN
     if action is Action.CONTEST and (member.epoch > 0 or member.config.group_instance_id is None):
         return Action.FENCE
     return action

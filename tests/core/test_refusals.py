@@ -59,9 +59,9 @@ def test_each_code_in_the_group_ends_in_a_known_way(code: Code) -> None:
         policy.Action.CONTEST,
         policy.Action.NO_GROUP,
         policy.Action.SUPERSEDED,
+        policy.Action.FULL,
     }
-    ends = {policy.Action.FATAL, policy.Action.FULL}
-    expected = S.FENCED if action in fences else S.FATAL if action in ends else S.STABLE
+    expected = S.FENCED if action in fences else S.FATAL if action is policy.Action.FATAL else S.STABLE
     assert play.member.state is expected
 
 
