@@ -42,6 +42,8 @@ def refused(member: Member, message: str | None, now: float) -> Change:
     if member.contest is None:
         return _waiting(replace(member, contest=_open(member, detail, now))), ()
     contest = replace(member.contest, detail=detail)
+    if contest.give_up_at is not None and now >= contest.give_up_at:
+        return _fail(replace(member, contest=contest))
     step = ContestStep.IDENTIFY if _needs_identity(member, contest) else _last_step(contest)
     return slow_down(_waiting(replace(member, contest=replace(contest, step=step))), "dialogue_pace", now), ()
 
@@ -178,7 +180,10 @@ def _released(member: Member, contest: Contest, response: Response, now: float) 
 
 
 def _gives_up(member: Member) -> float | None:
-    return member.contest.give_up_at if member.contest else None
+    """Whoever waits to join gives up when it is refused too late, not by the clock: a coordinator that could not be
+    reached in time, or a process that was asleep, says nothing about the holder.
+    """
+    return member.contest.give_up_at if member.contest and member.state is S.FENCED else None
 
 
 def _give_up(member: Member, now: float) -> Change:
