@@ -70,7 +70,8 @@ def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Membe
     last_line = error.strip().rpartition("\n")[2]
     problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=f"The {kind.value} callback raised {last_line}.")
     if member.state is S.FATAL:
-        return member  # What ended the member is what its user must learn, and it decides whether a new start is allowed.
+        # What ended the member is what its user must learn, and it decides whether a new start is allowed.
+        return member
     member = with_problem(member, problem)
     leaves = member.config.callback_errors == "leave" and kind is not CallbackKind.LOST
     if leaves and member.state in {S.RECONCILING, S.ACK, S.STABLE}:

@@ -180,14 +180,15 @@ def _released(member: Member, contest: Contest, response: Response, now: float) 
 
 
 def _gives_up(member: Member) -> float | None:
-    """Whoever waits to join gives up when it is refused too late, not by the clock: a coordinator that could not be
-    reached in time, or a process that was asleep, says nothing about the holder.
+    """Whoever waits to join gives up when it is refused too late, not by the clock.
+
+    A coordinator that could not be reached in time, or a process that was asleep, says nothing about the holder.
     """
     return member.contest.give_up_at if member.contest and member.state is S.FENCED else None
 
 
 def _give_up(member: Member, now: float) -> Change:
-    return _lose_to(member) if member.state is S.FENCED else _fail(member)
+    return _lose_to(member)
 
 
 GIVE_UP = Rule(_gives_up, _give_up)
