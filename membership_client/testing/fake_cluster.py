@@ -7,19 +7,14 @@ from collections.abc import Mapping
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CoordinatorFound,
-    DescribeGroup,
     FindCoordinator,
-    Heartbeat,
-    LeaveGroup,
     Refused,
     Request,
     Response,
 )
-from membership_client.testing.fake_coordinator import Client, CoordinatorSettings, FakeCoordinator
+from membership_client.testing.fake_coordinator import GROUP_REQUESTS, Client, CoordinatorSettings, FakeCoordinator
 from membership_client.testing.fake_topics import FakeTopics
 from membership_client.types import Node
-
-_FOR_THE_COORDINATOR = (Heartbeat, LeaveGroup, DescribeGroup)
 
 
 class FakeCluster:
@@ -43,13 +38,18 @@ class FakeCluster:
         self.loading_until = now + loading_s
         self.groups.restart_clocks(self.loading_until)
 
+    def advance(self, now: float) -> None:
+        """Let the coordinator's clocks ring; without one, or while it loads, they stand still."""
+        if self.coordinator is not None and now >= self.loading_until:
+            self.groups.advance(now)
+
     def handle(self, node: Node | None, request: Request, now: float, client: Client | None = None) -> Response:
         """What that broker answers (None: whichever was asked)."""
         if isinstance(request, FindCoordinator):
             if self.coordinator is None:
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)
             return CoordinatorFound(self.coordinator)
-        if isinstance(request, _FOR_THE_COORDINATOR):
+        if isinstance(request, GROUP_REQUESTS):
             if node != self.coordinator:
                 return Refused(Code.NOT_COORDINATOR)
             if now < self.loading_until:
