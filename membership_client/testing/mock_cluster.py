@@ -50,7 +50,12 @@ class MockCluster:
             start_new_session=True,
         )
         assert self._process.stdout is not None
-        self._bootstrap_servers = self._process.stdout.readline().strip()
+        try:
+            self._bootstrap_servers = self._process.stdout.readline().strip()
+        except BaseException:
+            # Interrupted: nobody would stop the process before we end.
+            self.stop()
+            raise
         if not self._bootstrap_servers:
             self.stop()
             raise RuntimeError("librdkafka's mock cluster did not start; its process says why on standard error")
