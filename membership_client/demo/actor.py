@@ -23,11 +23,12 @@ _DISMISSED_TIMEOUT_S = 3.0
 
 
 class Actor:
-    """One process, from its start to its end. What it says goes to the recording."""
+    """One process, which exists from the first: whoever makes an actor sees to its end before it may begin."""
 
     def __init__(self, role: Role, recording: Recording) -> None:
-        self._name = role.name
+        self._role = role
         self._recording = recording
+        self._ears: list[threading.Thread] = []
         self._process = subprocess.Popen(
             # -P keeps the current directory, whose file names are the user's, off the new process's import path.
             [sys.executable, "-P", "-m", "membership_client.demo.member_process", encode_role(role)],
@@ -39,11 +40,16 @@ class Actor:
             # Ctrl-C is for the demonstration, which then ends its members itself.
             start_new_session=True,
         )
-        self.pid = self._process.pid
-        recording.add(Started(at=time.monotonic(), name=role.name, pid=self.pid, instance_id=role.instance_id))
-        self._ears = [threading.Thread(target=ear, daemon=True) for ear in (self._hear, self._overhear)]
-        for ear in self._ears:
+        self._pid = self._process.pid
+
+    def begin(self) -> None:
+        """Records its start, and from now on what it says."""
+        role = self._role
+        self._recording.add(Started(at=time.monotonic(), name=role.name, pid=self._pid, instance_id=role.instance_id))
+        for listens in (self._hear, self._overhear):
+            ear = threading.Thread(target=listens, daemon=True)
             ear.start()
+            self._ears.append(ear)
 
     def leave(self, leave: Leave) -> None:
         """Asks it to leave and end; returns at once."""
@@ -79,13 +85,13 @@ class Actor:
             if line.endswith("\n"):  # SIGKILL may cut the last one short.
                 self._recording.add(decode_told(line))
         code = self._process.wait()
-        self._recording.add(Ended(at=time.monotonic(), name=self._name, pid=self.pid, code=code))
+        self._recording.add(Ended(at=time.monotonic(), name=self._role.name, pid=self._pid, code=code))
 
     def _overhear(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             if text := line.strip():
-                self._recording.add(Complained(at=time.monotonic(), name=self._name, pid=self.pid, text=text))
+                self._recording.add(Complained(at=time.monotonic(), name=self._role.name, pid=self._pid, text=text))
 
 
 def _environment() -> dict[str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from typing import TYPE_CHECKING, Self
 
 from membership_client.demo.story import Storyteller
@@ -31,6 +34,16 @@ class PlainView:
 
     def _print(self, happening: Happening) -> None:
         line = self._story.tell(happening)
-        if line is not None:
-            space = "\n" if line.tone == "step" else ""
+        if line is None:
+            return
+        space = "\n" if line.tone == "step" else ""
+        try:
             print(f"{space}[{line.at - self._began_at:5.1f}s] {line.who:<9}{line.text}", flush=True)
+        except BrokenPipeError:
+            _stop_playing()
+
+
+def _stop_playing() -> None:
+    """Whoever read our output is gone: what is still printed goes nowhere, and the play ends as if interrupted."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -152,8 +152,10 @@ class Play:
             instance_id=_INSTANCE_IDS[name],
             takes_over=takes_over,
         )
-        self._actors[name] = Actor(role, self._recording)
-        self._processes.append(self._actors[name])
+        actor = Actor(role, self._recording)
+        self._processes.append(actor)
+        self._actors[name] = actor
+        actor.begin()
 
     def _settles(self, names: set[str]) -> bool:
         """Waits until these members share all partitions evenly and agree on the epoch."""

@@ -52,7 +52,8 @@ class Options:
 def run(options: Options) -> int:
     """Plays, shows, sums up. 0: as expected, 1: not so, 2: could not run, 130: interrupted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
+            signal.signal(number, _interrupt)
     try:
         return _run(options)
     except (KafkaUnavailableError, KafkaStartError, StageError) as error:

@@ -27,7 +27,7 @@ _PARTITIONS = 6
 _MOCK_PARTITIONS = 4
 """The mock cluster gives every topic four."""
 _HEARTBEAT_MS = 1000
-_CONTACT_TIMEOUT_S = 10
+_CONTACT_TIMEOUT_S = 5
 
 
 class StageError(RuntimeError):

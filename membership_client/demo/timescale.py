@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from membership_client.demo.ownership import Span, gaps, owner_at
+from membership_client.demo.ownership import Span, gaps
 
 _SCALES_S = (0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0, 10.0)
 """Few enough that the picture seldom jumps, close enough that it is never half empty for long."""
@@ -17,7 +18,7 @@ class Cell:
     """One column of one partition's lane."""
 
     owner: str | None
-    """None: nobody owned it for most of that time."""
+    """Whoever owned it for the longest part of that time; None: nobody did."""
     first: bool
     """The owner begins here."""
 
@@ -42,11 +43,17 @@ class Timescale:
 
     def cells(self, lane: Sequence[Span]) -> list[Cell]:
         """The lane up to now."""
-        owners = [self._owner(lane, column) for column in range(self.column(self.now) + 1)]
+        owners = [self._owner(lane, column) for column in range(self._drawn)]
         return [Cell(owner, first=owner not in {None, before}) for before, owner in pairwise([None, *owners])]
+
+    @property
+    def _drawn(self) -> int:
+        return min(self.columns, math.ceil((self.now - self.begins) / self.step_s))
 
     def _owner(self, lane: Sequence[Span], column: int) -> str | None:
         begins = self.begins + column * self.step_s
         ends = min(self.now, begins + self.step_s)
-        ownerless_s = sum(gap.seconds_within(begins, ends) for gap in gaps(lane))
-        return None if ownerless_s > (ends - begins) / 2 else owner_at(lane, ends)
+        longest = max([*lane, *gaps(lane)], key=lambda span: span.seconds_within(begins, ends), default=None)
+        if longest is None or longest.seconds_within(begins, ends) == 0:
+            return None
+        return longest.owner

@@ -1,0 +1,79 @@
+"""However the demonstration ends, it leaves no process behind."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.demo.demo_process import LIMIT_S, Launch
+
+if TYPE_CHECKING:
+    import subprocess
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc"),
+]
+
+
+def await_line(demo: subprocess.Popen[str], text: str) -> None:
+    """Reads its output up to a line that contains the text."""
+    assert demo.stdout is not None
+    assert any(text in line for line in demo.stdout), f"it ended without saying {text!r}"
+
+
+def end(demo: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
+    demo.send_signal(number)
+    _, complaints = demo.communicate(timeout=LIMIT_S)
+    return demo.returncode, complaints
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["starting", "orders-b starts", " takes "])
+def test_an_interrupt_ends_members_and_broker(number: signal.Signals, moment: str) -> None:
+    """While the broker starts, while members join, and when they are at work."""
+    launch = Launch(("--plain", "--broker", "mock"))
+    with launch.start() as demo:
+        await_line(demo, moment)
+        code, complaints = end(demo, number)
+    assert code == 130
+    assert complaints == "membership-client demo: interrupted; members and broker are gone.\n"
+    assert launch.await_silence(5) == []
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("moment", ["starting real Kafka", "3/5"])
+def test_an_interrupt_ends_a_real_broker_too(moment: str) -> None:
+    launch = Launch(("--plain", "--broker", "kafka"))
+    with launch.start() as demo:
+        await_line(demo, moment)
+        time.sleep(0.2)
+        code, complaints = end(demo, signal.SIGINT)
+    assert (code, complaints.count("\n")) == (130, 1)
+    assert launch.await_silence(5) == []
+
+
+def test_members_and_broker_die_with_a_demonstration_that_is_killed() -> None:
+    """Nobody is there to end them: they notice by themselves."""
+    launch = Launch(("--plain", "--broker", "mock"))
+    with launch.start() as demo:
+        await_line(demo, " takes ")
+        assert len(launch.descendants()) > 1
+        code, _ = end(demo, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert launch.await_silence(10) == []
+
+
+def test_a_reader_that_goes_away_ends_it() -> None:
+    """`membership-client demo | head` must not play on for nobody."""
+    launch = Launch(("--plain", "--broker", "mock"))
+    with launch.start() as demo:
+        await_line(demo, "orders-a starts")
+        assert demo.stdout is not None
+        demo.stdout.close()
+        assert demo.wait(LIMIT_S) == 130
+    assert launch.await_silence(5) == []

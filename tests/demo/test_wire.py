@@ -1,0 +1,36 @@
+"""A member's process and the demonstration understand each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client import LeaveMode, MemberState
+from membership_client.demo.happenings import Told
+from membership_client.demo.wire import (
+    Leave,
+    Role,
+    decode_leave,
+    decode_role,
+    decode_told,
+    encode_leave,
+    encode_role,
+    encode_told,
+)
+from tests.demo.recorded import closed, seen, takes
+
+
+@pytest.mark.parametrize(
+    "told", [seen(1.5, "a", 1, MemberState.RECONCILING), takes(2.5, "a", 1, 0, 3), closed(3.5, "a", 1)]
+)
+def test_what_is_told_arrives_as_it_was(told: Told) -> None:
+    line = encode_told(told)
+    assert "\n" not in line
+    assert decode_told(line) == told
+
+
+def test_roles_and_farewells_arrive_as_they_were() -> None:
+    role = Role(name="a", bootstrap_servers="h:1", group="g", topic="t", instance_id=None, takes_over=True)
+    leave = Leave(LeaveMode.TEMPORARY, "two\nlines")
+    assert decode_role(encode_role(role)) == role
+    assert decode_leave(encode_leave(leave)) == leave
+    assert "\n" not in encode_leave(leave)
