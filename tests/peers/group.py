@@ -49,9 +49,10 @@ class PeerGroup:
         self._bootstrap_servers = bootstrap_servers
         self._jvm = jvm
         self._admin = ClusterAdmin(bootstrap_servers)
-        self._admin.create_topic(self.id, partitions)
         if settings:
             self._admin.set_group_config(self.id, **settings)
+        # In this order: a broker that knows the topic has also read the settings, which were logged before it.
+        self._admin.create_topic(self.id, partitions)
 
     @property
     def epoch(self) -> int:
