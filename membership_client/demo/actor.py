@@ -18,8 +18,7 @@ from membership_client.demo.wire import Leave, Role, decode_told, encode_leave, 
 if TYPE_CHECKING:
     from membership_client.demo.recording import Recording
 
-_END_TIMEOUT_S = 10.0
-_DISMISSED_TIMEOUT_S = 3.0
+_LEAVE_TIMEOUT_S = 10.0
 
 
 class Actor:
@@ -52,10 +51,11 @@ class Actor:
             self._ears.append(ear)
 
     def leave(self, leave: Leave) -> None:
-        """Asks it to leave and end; returns at once."""
+        """Asks it to leave and end; returns at once. One that died meanwhile, perhaps by a curious hand, cannot."""
         assert self._process.stdin is not None
-        self._process.stdin.write(encode_leave(leave) + "\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(encode_leave(leave) + "\n")
+            self._process.stdin.flush()
 
     def kill(self) -> None:
         """SIGKILL, and returns when its end is recorded; does nothing to a process that has ended."""
@@ -65,19 +65,18 @@ class Actor:
     def dismiss(self) -> None:
         """Ends its input, so that it leaves and ends by itself; returns at once."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
 
-    def end(self) -> None:
-        """Waits for a dismissed process, but not long, and returns when it is gone."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_DISMISSED_TIMEOUT_S)
-        self.kill()
-
-    def join(self) -> None:
-        """Waits until it has ended and all it said is recorded."""
-        self._process.wait(_END_TIMEOUT_S)
+    def join(self, timeout_s: float = _LEAVE_TIMEOUT_S) -> None:
+        """Waits until it has ended and all it said is recorded. One that takes longer than that is killed."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         for ear in self._ears:
-            ear.join(_END_TIMEOUT_S)
+            ear.join()
 
     def _hear(self) -> None:
         assert self._process.stdout is not None

@@ -38,9 +38,8 @@ class Row:
 
     @property
     def has_failed(self) -> bool:
-        """It will not get anywhere any more: fatal, or dead by its own doing."""
-        died = self.exit_code is not None and self.exit_code > 0
-        return died or (self.seen is not None and self.seen.state is MemberState.FATAL)
+        """It will not get anywhere any more: dead, or ended by a fatal error."""
+        return self.exit_code is not None or (self.seen is not None and self.seen.state is MemberState.FATAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from membership_client import LeaveMode
 from membership_client.demo.actor import Actor
-from membership_client.demo.happenings import Remark, Scene, StageSet, StepBegan, StepEnded, StepSkipped
+from membership_client.demo.happenings import Scene, StageSet, StepBegan, StepEnded, StepSkipped
 from membership_client.demo.wire import Leave, Role
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _REASONS = {A: "scaled down", B: "its machine is drained", C: "the demonstration
 
 _ABSENCE_S = 1.0
 """What a restart takes, and long enough to see that nobody else gets the partitions meanwhile."""
+_DISMISSED_TIMEOUT_S = 3.0
 _DWELL_S = 1.5
 """A look at what was reached, before the next step."""
 _QUIET_BEATS = 2
@@ -59,7 +60,7 @@ class Play:
         for actor in self._processes:
             actor.dismiss()
         for actor in self._processes:
-            actor.end()
+            actor.join(_DISMISSED_TIMEOUT_S)
 
     def perform(self) -> None:
         """All steps in order; one whose group does not settle is the last."""
@@ -103,7 +104,8 @@ class Play:
             StepBegan(at=time.monotonic(), number=number, of=of, scene=step.scene, title=step.title, actors=step.actors)
         )
         settled = step.act()
-        self._look()
+        if settled and (seen := self._stage.look()) is not None:
+            self._recording.add(seen)
         self._recording.add(StepEnded(at=time.monotonic(), number=number, settled=settled))
         return settled
 
@@ -127,7 +129,7 @@ class Play:
 
     def _one_is_replaced(self) -> bool:
         self._actors[C].kill()
-        self._remark("the coordinator still counts on the dead process, by default for 45 s")
+        self._recording.remark("the coordinator still counts on the dead process, by default for 45 s")
         time.sleep(_ABSENCE_S)
         self._start(C, takes_over=True)
         return self._settles({A, B, C}) and self._stays_quiet({A, B})
@@ -160,10 +162,7 @@ class Play:
     def _settles(self, names: set[str]) -> bool:
         """Waits until these members share all partitions evenly and agree on the epoch."""
         partitions = self._stage.partitions
-        self._recording.wait(
-            lambda board: is_settled(board, names, partitions) or has_failed(board, names), self._stage.patience_s
-        )
-        return is_settled(self._recording.board, names, partitions)
+        return self._wait(names, lambda board: is_settled(board, names, partitions))
 
     def _dwells(self) -> bool:
         time.sleep(_DWELL_S)
@@ -173,17 +172,12 @@ class Play:
         """Waits until each of these heard from the coordinator again: had it anything to tell, it would have."""
         rows = self._recording.board.rows
         wanted = {name: rows[name].beats + _QUIET_BEATS for name in names}
-        return self._recording.wait(
-            lambda board: all(board.rows[name].beats >= beats for name, beats in wanted.items()),
-            self._stage.patience_s,
-        )
+        return self._wait(names, lambda board: all(board.rows[name].beats >= beats for name, beats in wanted.items()))
 
-    def _remark(self, text: str) -> None:
-        self._recording.add(Remark(at=time.monotonic(), text=text))
-
-    def _look(self) -> None:
-        if (seen := self._stage.look()) is not None:
-            self._recording.add(seen)
+    def _wait(self, names: set[str], condition: Callable[[Board], bool]) -> bool:
+        """False when the stage's patience ends, or at once when one of these members is beyond hope."""
+        self._recording.wait(lambda board: condition(board) or has_failed(board, names), self._stage.patience_s)
+        return condition(self._recording.board)
 
 
 def is_settled(board: Board, names: set[str], partitions: int) -> bool:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from membership_client.demo.board import Board, advance
+from membership_client.demo.happenings import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,10 @@ class Recording:
             for watcher in self._watchers:
                 watcher(happening)
             self._changed.notify_all()
+
+    def remark(self, text: str) -> None:
+        """Adds a sentence of the demonstration's own."""
+        self.add(Remark(at=time.monotonic(), text=text))
 
     @property
     def happenings(self) -> tuple[Happening, ...]:

@@ -6,15 +6,13 @@ import importlib.util
 import os
 import signal
 import sys
-import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
 
-from membership_client.demo.happenings import Remark
+from membership_client import ConfigError
 from membership_client.demo.plain import PlainView
 from membership_client.demo.play import Play
 from membership_client.demo.recording import Recording
@@ -56,14 +54,14 @@ def run(options: Options) -> int:
             signal.signal(number, _interrupt)
     try:
         return _run(options)
-    except (KafkaUnavailableError, KafkaStartError, StageError) as error:
+    except (ConfigError, KafkaUnavailableError, KafkaStartError, StageError) as error:
         print(f"membership-client demo: {error}", file=sys.stderr)
         return CANNOT_RUN
     except KafkaException as error:
         print(f"membership-client demo: the cluster refused: {error.args[0].str()}", file=sys.stderr)
         return CANNOT_RUN
     except KeyboardInterrupt:
-        print("membership-client demo: interrupted; members and broker are gone.", file=sys.stderr)
+        print("membership-client demo: interrupted; nothing is left running.", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -73,10 +71,10 @@ def _interrupt(*_: Any) -> None:
 
 
 def _run(options: Options) -> int:
-    _check_rich(options)
+    _check_svg(options)
     recording = Recording()
     with _view(options, recording) as view:
-        with _stage(options, partial(_say, recording)) as stage, Play(stage, recording) as play:
+        with _stage(options, recording.remark) as stage, Play(stage, recording) as play:
             play.perform()
         summary = summarize(recording.happenings)
         view.show(summary)
@@ -102,9 +100,14 @@ def _is_screen() -> bool:
     return out.isatty() and os.environ.get("TERM") != "dumb" and (out.encoding or "").lower().startswith("utf")
 
 
-def _check_rich(options: Options) -> None:
-    if options.svg is not None and importlib.util.find_spec("rich") is None:
+def _check_svg(options: Options) -> None:
+    """Before the play, not after it."""
+    if options.svg is None:
+        return
+    if importlib.util.find_spec("rich") is None:
         raise StageError("--svg needs rich: pip install 'membership-client[cli]'.")
+    if not options.svg.absolute().parent.is_dir():
+        raise StageError(f"--svg {options.svg}: there is no such directory.")
 
 
 def _photograph(recording: Recording, summary: Summary, file: Path) -> None:
@@ -112,10 +115,6 @@ def _photograph(recording: Recording, summary: Summary, file: Path) -> None:
 
     take_photo(recording, summary, file)
     print(f"The picture is in {file}.")
-
-
-def _say(recording: Recording, text: str) -> None:
-    recording.add(Remark(at=time.monotonic(), text=text))
 
 
 def _stage(options: Options, say: Say) -> AbstractContextManager[Stage]:

@@ -6,13 +6,15 @@ import contextlib
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Literal
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from membership_client import MemberConfig
 from membership_client.demo.happenings import GroupSeen, ReasonsLogged
 from membership_client.testing import ClusterAdmin, KafkaCluster, MockCluster, cached_kafka_jars, find_java
 from membership_client.testing.jars import KAFKA_VERSION
@@ -28,6 +30,7 @@ _MOCK_PARTITIONS = 4
 """The mock cluster gives every topic four."""
 _HEARTBEAT_MS = 1000
 _CONTACT_TIMEOUT_S = 5
+_DELETE_TIMEOUT_S = 10
 
 
 class StageError(RuntimeError):
@@ -60,6 +63,8 @@ class Stage:
             described = self.admin.describe(self.group)
         except LookupError:
             return None
+        except (OSError, RuntimeError) as error:
+            raise StageError(f"The coordinator does not describe the group: {error}.") from error
         return GroupSeen(at=time.monotonic(), epoch=described.epoch, members=len(described.members))
 
     def reasons_logged(self) -> ReasonsLogged | None:
@@ -127,12 +132,11 @@ def mock_stage(say: Say) -> Iterator[Stage]:
 def user_stage(bootstrap_servers: str, say: Say) -> Iterator[Stage]:
     """The user's cluster: what is created there has a new, unique name and is deleted when the context ends."""
     name = f"membership-client-demo-{uuid.uuid4().hex[:12]}"
+    # Refuses an address that no member could use.
+    MemberConfig(bootstrap_servers=bootstrap_servers, group_id=name)
     client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     _check_contact(client, bootstrap_servers)
     say(f"creating topic {name} with {_PARTITIONS} partitions on {bootstrap_servers}; the group has the same name")
-    admin = ClusterAdmin(bootstrap_servers)
-    # -1: as many replicas as the cluster gives by default.
-    admin.create_topic(name, _PARTITIONS, replication=-1)
     try:
         yield Stage(
             title=f"your cluster, {bootstrap_servers}",
@@ -141,10 +145,11 @@ def user_stage(bootstrap_servers: str, say: Say) -> Iterator[Stage]:
             group=name,
             partitions=_PARTITIONS,
             patience_s=40,
-            admin=admin,
+            admin=_create_topic(bootstrap_servers, name),
         )
     finally:
-        _clean_up(client, admin, name, say)
+        _delete("topic", name, client.delete_topics([name]), say)
+        _delete("group", name, client.delete_consumer_groups([name]), say)
 
 
 def _check_contact(client: AdminClient, bootstrap_servers: str) -> None:
@@ -155,12 +160,24 @@ def _check_contact(client: AdminClient, bootstrap_servers: str) -> None:
         raise StageError(f"No broker answers at {bootstrap_servers} ({reason}). Is the address right?") from error
 
 
-def _clean_up(client: AdminClient, admin: ClusterAdmin, name: str, say: Say) -> None:
-    """The topic goes in any case; the group only when no member is left in it."""
-    admin.delete_topic(name)
+def _create_topic(bootstrap_servers: str, name: str) -> ClusterAdmin:
+    admin = ClusterAdmin(bootstrap_servers)
     try:
-        client.delete_consumer_groups([name])[name].result(_CONTACT_TIMEOUT_S)
+        # -1: as many replicas as the cluster gives by default.
+        admin.create_topic(name, _PARTITIONS, replication=-1)
     except KafkaException as error:
-        say(f"topic {name} is deleted; the group of that name is not: {error.args[0].str()}")
+        raise StageError(f"Topic {name} could not be created: {error.args[0].str()}.") from error
+    except (OSError, RuntimeError) as error:
+        raise StageError(f"Topic {name} is not ready: {error}.") from error
+    return admin
+
+
+def _delete(kind: str, name: str, futures: Mapping[str, Future[None]], say: Say) -> None:
+    """Whatever happens to one deletion, the next is tried."""
+    try:
+        futures[name].result(_DELETE_TIMEOUT_S)
+    except (KafkaException, TimeoutError) as error:
+        why = error.args[0].str() if isinstance(error, KafkaException) else "no answer"
+        say(f"{kind} {name} is not deleted: {why}")
     else:
-        say(f"topic and group {name} are deleted")
+        say(f"{kind} {name} is deleted")

@@ -16,7 +16,7 @@ from membership_client.demo.facts import facts_of
 from membership_client.demo.happenings import Happening, StepSkipped
 from membership_client.demo.lanes_view import lanes_view
 from membership_client.demo.members_view import members_view
-from membership_client.demo.story import Line, Tone, lines_of
+from membership_client.demo.story import Line, Tone, lines_of, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _score(happenings: Sequence[Happening], board: Board) -> Text:
         case step:
             facts = facts_of(happenings)[-1]
             others = ", ".join(name for name in board.rows if name not in step.actors)
-            score = f"moved: {len(facts.moved)} · without owner: {facts.longest_ownerless_s:.2f} s"
+            score = f"moved: {numbers(facts.moved)} · without owner: {facts.longest_ownerless_s:.2f} s"
             score += f" · callbacks of {others}: {facts.bystander_callbacks}" if others else ""
     return Text(f"     {score}", style="cyan", no_wrap=True, overflow="ellipsis")
 

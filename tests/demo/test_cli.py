@@ -47,6 +47,18 @@ def test_an_address_without_a_broker_is_named(capsys: pytest.CaptureFixture[str]
     assert "No broker answers at 127.0.0.1:1" in capsys.readouterr().err
 
 
+def test_an_address_that_cannot_work_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--plain", "--bootstrap-servers", "localhost"]) == demo_run.CANNOT_RUN
+    assert "'localhost' is not host:port" in capsys.readouterr().err
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--svg", str(tmp_path / "nowhere" / "demo.svg")]) == demo_run.CANNOT_RUN
+    assert "no such directory" in capsys.readouterr().err
+
+
 def test_kafka_without_java_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

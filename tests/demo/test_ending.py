@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -41,7 +43,7 @@ def test_an_interrupt_ends_members_and_broker(number: signal.Signals, moment: st
         await_line(demo, moment)
         code, complaints = end(demo, number)
     assert code == 130
-    assert complaints == "membership-client demo: interrupted; members and broker are gone.\n"
+    assert complaints == "membership-client demo: interrupted; nothing is left running.\n"
     assert launch.await_silence(5) == []
 
 
@@ -76,4 +78,18 @@ def test_a_reader_that_goes_away_ends_it() -> None:
         assert demo.stdout is not None
         demo.stdout.close()
         assert demo.wait(LIMIT_S) == 130
+    assert launch.await_silence(5) == []
+
+
+def test_a_member_killed_by_a_curious_hand_is_not_as_expected() -> None:
+    """They are real processes with their numbers on the screen; somebody will try."""
+    launch = Launch(("--plain", "--broker", "mock"))
+    with launch.start() as demo:
+        assert demo.stdout is not None
+        found = next(match for line in demo.stdout if (match := re.search(r"orders-c starts as process (\d+)", line)))
+        os.kill(int(found[1]), signal.SIGKILL)
+        output, complaints = demo.communicate(timeout=LIMIT_S)
+    assert (demo.returncode, complaints) == (1, "")
+    assert "NOT AS EXPECTED: the group did not settle" in output
+    assert "3 steps were not reached." in output
     assert launch.await_silence(5) == []
