@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,10 @@ from tests.peers.history import Kind
 from tests.peers.peer import POLL_S, Seat
 from tests.peers.polling import PollingPeer
 
+# Whatever it logs is also in the errors, and a refused instance id is no emergency here.
+_SILENT = logging.getLogger("tests.peers.confluent")
+_SILENT.setLevel(logging.CRITICAL + 1)
+
 _Callback = Callable[[Any, list[confluent_kafka.TopicPartition]], None]
 
 
@@ -22,7 +27,7 @@ class ConfluentPeer(PollingPeer):
         self._consumer: confluent_kafka.Consumer | None = None
 
     def _open(self) -> None:
-        self._consumer = confluent_kafka.Consumer(_config(self.seat))
+        self._consumer = confluent_kafka.Consumer(config_of(self.seat), logger=_SILENT)
         self._consumer.subscribe(
             [self.seat.topic],
             on_assign=self._recorder("assigned"),
@@ -41,7 +46,8 @@ class ConfluentPeer(PollingPeer):
         assert self._consumer is not None
         message = self._consumer.poll(POLL_S)
         error = message.error() if message is not None else None
-        return str(error) if error is not None and error.fatal() else None
+        # It is the code that tells: for these errors `fatal()` is false.
+        return str(error) if error is not None and error.code() == confluent_kafka.KafkaError._FATAL else None
 
     def _ask_member_id(self) -> str:
         assert self._consumer is not None
@@ -52,7 +58,8 @@ class ConfluentPeer(PollingPeer):
         self._consumer.close()
 
 
-def _config(seat: Seat) -> dict[str, Any]:
+def config_of(seat: Seat) -> dict[str, Any]:
+    """What a consumer in that seat is configured with."""
     config = {
         "bootstrap.servers": seat.bootstrap_servers,
         "group.id": seat.group_id,

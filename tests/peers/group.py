@@ -63,7 +63,7 @@ class PeerGroup:
 
     def new(self, kind: PeerKind, instance_id: str | None = None, **settings: Any) -> Peer:
         """A peer that has not joined yet."""
-        peer = new_peer(kind, self._seat(instance_id, settings), self._jvm)
+        peer = new_peer(kind, self.seat(instance_id, **settings), self._jvm)
         self.members.append(peer)
         return peer
 
@@ -75,11 +75,11 @@ class PeerGroup:
 
     def join_process(self, kind: PeerKind, instance_id: str | None = None, **settings: Any) -> PeerProcess:
         """A peer that joins in a process of its own."""
-        process = PeerProcess(kind, self._seat(instance_id, settings))
+        process = PeerProcess(kind, self.seat(instance_id, **settings))
         self.members.append(process)
         return process
 
-    def _seat(self, instance_id: str | None, settings: dict[str, Any]) -> Seat:
+    def seat(self, instance_id: str | None = None, **settings: Any) -> Seat:
         return Seat(
             bootstrap_servers=self._bootstrap_servers,
             group_id=self.id,

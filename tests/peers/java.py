@@ -40,7 +40,7 @@ class JavaPeer(PollingPeer):
     def __init__(self, seat: Seat, jvm: PeerJvm) -> None:
         super().__init__(seat)
         self._java = jvm.java
-        self._config = self._java.java.util.HashMap(_config(seat))
+        self._config = self._java.java.util.HashMap(config_of(seat))
         self._poll_time = self._java.java.time.Duration.ofMillis(int(1000 * POLL_S))
         self._consumer: Any = None
 
@@ -59,7 +59,8 @@ class JavaPeer(PollingPeer):
         self._consumer.close()
 
 
-def _config(seat: Seat) -> dict[str, str]:
+def config_of(seat: Seat) -> dict[str, str]:
+    """What a consumer in that seat is configured with."""
     config = {
         "bootstrap.servers": seat.bootstrap_servers,
         "group.id": seat.group_id,

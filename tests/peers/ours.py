@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from membership_client import GroupMember, MemberConfig, RebalanceListener, TopicPartition
+from membership_client import GroupMember, MemberConfig, MemberState, RebalanceListener, TopicPartition
 from membership_client.worker import Observer
 from tests.peers.history import History
 from tests.peers.peer import Peer, Seat
@@ -41,7 +41,8 @@ class OurPeer(Peer):
 
     @property
     def error(self) -> str | None:
-        return str(self.member.error) if self.member.error else None
+        snapshot = self.member.snapshot
+        return str(snapshot.error) if snapshot.state is MemberState.FATAL else None
 
     def join(self) -> None:
         self.member.subscribe([self.seat.topic])

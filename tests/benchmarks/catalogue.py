@@ -1,0 +1,36 @@
+"""Every measurement by name, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tests.benchmarks import (
+    crowd,
+    first_assignment,
+    idle_cost,
+    lateness,
+    many_partitions,
+    rolling_restart,
+    second_member,
+    static_crash,
+)
+from tests.benchmarks.figures import Figure
+from tests.benchmarks.stage import Sizes, Stage
+
+Measure = Callable[[Stage, Sizes], list[Figure]]
+
+MEASUREMENTS: dict[str, Measure] = {
+    "first-assignment": first_assignment.measure,
+    "second-member": second_member.measure,
+    "static-crash": static_crash.measure,
+    "rolling-restart": rolling_restart.measure,
+    "lateness": lateness.measure,
+    "idle-cost": idle_cost.measure,
+    "crowd": crowd.measure,
+    "many-partitions": many_partitions.measure,
+}
+
+
+def run(stage: Stage, sizes: Sizes, names: Iterable[str]) -> list[Figure]:
+    """One after the other, so that none disturbs another."""
+    return [figure for name in names for figure in MEASUREMENTS[name](stage, sizes)]

@@ -1,0 +1,81 @@
+"""Very many members in one process, in one group, against one broker."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+
+from membership_client import GroupMember, LeaveMode, MemberState
+from tests.benchmarks.figures import Figure, Limit
+from tests.benchmarks.stage import Sizes, Stage
+from tests.peers.group import PeerGroup, eventually
+
+_PATIENCE_S = 600.0
+_LOOK_S = 1.0
+_FILES_PER_MEMBER = 8
+"""A connection and a waker take three; a bootstrap connection comes on top for a moment."""
+
+
+def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
+    _allow_files(_FILES_PER_MEMBER * sizes.crowd)
+    stage.say(f"a topic of {sizes.crowd} partitions")
+    group = stage.group("crowd", partitions=sizes.crowd, **sizes.group_settings)
+    began_at = time.monotonic()
+    members = [_join(stage, group) for _ in range(sizes.crowd)]
+    try:
+        return _watch(stage, sizes, members, began_at)
+    finally:
+        _leave(members)
+
+
+def _join(stage: Stage, group: PeerGroup) -> GroupMember:
+    member = GroupMember({"bootstrap.servers": stage.bootstrap_servers, "group.id": group.id})
+    member.subscribe([group.id])
+    return member
+
+
+def _watch(stage: Stage, sizes: Sizes, members: list[GroupMember], began_at: float) -> list[Figure]:
+    _await_stable(stage, members)
+    seconds = time.monotonic() - began_at
+    cpu_s = time.process_time()
+    time.sleep(2 * sizes.interval_s)
+    cpu_s = time.process_time() - cpu_s
+    unstable = len(members) - _stable(members)
+    how = f"after {seconds:.0f} s, still so two intervals later; {threading.active_count()} threads; "
+    how += f"{100 * cpu_s / (2 * sizes.interval_s):.0f} % of a core once stable"
+    name = f"{sizes.crowd} members in one process, not stable"
+    return [Figure(name=name, unit="members", values={"ours": unstable}, how=how, limit=Limit(0))]
+
+
+def _await_stable(stage: Stage, members: list[GroupMember]) -> None:
+    def all_stable() -> bool:
+        count = _stable(members)
+        stage.say(f"{count} of {len(members)} members own a partition")
+        if count < len(members):
+            time.sleep(_LOOK_S)
+        return count == len(members)
+
+    eventually(all_stable, lambda: f"all of {len(members)} members are stable", _PATIENCE_S)
+
+
+def _stable(members: list[GroupMember]) -> int:
+    snapshots = (member.snapshot for member in members)
+    return sum(snapshot.state is MemberState.STABLE and len(snapshot.owned) == 1 for snapshot in snapshots)
+
+
+def _leave(members: list[GroupMember]) -> None:
+    """All at once: one by one, each leave would be a rebalance of the rest."""
+    threads = [threading.Thread(target=member.close, args=(LeaveMode.LEAVE,)) for member in members]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _allow_files(count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + 1000
+    if wanted > soft:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

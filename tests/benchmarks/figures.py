@@ -1,0 +1,45 @@
+"""What a benchmark finds: one figure per line of the table, with the promise it is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.peers.peer import PeerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Ours is at most this: a number in the figure's unit, or a part of what confluent-kafka needs in the same run."""
+
+    at_most: float
+    of_confluent: bool = False
+
+    def __str__(self) -> str:
+        return f"<= {self.at_most:g}" + (" of confluent-kafka" if self.of_confluent else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One thing measured, for each client that can do it."""
+
+    name: str
+    unit: str
+    values: Mapping[PeerKind, float]
+    how: str
+    """How it was measured, in a few words."""
+    limit: Limit | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours to confluent-kafka's, where both have a value."""
+        ours, theirs = self.values.get("ours"), self.values.get("confluent")
+        return ours / theirs if ours is not None and theirs else None
+
+    @property
+    def met(self) -> bool | None:
+        """Is the promise kept? None where nothing was promised."""
+        if self.limit is None:
+            return None
+        value = self.ratio if self.limit.of_confluent else self.values.get("ours")
+        return value is not None and value <= self.limit.at_most

@@ -1,0 +1,51 @@
+"""A second member joins at the broker's default intervals: how long until both have their share?
+
+When in the first member's heartbeat interval the second one joins decides most of it, so the rounds are spread over the
+interval: one at a random moment of each part of it.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.benchmarks.figures import Figure, Limit
+from tests.benchmarks.stage import Sizes, Stage
+from tests.peers.group import PeerGroup, eventually
+from tests.peers.peer import KINDS, PeerKind
+
+_CALM_S = 1.2
+"""Within this time after an assignment brokers put off the next one, which is another story."""
+
+
+def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
+    tasks = [(kind, round_) for round_ in range(sizes.rounds) for kind in KINDS]
+    with ThreadPoolExecutor(2 * len(KINDS)) as pool:
+        seconds = list(pool.map(lambda task: _one_round(stage, sizes, *task), tasks))
+    values = {kind: statistics.fmean(seconds[at :: len(KINDS)]) for at, kind in enumerate(KINDS)}
+    how = f"mean of {sizes.rounds}, spread over the heartbeat interval"
+    limit = Limit(0.55, of_confluent=True)
+    return [Figure(name="second member joins, all stable", unit="s", values=values, how=how, limit=limit)]
+
+
+def _one_round(stage: Stage, sizes: Sizes, kind: PeerKind, round_: int) -> float:
+    phase_s = (round_ + random.random()) / sizes.rounds * sizes.interval_s
+    group = stage.group(f"second-{kind}", **sizes.group_settings)
+    try:
+        seconds = _join_second(group, kind, phase_s if phase_s > _CALM_S else phase_s + sizes.interval_s)
+    finally:
+        group.close()
+    stage.say(f"second {kind} member, round {round_ + 1} of {sizes.rounds}: {seconds:.2f} s")
+    return seconds
+
+
+def _join_second(group: PeerGroup, kind: PeerKind, after_s: float) -> float:
+    first = group.join(kind)
+    eventually(lambda: len(first.history.owned) == 6, lambda: f"the first {kind} member owns all")
+    time.sleep(after_s)
+    began_at = time.monotonic()
+    second = group.join(kind)
+    eventually(lambda: len(second.history.owned) == len(first.history.owned) == 3, lambda: f"{kind} members share")
+    return max(peer.history.changes[-1].at for peer in (first, second)) - began_at
