@@ -18,6 +18,7 @@ from membership_client import (
     CallbackContext,
     ForkedMemberError,
     GroupMember,
+    MemberClosedError,
     MembershipError,
     MemberState,
     RebalanceListener,
@@ -74,6 +75,16 @@ def close_on_sigterm(member: GroupMember) -> None:
         time.sleep(60)
 
 
+def close_on_sigterm_while_waiting(member: GroupMember) -> None:
+    """As above, while the main thread is inside wait_until, the likeliest place of all."""
+    signal.signal(signal.SIGTERM, lambda *_: say("closed", report=str(member.close(reason="told to stop by SIGTERM"))))
+    say("ready")
+    try:
+        member.wait_until(lambda snapshot: False)
+    except MemberClosedError:
+        say("woken")
+
+
 def go_without_close(member: GroupMember) -> None:
     """The main thread just returns."""
     say("going")
@@ -95,6 +106,20 @@ def fork(member: GroupMember) -> None:
     _, status = os.waitpid(child, 0)
     say("child ended", code=os.waitstatus_to_exitcode(status))
     stay(member)
+
+
+def fork_and_join(member: GroupMember) -> None:
+    """The child makes a member of its own; the parent stays."""
+    if os.fork():
+        stay(member)
+        return
+    settings = json.loads(sys.argv[1])
+    with GroupMember(settings["config"], listener=SpeakingListener()) as own:
+        own.subscribe(settings["topics"])
+        owned = own.wait_until(lambda snapshot: snapshot.state is MemberState.STABLE and bool(snapshot.owned)).owned
+        say("child joined", owned=sorted(owned))
+        sys.stdin.read()
+    say("child left")
 
 
 def use_in_child(member: GroupMember) -> None:
@@ -121,6 +146,8 @@ def is_refused(use: Any) -> bool:
 PLANS = {
     "stay": stay,
     "close on sigterm": close_on_sigterm,
+    "close on sigterm while waiting": close_on_sigterm_while_waiting,
+    "fork and join": fork_and_join,
     "go without close": go_without_close,
     "go when told": go_when_told,
     "fork": fork,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import CallbackFailedError, CauseKind, MemberState
+from membership_client import CallbackFailedError, CauseKind, MemberState, TopicPartition
 from membership_client.core.events import Heartbeat, Send
 from tests.integration.members import PATIENCE_S, Call, RecordingListener, assert_never_shared, eventually
 
@@ -111,6 +111,40 @@ def test_callbacks_of_one_member_do_not_hold_up_another(group: Group) -> None:
     assert slow.assignment() == frozenset()
     gate.open()
     slow.wait(lambda snapshot: len(snapshot.owned) == 6)
+
+
+def test_a_callback_that_outlasts_the_poll_interval(group: Group) -> None:
+    """The member leaves although the callback runs, which learns it; what it was given is lost when it returns."""
+    lost: list[bool] = []
+
+    def block(call: Call) -> None:
+        if not lost:
+            lost.append(call.context.wait_lost(PATIENCE_S))
+
+    member = group.join(listener=RecordingListener(assigned=block), max_poll_interval_ms=1000)
+    member.poll()
+    member.wait(MemberState.STALE)
+    member.wait(lambda snapshot: bool(member.listener.of("lost")))
+    assert lost == [True]
+    member.poll()
+    group.wait_for_shares([member], group.partitions(6))
+    assert [call.kind for call in member.calls] == ["assigned", "lost", "assigned"]
+
+
+def test_callbacks_may_use_the_member(group: Group) -> None:
+    """Looking, polling and subscribing inside a callback are all fine."""
+    other = f"{group.topic}-other"
+    group.create_topic(other, 2)
+    seen: list[frozenset[TopicPartition]] = []
+
+    def use(call: Call) -> None:
+        member.poll()
+        seen.append(member.assignment())
+        member.subscribe([group.topic, other])
+
+    member = group.join(listener=RecordingListener(assigned=use))
+    member.wait(lambda snapshot: snapshot.state is MemberState.STABLE and len(snapshot.owned) == 8)
+    assert seen == [frozenset(), group.partitions(6)]
 
 
 # --- failing ---------------------------------------------------------------------------------------------------------

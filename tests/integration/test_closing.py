@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import CauseKind, InvalidRegexError, MemberClosedError, MemberState
-from tests.integration.members import PATIENCE_S, Call, RecordingListener, eventually, log_about
+from membership_client import CauseKind, GroupMember, InvalidRegexError, MemberClosedError, MemberConfig, MemberState
+from tests.integration.members import (
+    PATIENCE_S,
+    Call,
+    RecordingListener,
+    assert_never_shared,
+    eventually,
+    log_about,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from membership_client import CloseReport
+    from membership_client.core.machine import Step
     from membership_client.testing import KafkaCluster
+    from tests.integration.conftest import GroupFactory
     from tests.integration.members import Group
     from tests.integration.processes import MemberProcess
 
@@ -176,13 +187,106 @@ def test_closing_after_a_fatal_error_leaves_the_group(group: Group) -> None:
     assert not group.knows(member.snapshot.member_id)
 
 
+@pytest.mark.parametrize("plan", ["close on sigterm", "close on sigterm while waiting"])
 def test_closing_in_a_signal_handler(
-    kafka: KafkaCluster, group: Group, new_process: Callable[..., MemberProcess]
+    kafka: KafkaCluster, group: Group, new_process: Callable[..., MemberProcess], plan: str
 ) -> None:
-    """SIGTERM's handler may close: the process ends, and the broker knows why."""
-    process = new_process(group, "close on sigterm")
+    """SIGTERM's handler may close, whatever it interrupts: the process ends, and the broker knows why."""
+    process = new_process(group, plan)
     process.wait_for("ready")
     process.terminate()
     assert process.wait_ended() == 0
     assert process.wait_for("closed")["report"].startswith("clean close (told to stop by SIGTERM)")
     assert "client reason: told to stop by SIGTERM" in log_about(kafka, group.id)()
+
+
+def test_closing_inside_an_observer(group: Group) -> None:
+    """As inside a callback: the membership thread cannot wait for itself."""
+    reports: list[CloseReport] = []
+
+    def close_when_stable(step: Step) -> None:
+        if step.after.state is MemberState.STABLE and not reports:
+            reports.append(observed.close())
+
+    config = MemberConfig(bootstrap_servers=group.bootstrap_servers, group_id=group.id)
+    with GroupMember(config, observers=[close_when_stable]) as observed:
+        observed.subscribe([group.topic])
+        eventually(lambda: reports, "a close from within")
+        assert reports[0].steps[0].outcome == "goes on by itself"
+        assert observed.close().clean
+    assert not group.knows(observed.snapshot.member_id)
+
+
+# --- slow farewells --------------------------------------------------------------------------------------------------
+
+
+def test_a_close_may_outlast_the_session(kafka: KafkaCluster, new_group: GroupFactory) -> None:
+    """Heartbeats go on while the last revoke runs, so nobody takes the partitions before it has returned."""
+    group = new_group(kafka, consumer_session_timeout_ms=1500)
+    leaving = group.join(listener=RecordingListener(revoked=lambda call: time.sleep(4)))
+    leaving.wait_stable()
+    other = group.member()
+    closer = threading.Thread(target=leaving.close)
+    closer.start()
+    eventually(lambda: leaving.listener.of("revoked"), "the last revoke")
+    other.subscribe([group.topic])
+    closer.join()
+    group.wait_for_shares([other], group.partitions(6))
+    assert_never_shared([leaving, other])
+    assert leaving.close().clean
+    assert "session expired" not in log_about(kafka, leaving.snapshot.member_id)()
+
+
+def test_a_new_subscription_while_leaving(group: Group) -> None:
+    """The leave is completed first, then the member joins again."""
+    gate = threading.Event()
+
+    def block(call: Call) -> None:
+        assert gate.wait(PATIENCE_S)
+
+    member = group.join(listener=RecordingListener(revoked=block))
+    member.wait_stable()
+    member.unsubscribe()
+    eventually(lambda: member.listener.of("revoked"), "the revoke")
+    member.subscribe([group.topic])
+    gate.set()
+    group.wait_for_shares([member], group.partitions(6))
+    assert [call.kind for call in member.calls] == ["assigned", "revoked", "assigned"]
+
+
+def test_a_storm_of_wishes(group: Group) -> None:
+    """However often an application changes its mind, the last word counts."""
+    member = group.member()
+    for number in range(60):
+        member.subscribe([group.topic])
+        if number % 3 == 0:
+            member.unsubscribe()
+        if number % 7 == 0:
+            time.sleep(0.01)
+    member.subscribe([group.topic])
+    group.wait_for_shares([member], group.partitions(6))
+    assert member.error is None
+
+
+# --- nothing left behind ---------------------------------------------------------------------------------------------
+
+
+def test_closed_members_leave_nothing_behind(group: Group) -> None:
+    """No thread and no descriptor outlives a close."""
+
+    def join_and_close() -> None:
+        with group.join() as member:
+            member.wait_stable()
+
+    join_and_close()
+    before = open_descriptors()
+    for _ in range(5):
+        join_and_close()
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith(group.id)], "no threads")
+    group.members.clear()
+    gc.collect()
+    eventually(lambda: open_descriptors() <= before, "no descriptors")
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/dev/fd").iterdir())

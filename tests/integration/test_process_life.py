@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.members import eventually, log_about
+from tests.integration.processes import partitions_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,36 @@ def test_a_fork_leaves_the_member_with_the_parent(
     assert group.knows(member.member_id)
     assert not process.all("lost")
     assert process.all("stable")[-1]["pid"] == process.pid
+
+
+def test_a_forked_child_may_have_a_member_of_its_own(group: Group, new_process: Callable[..., MemberProcess]) -> None:
+    """Parent and child are two members, each with its half, until the child leaves."""
+    process = new_process(group, "fork and join")
+    assert len(process.wait_for("child joined")["owned"]) == 3
+    assert len(group.describe().members) == 2
+    process.end_input()
+    process.wait_for("child left")
+    eventually(lambda: len(process.all("stable")[-1]["owned"]) == 6, "everything back with the parent")
+
+
+@pytest.mark.parametrize("instance_id", [None, "one"])
+def test_a_process_that_slept_too_long(
+    kafka: KafkaCluster, new_group: GroupFactory, new_process: Callable[..., MemberProcess], instance_id: str | None
+) -> None:
+    """Stopped beyond its session and continued, it loses its partitions first and joins again then."""
+    group = new_group(kafka, consumer_session_timeout_ms=1500)
+    process = new_process(group, config={"group.instance.id": instance_id} if instance_id else {})
+    owned = process.wait_owning()
+    process.pause()
+    eventually(lambda: group.describe().members == (), "the session's end")
+    process.resume()
+    assert partitions_in(process.wait_for("lost")["partitions"]) == owned
+    eventually(lambda: len(process.all("assigned")) == 2, "partitions again")
+    assert [line["kind"] for line in process.said if line["kind"] in {"assigned", "revoked", "lost"}] == [
+        "assigned",
+        "lost",
+        "assigned",
+    ]
 
 
 def test_an_interpreter_that_ends_without_a_close(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import ConfigError, LeaveMode, MemberState
+from membership_client import ConfigError, LeaveMode, MemberState, TopicPartition
 from tests.integration.members import eventually
 
 if TYPE_CHECKING:
@@ -36,6 +36,35 @@ def test_a_static_restart_disturbs_nobody(group: Group, mode: LeaveMode) -> None
     assert successor.assignment() == owned
     assert successor.snapshot.member_id != static.snapshot.member_id
     assert (group.epoch, len(other.calls)) == (epoch, calls)
+
+
+def test_a_rolling_restart_of_a_static_group(group: Group) -> None:
+    """Every member is replaced in turn, and nobody but the replaced one sees a callback; the group's epoch stays."""
+    members = {name: group.join(name) for name in ("a", "b", "c")}
+    group.wait_for_shares(members.values(), group.partitions(6))
+    epoch, owned = group.epoch, {name: member.assignment() for name, member in members.items()}
+    for name in ("a", "b", "c"):
+        calls = {other: len(member.calls) for other, member in members.items() if other != name}
+        members[name].close()
+        members[name] = group.join(name)
+        group.wait_for_shares(members.values(), group.partitions(6))
+        assert {other: len(member.calls) for other, member in members.items() if other != name} == calls
+    assert {name: member.assignment() for name, member in members.items()} == owned
+    assert group.epoch == epoch
+
+
+def test_a_static_member_that_returns_with_another_subscription(group: Group) -> None:
+    """It gets what it asks for now; that is a change of the group, and not an error."""
+    other_topic = f"{group.topic}-other"
+    group.create_topic(other_topic, 2)
+    static = group.join("one")
+    static.wait_stable()
+    epoch = group.epoch
+    static.close()
+    successor = group.member("one")
+    successor.subscribe([other_topic])
+    group.wait_for_shares([successor], [TopicPartition(other_topic, 0), TopicPartition(other_topic, 1)])
+    assert group.epoch > epoch
 
 
 def test_unsubscribing_and_subscribing_again_disturbs_nobody(group: Group) -> None:
