@@ -29,10 +29,24 @@ def log_step(step: Step) -> None:
             _warn_poll(who, effect, after)
     if after.state is not before.state:
         _log_state(who, before, after)
-    elif after.problem and after.problem != before.problem and after.problem.kind not in _QUIET:
-        logger.warning("%s: %s", who, after.problem.detail)
-    elif after.problem and not before.problem:
-        logger.info("%s: %s", who, after.problem.detail)
+    elif _is_new_problem(before, after):
+        _log_problem(who, after)
+
+
+def _is_new_problem(before: Member, after: Member) -> bool:
+    """One that is repeated, or of which more became known, was told already; a failed callback has its own line."""
+    old, new = before.problem, after.problem
+    if new is None or new.kind is ProblemKind.CALLBACK_FAILED:
+        return False
+    return old is None or (old.kind, old.detail) != (new.kind, new.detail)
+
+
+def _log_problem(who: str, member: Member) -> None:
+    assert member.problem is not None
+    kind = member.problem.kind
+    at_work = kind is ProblemKind.WAITING_FOR_INSTANCE_ID and member.config.group_instance_id_conflict == "takeover"
+    level = logging.INFO if kind in _QUIET or at_work else logging.WARNING
+    logger.log(level, "%s: %s", who, member.problem.detail)
 
 
 def _name(member: Member) -> str:

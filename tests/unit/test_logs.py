@@ -1,0 +1,119 @@
+"""What the log says, and above all what it does not say."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from membership_client.core.events import (
+    DescribedMember,
+    DescribeGroup,
+    Effect,
+    Event,
+    GroupDescribed,
+    Heartbeat,
+    Polled,
+    Refused,
+    Tick,
+)
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.logs import log_step
+from tests.core.play import INTERVAL_S, Play, accepted, config, orders
+
+TAKEN = Refused(111, "the instance id is owned by them.")
+
+
+class LoggedPlay(Play):
+    """A member whose every step is shown to the log."""
+
+    def do(self, event: Event) -> list[Effect]:
+        before = self.member
+        effects = super().do(event)
+        log_step(Step(self.now, before, event, tuple(effects), self.member))
+        return effects
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, logger="membership_client")
+    return caplog
+
+
+def logged(**overrides: object) -> LoggedPlay:
+    return LoggedPlay(Member(config=config(**overrides), member_id="me"))
+
+
+def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
+    return [record.getMessage() for record in log.records if record.levelno == level]
+
+
+def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
+    """It tells who, how it ended and why; nobody has to act, so nothing is louder."""
+    play = logged()
+    play.stable(0, 1).told(orders(0)).returns()
+    play.answer(Heartbeat, accepted(3))
+    first, second = lines(log, logging.INFO)
+    assert first == "[g/me]: stable at epoch 2 with 2 partitions (joined: joined the group)"
+    assert "stable at epoch 3 with 1 partitions (group changed" in second
+    assert not lines(log, logging.WARNING)
+
+
+def test_a_takeover_is_work_and_no_warning(log: pytest.LogCaptureFixture) -> None:
+    """Once it warned twice of what it was about to resolve by itself."""
+    play = logged(group_instance_id="i", group_instance_id_conflict="takeover")
+    play.joining().answer(Heartbeat, TAKEN)
+    holder = DescribedMember(member_id="them", instance_id="i", client_id="c", host="h")
+    play.answer(DescribeGroup, GroupDescribed((holder,)))
+    play.answer(Heartbeat, accepted(-2))
+    assert lines(log, logging.INFO) == ["[g/i]: the instance id is owned by them."]
+    assert not lines(log, logging.WARNING)
+
+
+def test_waiting_for_an_instance_id_warns_once(log: pytest.LogCaptureFixture) -> None:
+    """Somebody may have to stop the other process."""
+    play = logged(group_instance_id="i")
+    play.joining().answer(Heartbeat, TAKEN)
+    play.answer(DescribeGroup, GroupDescribed(()))
+    assert lines(log, logging.WARNING) == ["[g/i]: the instance id is owned by them."]
+
+
+def test_a_failed_callback_is_told_once_with_its_traceback(log: pytest.LogCaptureFixture) -> None:
+    """The line carries what the application raised, whole."""
+    play = logged()
+    play.stable(0).told(orders(0, 1))
+    play.returns("Traceback ...\nValueError: no disk")
+    (line,) = lines(log, logging.WARNING)
+    assert "Traceback ...\nValueError: no disk" in line
+
+
+def test_the_poll_budget_warns_before_it_is_gone(log: pytest.LogCaptureFixture) -> None:
+    """Twice, with the share that is used up; then the member is out, and that is told too."""
+    play = logged(max_poll_interval_ms=4000)
+    play.stable(0)
+    play.do(Polled(play.now))
+    for _ in range(10):
+        play.now += 0.4
+        play.do(Tick())
+    half, most, out = lines(log, logging.WARNING)
+    assert "no poll for 2.0 s, 50 % of max.poll.interval.ms" in half
+    assert "no poll for 3.2 s, 80 % of max.poll.interval.ms" in most
+    assert "out of the group (poll interval exceeded" in out
+
+
+def test_passing_trouble_is_not_a_warning(log: pytest.LogCaptureFixture) -> None:
+    """A coordinator that moves is everyday life."""
+    play = logged()
+    play.stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(16))
+    assert lines(log, logging.INFO)[-1] == "[g/me]: NOT_COORDINATOR."
+    assert not lines(log, logging.WARNING)
+
+
+def test_the_end_is_an_error_with_its_cause(log: pytest.LogCaptureFixture) -> None:
+    """FATAL is the one thing nobody may miss."""
+    play = logged()
+    play.joining().answer(Heartbeat, Refused(30, "no access"))
+    assert lines(log, logging.ERROR) == ["[g/me]: ended: GROUP_AUTHORIZATION_FAILED: no access"]
