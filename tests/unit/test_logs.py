@@ -90,15 +90,15 @@ def test_a_failed_callback_is_told_once_with_its_traceback(log: pytest.LogCaptur
 
 def test_the_poll_budget_warns_before_it_is_gone(log: pytest.LogCaptureFixture) -> None:
     """Twice, with the share that is used up; then the member is out, and that is told too."""
-    play = logged(max_poll_interval_ms=4000)
+    play = logged(max_poll_interval_ms=5000)
     play.stable(0)
     play.do(Polled(play.now))
     for _ in range(10):
-        play.now += 0.4
+        play.now += 0.5
         play.do(Tick())
     half, most, out = lines(log, logging.WARNING)
-    assert "no poll for 2.0 s, 50 % of max.poll.interval.ms" in half
-    assert "no poll for 3.2 s, 80 % of max.poll.interval.ms" in most
+    assert "no poll for 2.5 s, 50 % of max.poll.interval.ms" in half
+    assert "no poll for 4.0 s, 80 % of max.poll.interval.ms" in most
     assert "out of the group (poll interval exceeded" in out
 
 
