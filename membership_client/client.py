@@ -119,7 +119,7 @@ class GroupMember:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
         self._check_usable()
         self._check_mode(leave)
-        self._worker.post(Unsubscribe(mode=leave, reason=reason))
+        self._worker.post(Unsubscribe(mode=leave, reason=_as_text(reason)))
 
     def poll(self) -> None:
         """Tell the member that the application is alive, and learn what went wrong since the last time.
@@ -179,6 +179,8 @@ class GroupMember:
 
         Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
         """
+        if not callable(condition) and not isinstance(condition, MemberState):
+            raise ConfigError(f"wait_until() takes a MemberState or a function of the snapshot, not {condition!r}.")
         wanted = condition if callable(condition) else lambda snapshot: snapshot.state is condition
         waiter = _Waiter(wanted)
         self._waiters.append(waiter)
@@ -193,7 +195,7 @@ class GroupMember:
         if self._worker.stopped:
             waiter.result.put(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
         try:
-            outcome = waiter.result.get(timeout=timeout_s)
+            outcome = waiter.result.get(timeout=None if timeout_s is None else _bounded(timeout_s))
         except queue.Empty:
             wanted = condition.name if isinstance(condition, MemberState) else "the condition"
             text = f"Not {wanted} within {timeout_s} s: {self.health().why}."
@@ -216,6 +218,7 @@ class GroupMember:
         itself: it returns at once, and the close goes on when that returns.
         """
         self._check_mode(leave)
+        reason, timeout_s = _as_text(reason), _bounded(timeout_s)
         if self._close_report is not None or self._forked:
             return self._close_report or CloseReport(clean=True, reason="forked child: the parent is the member")
         self._begin_close(leave, reason, timeout_s)
@@ -280,6 +283,8 @@ class GroupMember:
         return threading.current_thread() is self._thread or self._runner.is_current_thread()
 
     def _check_mode(self, leave: LeaveMode) -> None:
+        if not isinstance(leave, LeaveMode):
+            raise ConfigError(f"The way to leave is a LeaveMode, not {leave!r}.")
         if leave is LeaveMode.TEMPORARY and self._config.group_instance_id is None:
             raise ConfigError("Only static members can leave temporarily: set group.instance.id, or use another mode.")
 
@@ -310,6 +315,16 @@ class _Waiter:
                 self.result.put(snapshot)
         except Exception as error:  # noqa: BLE001 - it is raised where it belongs
             self.result.put(error)
+
+
+def _as_text(reason: object) -> str | None:
+    """An exception, for example: no leave may fail over the reason it was given."""
+    return None if reason is None else str(reason)
+
+
+def _bounded(timeout_s: float) -> float:
+    """As threads and queues take it: neither the negative rest of a budget nor infinity."""
+    return min(max(0.0, timeout_s), threading.TIMEOUT_MAX)
 
 
 def _new_member_id() -> str:

@@ -7,11 +7,19 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from membership_client import CauseKind, GroupMember, InvalidRegexError, MemberClosedError, MemberConfig, MemberState
+from membership_client import (
+    CauseKind,
+    ConfigError,
+    GroupMember,
+    InvalidRegexError,
+    MemberClosedError,
+    MemberConfig,
+    MemberState,
+)
 from tests.integration.members import (
     PATIENCE_S,
     Call,
@@ -76,6 +84,15 @@ def test_a_very_long_reason_is_cut_not_refused(kafka: KafkaCluster, group: Group
     member.wait_stable()
     assert member.close(reason="é" * 1000).clean
     assert "é" * 255 in log_about(kafka, member.snapshot.member_id)()
+
+
+def test_a_reason_that_is_an_exception(kafka: KafkaCluster, group: Group) -> None:
+    """Its text is the reason (the membership thread ended over it, and the place stayed taken for a session)."""
+    member = group.join()
+    member.wait_stable()
+    error: Any = ValueError("the disk is full")
+    assert member.close(reason=error).clean
+    assert "client reason: the disk is full" in log_about(kafka, member.snapshot.member_id)()
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -156,6 +173,27 @@ def test_closing_inside_a_callback(group: Group) -> None:
     assert member.close().clean
     assert not group.knows(member.snapshot.member_id)
     assert [call.kind for call in member.calls] == ["assigned", "revoked"]
+
+
+@pytest.mark.parametrize("timeout_s", [-1, 0, float("inf"), float("nan")])
+def test_odd_timeouts(group: Group, timeout_s: float) -> None:
+    """The rest of a budget may be negative, and infinity means what it says: both closes end, and neither raises."""
+    member = group.join()
+    member.wait_stable()
+    report = member.close(timeout_s=timeout_s)
+    assert report.clean is (timeout_s == float("inf"))
+
+
+def test_a_mode_that_is_none(group: Group) -> None:
+    """A slip is named before anything happens."""
+    mode: Any = "leave"
+    member = group.join()
+    member.wait_stable()
+    with pytest.raises(ConfigError, match="LeaveMode"):
+        member.close(mode)
+    with pytest.raises(ConfigError, match="LeaveMode"):
+        member.unsubscribe(mode)
+    assert member.snapshot.state is MemberState.STABLE
 
 
 def test_closing_before_subscribing(group: Group) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from membership_client import MemberClosedError, MemberState, Snapshot, WaitTimeoutError
+from membership_client import ConfigError, MemberClosedError, MemberState, Snapshot, WaitTimeoutError
 from tests.integration.members import PATIENCE_S, eventually
 
 if TYPE_CHECKING:
@@ -23,6 +23,24 @@ def test_a_wait_that_is_over_says_why(group: Group) -> None:
     member.wait_stable()
     with pytest.raises(WaitTimeoutError, match=r"Not STALE within 0\.05 s: stable at epoch \d"):
         member.wait_until(MemberState.STALE, 0.05)
+
+
+@pytest.mark.parametrize("timeout_s", [-1, 0, float("inf")])
+def test_odd_timeouts(group: Group, timeout_s: float) -> None:
+    """A wait for what is the case returns, whatever is left of a budget; otherwise a negative rest is no time at all."""
+    member = group.join()
+    member.wait_stable()
+    assert member.wait_until(MemberState.STABLE, timeout_s).state is MemberState.STABLE
+    if timeout_s <= 0:
+        with pytest.raises(WaitTimeoutError):
+            member.wait_until(MemberState.STALE, timeout_s)
+
+
+def test_a_condition_that_is_none(group: Group) -> None:
+    """A slip is named instead of waiting for it for ever."""
+    condition: Any = "stable"
+    with pytest.raises(ConfigError, match="MemberState"):
+        group.member().wait_until(condition)
 
 
 def test_closing_from_another_thread_wakes_who_waits(group: Group) -> None:
