@@ -1,0 +1,62 @@
+"""What people read in the log, and what watchers may do."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from membership_client import GroupMember, MemberState
+
+if TYPE_CHECKING:
+    from membership_client.core.machine import Step
+    from tests.integration.members import Group
+
+pytestmark = pytest.mark.kafka
+
+
+def test_an_ordinary_life_is_told_in_info_lines(group: Group, caplog: pytest.LogCaptureFixture) -> None:
+    """One line per rebalance, with epoch, number of partitions and cause; nothing that asks anybody to act."""
+    caplog.set_level(logging.INFO, "membership_client")
+    first = group.join("one")
+    first.wait_stable()
+    second = group.join()
+    group.wait_for_shares([first, second], group.partitions(6))
+    first.close()
+    second.close()
+    assert {record.levelno for record in caplog.records} == {logging.INFO}
+    mine = [record.getMessage() for record in caplog.records if f"[{group.id}/one]" in record.getMessage()]
+    assert f"[{group.id}/one]: stable at epoch 2 with 6 partitions (joined: joined the group)" in mine
+    assert "with 3 partitions (group changed: " in mine[-1]
+
+
+def test_a_fence_is_a_warning(group: Group, caplog: pytest.LogCaptureFixture) -> None:
+    """With the broker's reason and how much was lost."""
+    caplog.set_level(logging.WARNING, "membership_client")
+    member = group.join()
+    group.remove(member.wait_stable().member_id)
+    member.wait(lambda snapshot: bool(member.listener.of("lost")))
+    (warning,) = caplog.messages
+    assert "out of the group (fenced: UNKNOWN_MEMBER_ID" in warning
+    assert "owned 6 partitions" in warning
+
+
+def test_observers_see_every_step_and_cannot_do_harm(group: Group, caplog: pytest.LogCaptureFixture) -> None:
+    """One that raises is dropped with a traceback in the log; the others and the member go on."""
+    seen: list[Step] = []
+
+    def fail(step: Step) -> None:
+        raise ValueError("a watcher's slip")
+
+    settings = {"bootstrap.servers": group.bootstrap_servers, "group.id": group.id}
+    with GroupMember(settings, observers=[fail, seen.append]) as member:
+        member.subscribe([group.topic])
+        member.wait_until(MemberState.STABLE, 30)
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+    states = [step.after.state for step in seen if step.after.state is not step.before.state]
+    s = MemberState
+    assert states == [s.JOINING, s.RECONCILING, s.ACK, s.STABLE, s.LEAVING, s.UNSUBSCRIBED]
+    # Nothing happens between two steps.
+    assert all(after.before is before.after for before, after in itertools.pairwise(seen))
