@@ -15,6 +15,14 @@ _LOG_TAIL_LINES = 80
 _STARTED = pytest.StashKey[list[KafkaCluster]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What the simulation takes: see tests/simulation."""
+    group = parser.getgroup("simulation")
+    group.addoption("--seed", type=int, help="play this seed and no other")
+    group.addoption("--seeds", type=int, default=300, help="how many seeds to play")
+    group.addoption("--update-transcripts", action="store_true", help="write the transcripts instead of comparing them")
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
     """One broker shared by the whole run: tests pick topic and group names of their own."""

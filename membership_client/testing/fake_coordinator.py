@@ -73,11 +73,14 @@ class FakeCoordinator:
         self.settings = settings or CoordinatorSettings()
         self.log: list[tuple[float, str]] = []
         self._groups: dict[str, FakeGroup] = {}
+        self._quiet_until = float("-inf")
+        """Before that no clock rings; forgotten with every request."""
 
     def handle(self, request: Request, now: float, client: Client | None = None) -> Response:
         """The answer to a request that reaches the coordinator at that time. Times must not go back."""
         if isinstance(request, GROUP_REQUESTS):
             self.advance(now)
+            self._quiet_until = float("-inf")
         try:
             return self._answer(request, now, client or Client())
         except RefusalError as refusal:
@@ -121,9 +124,12 @@ class FakeCoordinator:
 
     def advance(self, now: float) -> None:
         """Let sessions, revocations and evaluations end whose time has come."""
+        if now < self._quiet_until:
+            return
         for group in self._groups.values():
             while group.next_clock() <= now:
                 self._ring(group, group.next_clock())
+        self._quiet_until = self.next_clock()
 
     def _ring(self, group: FakeGroup, at: float) -> None:
         if group.patterns.ready_at is not None and group.patterns.ready_at <= at:
@@ -143,6 +149,7 @@ class FakeCoordinator:
 
     def restart_clocks(self, at: float) -> None:
         """Another broker has loaded the groups: from then on every member has its full time again."""
+        self._quiet_until = float("-inf")
         for group in self._groups.values():
             group.restart_clocks(at, self.settings.session_timeout_s)
 

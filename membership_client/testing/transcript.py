@@ -1,0 +1,212 @@
+"""A run as text, for people: what reached each member, what became of it, and what it wanted done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from membership_client.core.error_codes import code_name
+from membership_client.core.events import (
+    Answered,
+    CallbackReturned,
+    Close,
+    CoordinatorFound,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    Disconnect,
+    Effect,
+    Event,
+    Failed,
+    FindCoordinator,
+    GroupDescribed,
+    GroupLeft,
+    Heartbeat,
+    HeartbeatAccepted,
+    LeaveGroup,
+    Polled,
+    Refused,
+    Request,
+    ResolveTopics,
+    Response,
+    RunCallback,
+    Send,
+    SessionTimeoutDescribed,
+    Stop,
+    Subscribe,
+    TellLost,
+    Tick,
+    TopicsResolved,
+    Unsubscribe,
+    WarnPollBudget,
+)
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.partitions import Partitions
+from membership_client.types import LeaveMode, TopicPartition
+
+Names = Mapping[UUID, str]
+
+_INDENT = " " * 17
+
+
+def render_line(at: float, who: str, text: str) -> str:
+    return f"{at:9.3f}  {who:<4}  {text}"
+
+
+def render_step(who: str, taken: Step, names: Names) -> list[str]:
+    """The event on one line, then what changed, then one line per effect."""
+    lines = [render_line(taken.at, who, describe_event(taken.event, names))]
+    changes = _changes(taken.before, taken.after, names)
+    if changes:
+        lines.append(f"{_INDENT}= {', '.join(changes)}")
+    lines += [f"{_INDENT}> {describe_effect(effect, names)}" for effect in taken.effects]
+    return lines
+
+
+def _changes(before: Member, after: Member, names: Names) -> list[str]:
+    changes = []
+    if after.state is not before.state:
+        changes.append(after.state.name)
+    if after.epoch != before.epoch:
+        changes.append(f"epoch {after.epoch}")
+    if after.owned != before.owned:
+        changes.append(f"owns {describe_partitions(after.owned, names)}")
+    if after.problem != before.problem:
+        changes.append(f"problem: {after.problem.detail}" if after.problem else "no problem")
+        if after.problem and after.problem.holder:
+            changes.append(f"holder: {after.problem.holder}")
+    if after.closed is not None:
+        changes.append(f"closed {'cleanly' if after.closed.clean else 'incompletely'}")
+    return changes
+
+
+# --- partitions ------------------------------------------------------------------------------------------------------
+
+
+def describe_partitions(partitions: Partitions, names: Names) -> str:
+    shares = sorted((names.get(topic, str(topic)), numbers) for topic, numbers in partitions.by_topic.items())
+    return " ".join(f"{name}[{_ranges(numbers)}]" for name, numbers in shares) or "nothing"
+
+
+def _describe_named(partitions: Iterable[TopicPartition]) -> str:
+    by_name: dict[str, set[int]] = {}
+    for name, number in partitions:
+        by_name.setdefault(name, set()).add(number)
+    return " ".join(f"{name}[{_ranges(numbers)}]" for name, numbers in sorted(by_name.items())) or "nothing"
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+def describe_event(event: Event, names: Names) -> str:
+    match event:
+        case Subscribe():
+            return f"subscribe {event.regex or ' '.join(sorted(event.topics))}"
+        case Unsubscribe() | Close():
+            return _describe_going(event)
+        case Polled():
+            return "polled"
+        case Answered():
+            throttled = f", throttled {event.throttle_s:g} s" if event.throttle_s else ""
+            return f"answer to {event.request_id}: {describe_response(event.response, names)}{throttled}"
+        case Failed():
+            return f"no answer to {event.request_id}: {event.kind.value}: {event.detail}"
+        case CallbackReturned():
+            return f"call {event.call_id} {'raised ' + event.error if event.error else 'returned'}"
+        case Tick():
+            return "tick"
+
+
+def _describe_going(event: Unsubscribe | Close) -> str:
+    what = "close" if isinstance(event, Close) else "unsubscribe"
+    mode = "" if event.mode is LeaveMode.DEFAULT else f" ({event.mode.value})"
+    return f"{what}{mode}{f': {event.reason}' if event.reason else ''}"
+
+
+def describe_response(response: Response, names: Names) -> str:
+    match response:
+        case CoordinatorFound():
+            return f"{response.node.host} coordinates"
+        case HeartbeatAccepted():
+            return _describe_acceptance(response, names)
+        case GroupLeft():
+            return "left"
+        case TopicsResolved():
+            return f"named {' '.join(sorted(response.names.values())) or 'nothing'}"
+        case GroupDescribed():
+            members = (f"{m.member_id}{f' as {m.instance_id}' if m.instance_id else ''}" for m in response.members)
+            return f"in the group: {', '.join(members) or 'nobody'}"
+        case SessionTimeoutDescribed():
+            return f"sessions last {response.session_timeout_s:g} s"
+        case Refused():
+            return f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
+
+
+def _describe_acceptance(response: HeartbeatAccepted, names: Names) -> str:
+    if response.epoch < 0:
+        return f"epoch {response.epoch}"
+    news = "no news" if response.assignment is None else f"have {describe_partitions(response.assignment, names)}"
+    return f"epoch {response.epoch}, every {response.interval_s:g} s, {news}"
+
+
+# --- effects ---------------------------------------------------------------------------------------------------------
+
+
+def describe_effect(effect: Effect, names: Names) -> str:
+    match effect:
+        case Send():
+            to = effect.to.host if effect.to else "any broker"
+            return f"{effect.request_id} to {to}: {describe_request(effect.request, names)}"
+        case Disconnect():
+            return f"drop the connection to {effect.to.host if effect.to else 'the bootstrap broker'}"
+        case RunCallback():
+            provisional = ", provisional" if effect.provisional else ""
+            return f"call {effect.call_id}: {effect.kind.value} {_describe_named(effect.partitions)}{provisional}"
+        case TellLost():
+            return f"tell call {effect.call_id} that its partitions are lost"
+        case WarnPollBudget():
+            return f"warn: no poll for {effect.since_poll_s:g} s"
+        case Stop():
+            return "stop"
+
+
+def describe_request(request: Request, names: Names) -> str:
+    match request:
+        case FindCoordinator():
+            return "who coordinates?"
+        case Heartbeat():
+            return f"heartbeat{_describe_heartbeat(request, names)}"
+        case LeaveGroup():
+            return f"leave: {request.reason}"
+        case ResolveTopics():
+            topics = " ".join(sorted(names.get(topic, str(topic)) for topic in request.topic_ids))
+            return f"what is the name of ({topics})?"
+        case DescribeGroup():
+            return "who is in the group?"
+        case DescribeSessionTimeout():
+            return "how long is a session?"
+
+
+def _describe_heartbeat(request: Heartbeat, names: Names) -> str:
+    says = [f" epoch {request.epoch}"]
+    if request.epoch < 0:
+        says.append(f"for {request.member_id}")
+    if request.instance_id is not None:
+        says.append(f"as {request.instance_id}")
+    if request.rebalance_timeout_s is not None:
+        says.append("in full")
+    if request.topics is not None or request.regex:
+        says.append(f"wants {request.regex or ' '.join(request.topics or ())}")
+    if request.owned is not None:
+        says.append(f"owns {describe_partitions(request.owned, names)}")
+    return ", ".join(says)

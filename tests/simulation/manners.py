@@ -1,0 +1,88 @@
+"""More rules for every moment: how a member treats its group, its brokers and its application."""
+
+from __future__ import annotations
+
+from membership_client.core.events import Answered, Close, Heartbeat, Send
+from membership_client.core.machine import Step
+from membership_client.core.member import IN_GROUP
+from membership_client.types import MemberState
+from tests.simulation.checkers import violated
+from tests.simulation.process import Process
+from tests.simulation.world import GROUP, Checker, World, is_farewell
+
+S = MemberState
+
+SLACK_S = 0.001
+
+_FINAL = ("confirmed", "already out")
+"""How the report of a close begins to tell that the coordinator counts on the member no longer."""
+
+
+class Goodbye(Checker):
+    """Partitions are given back before the goodbye, unless the application let the member down; and it is final."""
+
+    def stepped(self, world: World, process: Process, taken: Step) -> None:
+        for effect in taken.effects:
+            leaves = isinstance(effect, Send) and is_farewell(effect.request)
+            if leaves and taken.after.state is not S.STALE and (taken.after.owned or taken.after.call):
+                violated(world, process.member_id, "says goodbye while it still owns partitions")
+        closed = taken.after.closed
+        told = closed is not None and any(step.outcome.startswith(_FINAL) for step in closed.steps)
+        if told and world.cluster.groups.term(GROUP, process.member_id) is not None:
+            violated(world, process.member_id, "was told that it left, yet the coordinator counts on it")
+
+
+class Punctual(Checker):
+    """A close ends in the time it was given, whatever the network, the brokers and the callbacks do."""
+
+    def __init__(self) -> None:
+        self._ends_at: dict[str, float] = {}
+
+    def stepped(self, world: World, process: Process, taken: Step) -> None:
+        if isinstance(taken.event, Close):
+            self._ends_at.setdefault(process.member_id, taken.at + taken.event.timeout_s)
+
+    def happened(self, world: World) -> None:
+        for process in world.processes:
+            ends_at = self._ends_at.get(process.member_id)
+            awake = process.alive and process.stalled_until is None
+            if ends_at is not None and awake and world.now > ends_at + SLACK_S:
+                violated(world, process.member_id, f"should have closed by {ends_at:.3f} s")
+
+
+class Polls(Checker):
+    """A member whose application stopped polling is out of the group by the end of the poll interval.
+
+    An application that subscribes again has shown that it lives; its clock starts anew with its next poll.
+    """
+
+    def happened(self, world: World) -> None:
+        for process in world.processes:
+            if process.polled_at is None or not process.alive or process.stalled_until is not None:
+                continue
+            if process.asked_at > process.polled_at:
+                continue
+            late = world.now > process.polled_at + process.plan.poll_interval_s + SLACK_S
+            if late and process.member.state in IN_GROUP:
+                violated(world, process.member_id, f"not polled since {process.polled_at:.3f} s, yet in the group")
+
+
+class Throttled(Checker):
+    """A broker that asks for a pause gets it."""
+
+    def __init__(self) -> None:
+        self._not_before: dict[str, float] = {}
+
+    def stepped(self, world: World, process: Process, taken: Step) -> None:
+        who = process.member_id
+        for effect in taken.effects:
+            beats = isinstance(effect, Send) and isinstance(effect.request, Heartbeat)
+            if beats and taken.at < self._not_before.get(who, 0.0) - SLACK_S:
+                violated(world, who, f"sends a heartbeat before {self._not_before[who]:.3f} s")
+        event, dialogue = taken.event, taken.before.dialogue
+        if isinstance(event, Answered) and event.throttle_s and dialogue and dialogue.request_id == event.request_id:
+            self._not_before[who] = taken.at + event.throttle_s
+
+
+def manners() -> list[Checker]:
+    return [Goodbye(), Punctual(), Polls(), Throttled()]

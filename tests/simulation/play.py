@@ -1,0 +1,63 @@
+"""Plays a script under all checks, to the end and to rest; tells a failure in full."""
+
+from __future__ import annotations
+
+from tests.simulation.checkers import safety, violated
+from tests.simulation.director import direct
+from tests.simulation.manners import manners
+from tests.simulation.rest import Quiet, unrest
+from tests.simulation.script import Script
+from tests.simulation.world import World
+
+
+class FailedRunError(AssertionError):
+    """A script that broke a rule, the rule, and everything that happened until then."""
+
+    def __init__(self, script: Script, broken: AssertionError, transcript: list[str]) -> None:
+        super().__init__(str(broken))
+        self.script = script
+        self.transcript = transcript
+
+
+EARLY_HEARTBEATS = 6
+"""After so many intervals nobody that is owed something heartbeats early any more."""
+
+
+def play(script: Script) -> World:
+    """The world at rest; raises FailedRunError if a rule is broken on the way, or rest is not found."""
+    quiet = Quiet()
+    world = World(script, [*safety(), *manners(), quiet])
+    direct(world)
+    try:
+        world.run_until(script.calm_at)
+        _come_to_rest(world)
+        if script.stays:
+            _stay_at_rest(world, quiet)
+    except AssertionError as broken:
+        # The core's own assertions count too.
+        raise FailedRunError(script, broken, world.record.lines()) from broken
+    return world
+
+
+def patience_s(script: Script) -> float:
+    """How long coming to rest may take: sessions, revocations and waits for an instance id, one after the other."""
+    longest_poll_s = max(plan.poll_interval_s for plan in script.plans)
+    return 3 * script.settings.session_timeout_s + longest_poll_s + 40.0
+
+
+def _come_to_rest(world: World) -> None:
+    give_up_at = world.now + patience_s(world.script)
+    while (trouble := unrest(world)) is not None:
+        if world.now >= give_up_at:
+            violated(world, "the group", f"does not come to rest: {trouble}")
+        world.run_until(world.now + 0.5)
+
+
+def _stay_at_rest(world: World, quiet: Quiet) -> None:
+    interval_s = world.cluster.groups.settings.heartbeat_interval_s
+    world.run_until(world.now + EARLY_HEARTBEATS * interval_s)
+    quiet.watching = True
+    world.run_until(world.now + 2.1 * interval_s)
+    quiet.check_alive(world)
+    if (trouble := unrest(world)) is not None:
+        violated(world, "the group", f"does not stay at rest: {trouble}")

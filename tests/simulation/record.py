@@ -1,0 +1,73 @@
+"""What happened in a run, kept cheaply and turned into text only when somebody wants to read it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from uuid import UUID
+
+from membership_client.core.machine import Step
+from membership_client.testing.fake_cluster import FakeCluster
+from membership_client.testing.transcript import render_line, render_step
+from tests.simulation.script import Action
+
+
+class Record:
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+        self._entries: list[tuple[float, str, Step | Action | str]] = []
+        self._logged = 0
+        self._names: dict[UUID, str] = {}
+        self.learn_topics()
+
+    def learn_topics(self) -> None:
+        """Topics that were deleted keep their names here."""
+        self._names.update({topic.topic_id: topic.name for topic in self._cluster.topics})
+
+    def add_step(self, who: str, taken: Step) -> None:
+        self._add_broker_log()
+        if taken.after is not taken.before or taken.effects:
+            self._entries.append((taken.at, who, taken))
+
+    def add_action(self, at: float, action: Action) -> None:
+        self._add_broker_log()
+        self._entries.append((at, "*", action))
+
+    def add_note(self, at: float, text: str) -> None:
+        self._add_broker_log()
+        self._entries.append((at, "*", text))
+
+    def _add_broker_log(self) -> None:
+        log = self._cluster.groups.log
+        if len(log) > self._logged:
+            self._entries += [(at, "#", text) for at, text in log[self._logged :]]
+            self._logged = len(log)
+
+    def lines(self) -> list[str]:
+        """`*` is the script, `#` the coordinator's log, and the rest are members."""
+        self._add_broker_log()
+        found: list[str] = []
+        for at, who, entry in self._entries:
+            if isinstance(entry, Step):
+                found += render_step(who, entry, self._names)
+            else:
+                found.append(render_line(at, who, entry if isinstance(entry, str) else describe_action(entry)))
+        return found
+
+
+def describe_action(action: Action) -> str:
+    """The action's name and what is not as by default."""
+    said = [
+        f"{field.name}={_plain(value)}"
+        for field in fields(action)
+        if field.name not in {"at", "who"} and (value := getattr(action, field.name)) != field.default
+    ]
+    who = getattr(action, "who", None)
+    return " ".join([type(action).__name__.lower(), *([who] if who else []), *said])
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value)) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(getattr(value, "value", value))

@@ -1,0 +1,117 @@
+"""What the simulation found in the core: the shortest way to each, kept for good."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    CallbackKind,
+    DescribedMember,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    FailureKind,
+    GroupDescribed,
+    Heartbeat,
+    Refused,
+    SessionTimeoutDescribed,
+    Unsubscribe,
+)
+from membership_client.errors import ProblemKind
+from membership_client.types import MemberState
+from tests.core.play import INTERVAL_S, Play, accepted, orders
+
+S = MemberState
+HELD = GroupDescribed((DescribedMember(member_id="them", instance_id="i", client_id="c", host="h"),))
+
+
+def test_a_partition_that_a_callback_is_bringing_is_not_disclaimed() -> None:
+    """A full heartbeat during an assigned callback must list what it brings: the coordinator takes silence for release."""
+    play = Play.new().stable(0).told(orders(0, 5))
+    assert play.callbacks()[-1].kind is CallbackKind.ASSIGNED
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat)
+    play.advance(1.0)
+    play.find_coordinator()
+    assert play.heartbeat().owned == orders(0, 5)
+
+
+def test_a_partition_that_is_about_to_be_taken_is_not_disclaimed() -> None:
+    """The names may come, and the callback may start, while a heartbeat without the partition is still under way."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat)
+    play.advance(1.0)
+    play.find_coordinator()
+    assert play.heartbeat().owned == orders(0)
+
+
+def test_a_partition_that_is_wanted_no_more_is_ours_until_its_callback_returned() -> None:
+    """A new target without it must not release a partition that an assigned callback is still bringing."""
+    play = Play.new().stable(0).told(orders(0, 5)).told(orders(0))
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat)
+    play.advance(1.0)
+    play.find_coordinator()
+    assert play.heartbeat().owned == orders(0, 5)
+
+
+def test_a_keepalive_on_the_way_out_does_not_disclaim_either() -> None:
+    """Who leaves while an assigned callback runs gives its partitions back, after it, and not before."""
+    play = Play.new().stable(0).told(orders(0, 5))
+    play.do(Unsubscribe())
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat)
+    play.advance(1.0)
+    play.find_coordinator()
+    play.advance(INTERVAL_S)
+    assert play.heartbeat().owned == orders(0, 5)
+
+
+def test_a_callback_that_raises_does_not_hide_why_the_member_ended() -> None:
+    """The fatal cause decides whether subscribe() may start over, so a later failure must not replace it."""
+    play = Play.new(group_instance_id="i").stable(0).told(orders(0, 5))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(Code.FENCED_INSTANCE_ID, "taken over"))
+    play.answer(DescribeGroup, HELD)
+    play.returns(error="RuntimeError: no")
+    assert play.member.state is S.FATAL
+    assert play.member.problem is not None
+    assert play.member.problem.kind is ProblemKind.FENCED_INSTANCE_ID
+
+
+@pytest.mark.parametrize("retry_when_full_s", [None, 1.0])
+def test_a_member_that_a_full_group_forgot_loses_its_partitions(retry_when_full_s: float | None) -> None:
+    """Kafka looks whether a group is full before it looks whether it knows the member: 81 then means "expelled"."""
+    play = Play.new(retry_when_full_s=retry_when_full_s).stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(Code.GROUP_MAX_SIZE_REACHED, "full"))
+    assert play.member.state is S.FENCED
+    assert play.callbacks()[-1].kind is CallbackKind.LOST
+
+
+def test_a_wait_for_an_instance_id_is_not_given_up_unheard() -> None:
+    """A process that slept, or could not reach the coordinator, asks once more before it ends."""
+    play = Play.new(group_instance_id="i").joining()
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "held"))
+    play.answer(DescribeGroup, HELD)
+    play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(10.0))
+    play.fail(Heartbeat, FailureKind.DISCONNECTED)
+    play.now += 60.0
+    play.advance(1.0)
+    play.find_coordinator()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    assert play.member.state is S.RECONCILING
+
+
+def test_a_wait_for_an_instance_id_ends_with_a_late_refusal() -> None:
+    """The wait is bounded all the same: who is still refused after the holder's session should have ended gives up."""
+    play = Play.new(group_instance_id="i").joining()
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "held"))
+    play.answer(DescribeGroup, HELD)
+    play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(10.0))
+    play.now += 60.0
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "held"))
+    assert play.member.problem is not None
+    assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.INSTANCE_ID_IN_USE)
