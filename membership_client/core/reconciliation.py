@@ -101,8 +101,8 @@ RESOLVE = Rule(_resolves, _resolve)
 def named(member: Member, answer: TopicsResolved, now: float) -> Member:
     """Names came. Topics the broker does not know (yet, or any more) are asked for again, ever less often."""
     names = {topic: name for topic, name in answer.names.items() if topic in member.unresolved}
-    member = replace(member, naming=None, naming_pace=FRESH, names={**member.names, **names})
-    return unnamed(member, now) if member.unresolved else member
+    member = replace(member, naming=None, names={**member.names, **names})
+    return unnamed(member, now) if member.unresolved else replace(member, naming_pace=FRESH)
 
 
 def unnamed(member: Member, now: float) -> Member:
