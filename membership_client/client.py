@@ -77,6 +77,9 @@ class GroupMember:
         self._runner = ThreadRunner(callbacks, self._worker.post, f"{self._config.group_id}-callbacks")
         self._worker.runner = self._runner
         self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)
+        self._start_token = [None]
+        self._runs_on: int | None = None
+        self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._waiters: list[_Waiter] = []
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._crash: BaseException | None = None
@@ -112,8 +115,8 @@ class GroupMember:
         if member.state is MemberState.FATAL and member.problem and not may_resubscribe(member.problem):
             raise error_for(member.problem, member.identity)
         self._worker.post(event)
-        with contextlib.suppress(RuntimeError):  # Started before, perhaps by another thread just now.
-            self._thread.start()
+        if self._may_start():
+            self._start()
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
@@ -222,11 +225,18 @@ class GroupMember:
         if self._close_report is not None or self._forked:
             return self._close_report or CloseReport(clean=True, reason="forked child: the parent is the member")
         self._begin_close(leave, reason, timeout_s)
-        if self._thread.ident is None:
+        if self._may_start():
             self._run()
         elif not self._is_own_thread():
-            self._thread.join(timeout_s + _CLOSE_GRACE_S)
+            self._wait_ended(timeout_s + _CLOSE_GRACE_S)
         return self._report(reason, timeout_s)
+
+    def _wait_ended(self, timeout_s: float) -> None:
+        with contextlib.suppress(queue.Empty):
+            self._ended.get(timeout=timeout_s)
+            self._ended.put(None)  # For whoever else waits.
+            with contextlib.suppress(RuntimeError):  # It ended on a thread that closed before it was started.
+                self._thread.join(_CLOSE_GRACE_S)
 
     def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float) -> None:
         if not self._worker.stopped:
@@ -252,14 +262,32 @@ class GroupMember:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _may_start(self) -> bool:
+        """True once: a member has one thread. A token and not a lock, because signal handlers come here too."""
+        try:
+            self._start_token.pop()
+        except IndexError:
+            return False
+        return True
+
+    def _start(self) -> None:
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._start_token.append(None)  # The system has no thread to spare now; it may have one later.
+            raise
+
     def _run(self) -> None:
+        self._runs_on = threading.get_ident()
         try:
             self._worker.run()
         except BaseException as error:  # noqa: BLE001 - a dead thread must be seen, whatever killed it
             self._crash = error
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
+            self._runs_on = None
             self._offer_last()
+            self._ended.put(None)
 
     def _on_step(self, step: Step) -> None:
         """On the membership thread, after every step."""
@@ -280,7 +308,7 @@ class GroupMember:
         return self._worker.member.identity
 
     def _is_own_thread(self) -> bool:
-        return threading.current_thread() is self._thread or self._runner.is_current_thread()
+        return threading.get_ident() == self._runs_on or self._runner.is_current_thread()
 
     def _check_mode(self, leave: LeaveMode) -> None:
         if not isinstance(leave, LeaveMode):
