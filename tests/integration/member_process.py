@@ -45,6 +45,12 @@ class SpeakingListener(RebalanceListener):
         say("lost", partitions=partitions)
 
 
+class StuckListener(SpeakingListener):
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        super().on_partitions_revoked(partitions, context)
+        threading.Event().wait()
+
+
 def say_state(step: Step) -> None:
     """An observer."""
     member = step.after
@@ -149,6 +155,7 @@ PLANS = {
     "close on sigterm while waiting": close_on_sigterm_while_waiting,
     "fork and join": fork_and_join,
     "go without close": go_without_close,
+    "go with a stuck callback": go_without_close,
     "go when told": go_when_told,
     "fork": fork,
 }
@@ -156,7 +163,8 @@ PLANS = {
 
 def main() -> None:
     task = json.loads(sys.argv[1])
-    member = GroupMember(task["config"], listener=SpeakingListener(), observers=[say_state])
+    listener = StuckListener() if task["plan"] == "go with a stuck callback" else SpeakingListener()
+    member = GroupMember(task["config"], listener=listener, observers=[say_state])
     member.subscribe(task["topics"])
     member.wait_until(lambda snapshot: snapshot.state is MemberState.STABLE and bool(snapshot.owned))
     PLANS[task["plan"]](member)

@@ -83,6 +83,16 @@ def test_an_interpreter_that_ends_without_a_close(
     assert process.said[-1]["kind"] == "unsubscribed"
 
 
+def test_an_interpreter_that_ends_with_a_stuck_callback(
+    group: Group, new_process: Callable[..., MemberProcess]
+) -> None:
+    """A callback that never returns does not keep the process; its partitions stay its own until the session ends."""
+    process = new_process(group, "go with a stuck callback")
+    assert process.wait_ended() == 0
+    assert process.all("revoked")
+    assert len(group.describe().members) == 1
+
+
 def test_an_interpreter_that_ends_without_a_broker(
     kafka_factory: Callable[..., KafkaCluster], new_group: GroupFactory, new_process: Callable[..., MemberProcess]
 ) -> None:
