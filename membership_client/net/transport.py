@@ -8,7 +8,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from membership_client.core.events import Failed, FailureKind, Request, Send
+from membership_client.core.events import Answered, Failed, FailureKind, Refused, Request, Send
+from membership_client.net import turnstile
 from membership_client.net.arrivals import Arrivals
 from membership_client.net.connection import Completion, Connection
 from membership_client.net.frames import MAX_FRAME_BYTES
@@ -203,8 +204,10 @@ class BrokerTransport:
         self._note(link, completed)
         connection = link.connection
         assert connection is not None
-        # Bootstrap brokers are asked once in a while, and each has thousands of clients: no connection is kept for that.
-        if connection.closed or (link.peer.is_bootstrap and connection.idle):
+        # Bootstrap brokers are asked once in a while, and each has thousands of clients: no connection is kept for that,
+        # unless the answer was no, and the same question will follow.
+        over = link.peer.is_bootstrap and connection.idle and not any(map(_is_refused, completed))
+        if connection.closed or over:
             self._drop(link)
 
     def _note(self, link: _Link, completed: list[Completion]) -> None:
@@ -226,6 +229,10 @@ class BrokerTransport:
         self._completed.clear()
 
 
+def _is_refused(completion: Completion) -> bool:
+    return isinstance(completion, Answered) and isinstance(completion.response, Refused)
+
+
 def _matches(peer: _Peer, to: Node | None) -> bool:
     return peer.is_bootstrap if to is None else peer == _Peer(to, is_bootstrap=False)
 
@@ -240,7 +247,8 @@ def _deliver(
     """The life of a connecting thread. It knows the mailbox and not the transport, which may be long gone."""
     outcome: Connection | OpenFailed
     try:
-        outcome = opener()
+        with turnstile.one_of_few():
+            outcome = opener()
     except OpenFailed as failed:
         outcome = failed
     except Exception as error:  # noqa: BLE001 - whatever it is, the requests that wait for this must end
