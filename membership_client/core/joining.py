@@ -29,8 +29,11 @@ S = MemberState
 
 EARLY_FRACTION = 1 / 50
 """The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
-EARLY_GROWTH = 1.25
-"""Each further gap grows by this, so that waiting costs a delay in proportion to how long it already took."""
+EARLY_GROWTH = 1.08
+"""Each further gap grows by this: about twenty fall into the first interval, when all others hear that we have come."""
+LATE_FRACTION = 1 / 10
+LATE_GROWTH = 1.5
+"""From a gap of that part on they grow by this: whoever has not given anything up by then is slow about it."""
 
 
 # --- starting over ---------------------------------------------------------------------------------------------------
@@ -129,7 +132,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
 
 def _not_yet(member: Member, now: float) -> Member:
     """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
-    gap = min(member.interval_s, (member.owed_gap_s or _first_gap(member)) * EARLY_GROWTH)
+    gap = min(member.interval_s, _next_gap(member, member.owed_gap_s or _first_gap(member)))
     member = replace(recovered(member), accepted=None, confirmed_at=now, owed_gap_s=gap)
     return replace(member, dialogue_pace=FRESH.wait_until(now + gap))
 
@@ -152,13 +155,17 @@ def _first_gap(member: Member) -> float:
     return member.interval_s * EARLY_FRACTION
 
 
+def _next_gap(member: Member, gap_s: float) -> float:
+    return gap_s * (EARLY_GROWTH if gap_s < member.interval_s * LATE_FRACTION else LATE_GROWTH)
+
+
 def _expect_more(member: Member, *, restart: bool) -> Member:
     """Early heartbeats begin (again), or the gap between them grows until it is the broker's interval."""
     if restart:
         return replace(member, owed_gap_s=_first_gap(member))
     if member.owed_gap_s is None:
         return member
-    gap = member.owed_gap_s * EARLY_GROWTH
+    gap = _next_gap(member, member.owed_gap_s)
     return replace(member, owed_gap_s=gap if gap < member.interval_s else None)
 
 
