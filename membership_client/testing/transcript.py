@@ -56,28 +56,28 @@ def render_line(at: float, who: str, text: str) -> str:
 def render_step(who: str, taken: Step, names: Names) -> list[str]:
     """The event on one line, then what changed, then one line per effect."""
     lines = [render_line(taken.at, who, describe_event(taken.event, names))]
-    changes = _changes(taken.before, taken.after, names)
-    if changes:
-        lines.append(f"{_INDENT}= {', '.join(changes)}")
+    if changed := changes(taken.before, taken.after, names):
+        lines.append(f"{_INDENT}= {', '.join(changed)}")
     lines += [f"{_INDENT}> {describe_effect(effect, names)}" for effect in taken.effects]
     return lines
 
 
-def _changes(before: Member, after: Member, names: Names) -> list[str]:
-    changes = []
+def changes(before: Member, after: Member, names: Names) -> list[str]:
+    """What people would call a change."""
+    found = []
     if after.state is not before.state:
-        changes.append(after.state.name)
+        found.append(after.state.name)
     if after.epoch != before.epoch:
-        changes.append(f"epoch {after.epoch}")
+        found.append(f"epoch {after.epoch}")
     if after.owned != before.owned:
-        changes.append(f"owns {describe_partitions(after.owned, names)}")
+        found.append(f"owns {describe_partitions(after.owned, names)}")
     if after.problem != before.problem:
-        changes.append(f"problem: {after.problem.detail}" if after.problem else "no problem")
+        found.append(f"problem: {after.problem.detail}" if after.problem else "no problem")
         if after.problem and after.problem.holder:
-            changes.append(f"holder: {after.problem.holder}")
+            found.append(f"holder: {after.problem.holder}")
     if after.closed is not None:
-        changes.append(f"closed {'cleanly' if after.closed.clean else 'incompletely'}")
-    return changes
+        found.append(f"closed {'cleanly' if after.closed.clean else 'incompletely'}")
+    return found
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------
@@ -114,8 +114,6 @@ def describe_event(event: Event, names: Names) -> str:
             return f"subscribe {event.regex or ' '.join(sorted(event.topics))}"
         case Unsubscribe() | Close():
             return _describe_going(event)
-        case Polled():
-            return "polled"
         case Answered():
             throttled = f", throttled {event.throttle_s:g} s" if event.throttle_s else ""
             return f"answer to {event.request_id}: {describe_response(event.response, names)}{throttled}"
@@ -123,8 +121,8 @@ def describe_event(event: Event, names: Names) -> str:
             return f"no answer to {event.request_id}: {event.kind.value}: {event.detail}"
         case CallbackReturned():
             return f"call {event.call_id} {'raised ' + event.error if event.error else 'returned'}"
-        case Tick():
-            return "tick"
+        case Polled() | Tick():
+            return type(event).__name__.lower()
 
 
 def _describe_going(event: Unsubscribe | Close) -> str:
@@ -135,21 +133,27 @@ def _describe_going(event: Unsubscribe | Close) -> str:
 
 def describe_response(response: Response, names: Names) -> str:
     match response:
-        case CoordinatorFound():
-            return f"{response.node.host} coordinates"
         case HeartbeatAccepted():
             return _describe_acceptance(response, names)
-        case GroupLeft():
-            return "left"
-        case TopicsResolved():
-            return f"named {' '.join(sorted(response.names.values())) or 'nothing'}"
         case GroupDescribed():
             members = (f"{m.member_id}{f' as {m.instance_id}' if m.instance_id else ''}" for m in response.members)
             return f"in the group: {', '.join(members) or 'nobody'}"
-        case SessionTimeoutDescribed():
-            return f"sessions last {response.session_timeout_s:g} s"
         case Refused():
             return f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
+        case TopicsResolved():
+            return f"named {' '.join(sorted(response.names.values())) or 'nothing'}"
+        case CoordinatorFound() | GroupLeft() | SessionTimeoutDescribed():
+            return _describe_short(response)
+
+
+def _describe_short(response: CoordinatorFound | GroupLeft | SessionTimeoutDescribed) -> str:
+    match response:
+        case CoordinatorFound():
+            return f"{response.node.host} coordinates"
+        case SessionTimeoutDescribed():
+            return f"sessions last {response.session_timeout_s:g} s"
+        case GroupLeft():
+            return "left"
 
 
 def _describe_acceptance(response: HeartbeatAccepted, names: Names) -> str:

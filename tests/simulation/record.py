@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from uuid import UUID
 
+from membership_client.core.events import Answered, Heartbeat, HeartbeatAccepted, Polled, Send, Tick
 from membership_client.core.machine import Step
 from membership_client.testing.fake_cluster import FakeCluster
-from membership_client.testing.transcript import render_line, render_step
+from membership_client.testing.transcript import changes, render_line, render_step
 from tests.simulation.script import Action
 
 
@@ -45,13 +47,41 @@ class Record:
     def lines(self) -> list[str]:
         """`*` is the script, `#` the coordinator's log, and the rest are members."""
         self._add_broker_log()
+        return [line for entry in self._entries for line in self._render(*entry)]
+
+    def story(self) -> list[str]:
+        """As `lines`, with heartbeats that bring no news only counted."""
+        self._add_broker_log()
         found: list[str] = []
+        uneventful: Counter[str] = Counter()
         for at, who, entry in self._entries:
-            if isinstance(entry, Step):
-                found += render_step(who, entry, self._names)
-            else:
-                found.append(render_line(at, who, entry if isinstance(entry, str) else describe_action(entry)))
+            if isinstance(entry, Step) and self._is_routine(entry):
+                uneventful[who] += sum(1 for effect in entry.effects if isinstance(effect, Send))
+                continue
+            if beats := uneventful.pop(who, 0):
+                found.append(f"{'':9}  {who:<4}  ({beats} heartbeat{'s' * (beats > 1)} without news)")
+            found += self._render(at, who, entry)
         return found
+
+    def _render(self, at: float, who: str, entry: Step | Action | str) -> list[str]:
+        if isinstance(entry, Step):
+            return render_step(who, entry, self._names)
+        return [render_line(at, who, entry if isinstance(entry, str) else describe_action(entry))]
+
+    def _is_routine(self, taken: Step) -> bool:
+        event = taken.event
+        answer = event.response if isinstance(event, Answered) else None
+        uneventful = isinstance(answer, HeartbeatAccepted) and answer.assignment is None
+        return (
+            (isinstance(event, Tick | Polled) or uneventful)
+            and all(isinstance(effect, Send) and _says_nothing(effect) for effect in taken.effects)
+            and not changes(taken.before, taken.after, self._names)
+        )
+
+
+def _says_nothing(send: Send) -> bool:
+    request = send.request
+    return isinstance(request, Heartbeat) and request.epoch > 0 and request.owned is None and request.topics is None
 
 
 def describe_action(action: Action) -> str:

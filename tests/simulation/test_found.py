@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from membership_client.core.error_codes import Code
@@ -14,7 +16,9 @@ from membership_client.core.events import (
     GroupDescribed,
     Heartbeat,
     Refused,
+    ResolveTopics,
     SessionTimeoutDescribed,
+    TopicsResolved,
     Unsubscribe,
 )
 from membership_client.errors import ProblemKind
@@ -115,3 +119,17 @@ def test_a_wait_for_an_instance_id_ends_with_a_late_refusal() -> None:
     play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "held"))
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.INSTANCE_ID_IN_USE)
+
+
+def test_a_topic_that_nobody_can_name_is_asked_for_ever_less_often() -> None:
+    """A deleted topic may stay in a target for a while: each answer without its name doubles the pause."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    asked_at = []
+    for _ in range(5):
+        asked_at.append(play.now)
+        play.answer(ResolveTopics, TopicsResolved({}))
+        while play.member.naming is None:
+            play.advance(0.01)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
+    assert all(later > earlier * 1.3 for earlier, later in itertools.pairwise(pauses))
