@@ -34,6 +34,7 @@ from membership_client.listener import ThreadRunner, callbacks_of
 from membership_client.logs import log_step, logger
 from membership_client.net import BrokerTransport
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.topic_names import TopicNames
 from membership_client.types import (
     CloseReport,
     CloseStep,
@@ -44,6 +45,8 @@ from membership_client.types import (
     TopicPartition,
 )
 from membership_client.worker import Observer, Worker
+
+_TOPIC_NAMES = TopicNames()
 
 _CLOSE_GRACE_S = 0.5
 """How much longer close() waits for the thread to stop than the thread itself may take."""
@@ -73,7 +76,8 @@ class GroupMember:
             connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
         )
         member = Member(config=self._config, member_id=_new_member_id())
-        self._worker = Worker(member, self._transport, observers=(log_step, *observers, self._on_step))
+        watching = (log_step, *observers, self._on_step)
+        self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
         self._runner = ThreadRunner(callbacks, self._worker.post, f"{self._config.group_id}-callbacks")
         self._worker.runner = self._runner
         self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)

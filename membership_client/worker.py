@@ -15,16 +15,19 @@ from membership_client.core.events import (
     Event,
     Failed,
     Polled,
+    ResolveTopics,
     RunCallback,
     Send,
     Stop,
     TellLost,
     Tick,
+    TopicsResolved,
     WarnPollBudget,
 )
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
 from membership_client.listener import CallbackRunner
+from membership_client.topic_names import TopicNames
 from membership_client.types import Node
 
 logger = logging.getLogger("membership_client")
@@ -55,6 +58,7 @@ class Worker:
         transport: Transport,
         *,
         observers: Sequence[Observer] = (),
+        names: TopicNames | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.member = member
@@ -64,6 +68,7 @@ class Worker:
         self.stopped = False
         self._transport = transport
         self._observers = list(observers)
+        self._names = names or TopicNames()
         self._clock = clock
         self._inbox: deque[Event] = deque()
         self._noted_poll: float | None = None
@@ -89,6 +94,7 @@ class Worker:
         answers = self._transport.wait(self._timeout_s())
         self._note_poll()
         for answer in answers:
+            self._learn_names(answer)
             self._take(answer)
         for _ in range(len(self._inbox)):
             self._take(self._inbox.popleft())
@@ -120,7 +126,7 @@ class Worker:
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Send():
-                self._transport.send(effect)
+                self._send(effect)
             case Disconnect():
                 self._transport.disconnect(effect.to)
             case RunCallback():
@@ -133,6 +139,17 @@ class Worker:
                 self.stopped = True
             case WarnPollBudget():
                 pass  # For those who watch.
+
+    def _send(self, send: Send) -> None:
+        wanted = send.request.topic_ids if isinstance(send.request, ResolveTopics) else None
+        if wanted is not None and (names := self._names.all_of(wanted)) is not None:
+            self.post(Answered(send.request_id, TopicsResolved(names)))
+        else:
+            self._transport.send(send)
+
+    def _learn_names(self, answer: Answered | Failed) -> None:
+        if isinstance(answer, Answered) and isinstance(answer.response, TopicsResolved):
+            self._names.learn(answer.response.names)
 
     def _show(self, shown: Step) -> None:
         for observer in tuple(self._observers):

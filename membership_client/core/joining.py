@@ -31,6 +31,8 @@ EARLY_FRACTION = 1 / 50
 """The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
 EARLY_GROWTH = 1.08
 """Each further gap grows by this: about twenty fall into the first interval, when all others hear that we have come."""
+EARLY_EASE = 20
+"""An early heartbeat leaves so many times longer a gap than the last answer took."""
 LATE_FRACTION = 1 / 10
 LATE_GROWTH = 1.5
 """From a gap of that part on they grow by this: whoever has not given anything up by then is slow about it."""
@@ -127,6 +129,8 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     if member.state in IN_GROUP and flight.claims is not None:
         member = _in_group(member, flight.claims, answer)
     gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s
+    # Answers that take long come from a busy coordinator, or to a busy process: whoever asks early makes room first.
+    gap = min(member.interval_s, max(gap, EARLY_EASE * (now - flight.sent_at)))
     return replace(member, heartbeat_due=flight.sent_at + gap)
 
 

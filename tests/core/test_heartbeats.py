@@ -178,10 +178,10 @@ def test_a_joiner_with_nothing_is_owed_and_asks_early_with_backoff() -> None:
     assert play.member.owed_gap_s is not None
     times = []
     for _ in range(40):
-        play.advance(INTERVAL_S) if play.member.owed_gap_s is None else play.advance(play.member.owed_gap_s + 0.01)
+        play.advance(INTERVAL_S if play.member.owed_gap_s is None else play.member.owed_gap_s)
         times.append(play.now)
         play.answer(Heartbeat, accepted(2))
-    gaps = [b - a for a, b in itertools.pairwise(times)]
+    gaps = [round(b - a, 6) for a, b in itertools.pairwise(times)]
     assert gaps[0] < 2 * INTERVAL_S * EARLY_FRACTION
     assert gaps == sorted(gaps)
     assert gaps[-1] == INTERVAL_S
@@ -257,3 +257,16 @@ def test_an_unsupported_heartbeat_is_fatal() -> None:
     play = Play.new().joining()
     play.fail(Heartbeat, FailureKind.UNSUPPORTED)
     assert play.member.state is MemberState.FATAL
+
+
+def test_early_heartbeats_make_room_when_answers_are_slow() -> None:
+    """A thousand members that all ask early must not keep each other from being answered."""
+    play = Play.new().stable()
+    play.advance(0.11)
+    play.now += 0.2
+    play.answer(Heartbeat, accepted(2))
+    sent = len(play.heartbeats())
+    play.advance(3.5)
+    assert len(play.heartbeats()) == sent
+    play.advance(1.5)
+    assert len(play.heartbeats()) == sent + 1

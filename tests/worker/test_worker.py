@@ -16,6 +16,7 @@ from membership_client.core.events import (
     FindCoordinator,
     Heartbeat,
     LeaveGroup,
+    ResolveTopics,
     Send,
     Subscribe,
     Tick,
@@ -257,3 +258,12 @@ def test_what_was_shown_can_be_played_again() -> None:
 
 def _last(scene: Scene, kind: type) -> Send:
     return next(send for _, send in reversed(scene.brokers.sent) if isinstance(send.request, kind))
+
+
+def test_a_topic_is_asked_for_once_per_process() -> None:
+    """After leaving and joining again the name is known, and the broker is not asked for all partitions once more."""
+    scene = Scene.set().stable()
+    scene.worker.post(Unsubscribe())
+    scene.until(lambda: scene.worker.member.state is S.UNSUBSCRIBED).stable()
+    assert len(scene.worker.member.owned) == 6
+    assert len([send for _, send in scene.brokers.sent if isinstance(send.request, ResolveTopics)]) == 1
