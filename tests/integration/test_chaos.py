@@ -94,7 +94,7 @@ class RoughChaos(Chaos):
         self.proxy.resume()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_chaos_ends_in_order(proxied_kafka: ProxiedKafka, new_group: GroupFactory, seed: int) -> None:
     """Whatever happens, no partition has two owners at a time, nobody is fenced, and in the end all are shared."""
     group = new_group(proxied_kafka, PARTITIONS)
@@ -116,7 +116,7 @@ def test_chaos_ends_in_order(proxied_kafka: ProxiedKafka, new_group: GroupFactor
     eventually(lambda: not any(member.error for member in chaos.alive), "no errors left")
 
 
-@pytest.mark.parametrize("seed", [207, 211])
+@pytest.mark.parametrize("seed", [211])
 def test_rough_chaos_ends_in_order(proxied_kafka: ProxiedKafka, new_group: GroupFactory, seed: int) -> None:
     """Whoever was fenced comes back, and every partition is given up or lost exactly once after it was assigned."""
     group = new_group(proxied_kafka, PARTITIONS, consumer_session_timeout_ms=1500)
