@@ -10,11 +10,9 @@ from tests.benchmarks.stage import Sizes, Stage
 from tests.peers.group import PeerGroup, eventually
 from tests.peers.peer import KINDS, PeerKind
 
-_WARM_UP_ROUNDS = 3
-
 
 def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
-    rounds = sizes.rounds + _WARM_UP_ROUNDS
+    rounds = sizes.rounds + sizes.warm_ups
     # All groups first: a coordinator learns of a new topic a little later than those who ask for it.
     groups = [{kind: stage.group(f"first-{kind}") for kind in KINDS} for _ in range(rounds)]
     taken: dict[PeerKind, list[float]] = {kind: [] for kind in KINDS}
@@ -22,7 +20,7 @@ def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
         stage.say(f"first assignment, round {number + 1} of {rounds}")
         for kind, group in by_kind.items():
             taken[kind].append(_start_to_assignment(group, kind))
-    values = {kind: statistics.median(seconds[_WARM_UP_ROUNDS:]) for kind, seconds in taken.items()}
+    values = {kind: statistics.median(seconds[sizes.warm_ups :]) for kind, seconds in taken.items()}
     how = f"median of {sizes.rounds}"
     limit = Limit(0.5, of_confluent=True)
     return [Figure(name="start to first assignment", unit="s", values=values, how=how, limit=limit)]

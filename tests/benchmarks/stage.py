@@ -16,6 +16,8 @@ class Sizes:
 
     rounds: int = 10
     """How often starts and joins are measured."""
+    warm_ups: int = 3
+    """Starts that do not count."""
     static_members: int = 10
     """How many members a rolling restart goes through."""
     beats: int = 1000
@@ -38,6 +40,7 @@ class Sizes:
 FULL = Sizes()
 TRIAL = Sizes(
     rounds=1,
+    warm_ups=0,
     static_members=2,
     beats=5,
     idle_members=2,

@@ -1,0 +1,39 @@
+"""The benchmarks themselves still work: tiny sizes, once, and no word about speed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.figures import Figure, Limit
+from tests.benchmarks.report import table
+
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_trial_run(tmp_path: Path) -> None:
+    """Every measurement gives figures, as a table and as JSON."""
+    found = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.benchmarks", "--trial", "--json", str(found)]
+    run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode in {0, 1}, run.stderr
+    figures = json.loads(found.read_text())["figures"]
+    assert len(figures) == len(run.stdout.splitlines()) - 1 == 12
+    assert all("ours" in figure["values"] for figure in figures)
+
+
+def test_a_promise_that_is_missed_stands_out() -> None:
+    """Against a number as well as against the peer of the same run."""
+    slow = Figure(
+        name="slow", unit="s", values={"ours": 2.0, "confluent": 3.0}, how="", limit=Limit(0.5, of_confluent=True)
+    )
+    quick = Figure(name="quick", unit="s", values={"ours": 2.0}, how="", limit=Limit(2))
+    _, first, second = table([slow, quick]).splitlines()
+    assert "MISSED" in first
+    assert "kept" in second
