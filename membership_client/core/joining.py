@@ -31,7 +31,7 @@ EARLY_FRACTION = 1 / 50
 """The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
 EARLY_GROWTH = 1.08
 """Each further gap grows by this: about twenty fall into the first interval, when all others hear that we have come."""
-EARLY_EASE = 20
+EARLY_EASE = 5
 """An early heartbeat leaves so many times longer a gap than the last answer took."""
 LATE_FRACTION = 1 / 10
 LATE_GROWTH = 1.5

@@ -263,10 +263,10 @@ def test_early_heartbeats_make_room_when_answers_are_slow() -> None:
     """A thousand members that all ask early must not keep each other from being answered."""
     play = Play.new().stable()
     play.advance(0.11)
-    play.now += 0.2
+    play.now += 0.8
     play.answer(Heartbeat, accepted(2))
     sent = len(play.heartbeats())
-    play.advance(3.5)
+    play.advance(3.0)
     assert len(play.heartbeats()) == sent
     play.advance(1.5)
     assert len(play.heartbeats()) == sent + 1
