@@ -19,7 +19,7 @@ class FailedRunError(AssertionError):
         self.transcript = transcript
 
 
-EARLY_HEARTBEATS = 6
+MOST_EARLY_INTERVALS = 20
 """After so many intervals nobody that is owed something heartbeats early any more."""
 
 
@@ -55,7 +55,13 @@ def _come_to_rest(world: World) -> None:
 
 def _stay_at_rest(world: World, quiet: Quiet) -> None:
     interval_s = world.cluster.groups.settings.heartbeat_interval_s
-    world.run_until(world.now + EARLY_HEARTBEATS * interval_s)
+    # What was lost before the calm must time out first.
+    world.run_until(world.now + interval_s + max(plan.request_timeout_s for plan in world.script.plans))
+    give_up_at = world.now + MOST_EARLY_INTERVALS * interval_s
+    while any(process.member.owed_gap_s is not None for process in world.alive):
+        if world.now >= give_up_at:
+            violated(world, "the group", "is at rest, yet somebody still heartbeats early")
+        world.run_until(world.now + interval_s)
     quiet.watching = True
     world.run_until(world.now + 2.1 * interval_s)
     quiet.check_alive(world)

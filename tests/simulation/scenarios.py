@@ -1,4 +1,4 @@
-"""Named situations, each a short script on a network without surprises: ten milliseconds one way, quick callbacks."""
+"""Named situations, each a short script on a network without surprises: a millisecond one way, quick callbacks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _script(
         actions=tuple(actions),
         calm_at=calm_at,
         settings=settings or CoordinatorSettings(assignment_interval_s=0.0),
-        latency_s=(0.01, 0.01),
+        latency_s=(0.001, 0.001),
         callback_s=(0.0, 0.0),
         too_old=too_old,
     )
@@ -233,7 +233,7 @@ def coordinator_moves_while_reconciling() -> Script:
 @scenario
 def lost_ack() -> Script:
     """The answer to an acknowledgement is lost: everything is said again, and accepted at the epoch before."""
-    lose = Lose(at=5.085, who="a")
+    lose = Lose(at=5.0085, who="a")
     return _script([_plan("a"), _plan("b")], [Start(0.0, "a"), Start(2.0, "b"), lose], calm_at=30.0)
 
 
