@@ -33,6 +33,7 @@ from membership_client.errors import (
 from membership_client.listener import ThreadRunner, callbacks_of
 from membership_client.logs import log_step, logger
 from membership_client.net import BrokerTransport
+from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.topic_names import TopicNames
 from membership_client.types import (
@@ -41,6 +42,7 @@ from membership_client.types import (
     Health,
     LeaveMode,
     MemberState,
+    Offset,
     Snapshot,
     TopicPartition,
 )
@@ -84,6 +86,7 @@ class GroupMember:
         self._start_token = [None]
         self._runs_on: int | None = None
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._offsets = Offsets(self._worker)
         self._waiters: list[_Waiter] = []
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._crash: BaseException | None = None
@@ -144,6 +147,32 @@ class GroupMember:
             raise self._unraised.get()
         if worker.member.state is MemberState.FATAL and (error := self.error):
             raise error
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def commit(self, offsets: Mapping[TopicPartition, Offset | int], *, timeout_s: float = 10.0) -> None:
+        """Commit as this member: each offset is that of the next record to read.
+
+        Blocks until the coordinator has taken them all. A stale epoch is retried with the newest one while the partition
+        is owned; once it is not, NotOwnedError says so, mostly without asking. Works in a revoked callback, where the
+        partitions are still ours, and not in a lost one. Commits are carried out in the order they are called.
+        """
+        self._check_usable()
+        self._check_may_wait()
+        whole = {TopicPartition(*p): o if isinstance(o, Offset) else Offset(o) for p, o in offsets.items()}
+        if negative := sorted(p for p, o in whole.items() if o.offset < 0):
+            raise ConfigError(f"An offset is the number of a record, so not negative: {', '.join(map(str, negative))}.")
+        if whole:
+            self._offsets.commit(whole, timeout_s)
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
+    ) -> dict[TopicPartition, Offset | None]:
+        """What the group last committed; None where nothing. Needs a subscription, but not that they are owned."""
+        self._check_usable()
+        self._check_may_wait()
+        wanted = frozenset(TopicPartition(*partition) for partition in partitions)
+        return self._offsets.committed(wanted, timeout_s) if wanted else {}
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -313,6 +342,12 @@ class GroupMember:
 
     def _is_own_thread(self) -> bool:
         return threading.get_ident() == self._runs_on or self._runner.is_current_thread()
+
+    def _check_may_wait(self) -> None:
+        if threading.get_ident() == self._runs_on:
+            raise MembershipError(
+                "An observer runs on the membership thread, which cannot wait for itself.", self._identity
+            )
 
     def _check_mode(self, leave: LeaveMode) -> None:
         if not isinstance(leave, LeaveMode):

@@ -10,6 +10,8 @@
     ├── ConnectionProblem            no coordinator at the moment; the member keeps trying
     │   └── NotKafkaError            something else answers on that port
     ├── TopicAuthorizationError      no access to a topic; heals when granted
+    ├── OffsetError                  offsets could not be committed or read
+    │   └── NotOwnedError            the partition is others' by now
     └── FatalError                   the member has ended
         ├── FencedInstanceIdError    another process took our group.instance.id
         ├── InstanceIdInUseError     another process holds it and did not let go
@@ -135,6 +137,14 @@ class NotKafkaError(ConnectionProblem):
 
 class TopicAuthorizationError(MembershipError):
     advice = "Grant DESCRIBE and READ on the topics; the member recovers by itself."
+
+
+class OffsetError(MembershipError):
+    advice = "What was committed before stays committed."
+
+
+class NotOwnedError(OffsetError):
+    advice = "Drop the work on these partitions: their new owner repeats it from the last commit that was accepted."
 
 
 class FatalError(MembershipError):

@@ -97,6 +97,15 @@ class CauseKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Offset:
+    """A committed position: the offset of the next record to read."""
+
+    offset: int
+    leader_epoch: int | None = None
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """Why a rebalance happened: a kind for code, a sentence for people."""
 

@@ -26,9 +26,13 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
+from membership_client.errands import Errand, Errands
+from membership_client.errors import MemberClosedError
 from membership_client.listener import CallbackRunner
 from membership_client.topic_names import TopicNames
 from membership_client.types import Node
+
+_ENDED = "The member is closed."
 
 logger = logging.getLogger("membership_client")
 
@@ -70,13 +74,21 @@ class Worker:
         self._observers = list(observers)
         self._names = names or TopicNames()
         self._clock = clock
-        self._inbox: deque[Event] = deque()
+        self._inbox: deque[Event | Errand] = deque()
+        self._errands = Errands()
         self._noted_poll: float | None = None
 
     def post(self, event: Event) -> None:
         """Hand an event to the owning thread. Never blocks, takes no lock."""
         self._inbox.append(event)
         self._transport.wakeup()
+
+    def run_errand(self, errand: Errand) -> None:
+        """Carry somebody else's request to the coordinator. Never blocks; its outcome comes into its `reply`."""
+        self._inbox.append(errand)
+        self._transport.wakeup()
+        if self.stopped:
+            self._refuse_errands()
 
     def run(self) -> None:
         """Until the member is closed."""
@@ -86,6 +98,7 @@ class Worker:
         finally:
             self.stopped = True
             self._transport.close()
+            self._refuse_errands()
             if self.runner is not None:
                 self.runner.stop()
 
@@ -95,10 +108,25 @@ class Worker:
         self._note_poll()
         for answer in answers:
             self._learn_names(answer)
-            self._take(answer)
+            if not self._errands.finish(answer):
+                self._take(answer)
         for _ in range(len(self._inbox)):
-            self._take(self._inbox.popleft())
+            self._take_in(self._inbox.popleft())
         self._take(Tick())
+
+    def _take_in(self, posted: Event | Errand) -> None:
+        if not isinstance(posted, Errand):
+            self._take(posted)
+        elif (request := self._errands.start(posted, self.member)) is not None:
+            self._transport.send(request)
+
+    def _refuse_errands(self) -> None:
+        """Nobody may wait for a thread that has ended."""
+        self._errands.drop_all(_ENDED)
+        while self._inbox:
+            posted = self._inbox.popleft()
+            if isinstance(posted, Errand):
+                posted.reply.put(MemberClosedError(_ENDED, self.member.identity))
 
     def _timeout_s(self) -> float | None:
         if self._inbox:
@@ -129,6 +157,7 @@ class Worker:
                 self._send(effect)
             case Disconnect():
                 self._transport.disconnect(effect.to)
+                self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
             case RunCallback():
                 assert self.runner is not None
                 self.runner.run(effect)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from membership_client.partitions import Partitions
-from membership_client.types import Cause, LeaveMode, Node, TopicPartition
+from membership_client.types import Cause, LeaveMode, Node, Offset, TopicPartition
 
 # --- requests: what we may ask a broker ------------------------------------------------------------------------------
 
@@ -70,7 +70,37 @@ class DescribeSessionTimeout:
     group_id: str
 
 
-Request = FindCoordinator | Heartbeat | LeaveGroup | ResolveTopics | DescribeGroup | DescribeSessionTimeout
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitOffsets:
+    """OffsetCommit, as a member of the group: the coordinator checks member id and epoch."""
+
+    group_id: str
+    member_id: str
+    epoch: int
+    instance_id: str | None
+    offsets: Mapping[TopicPartition, Offset]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOffsets:
+    """OffsetFetch, waiting out transactions. Epoch -1 without a member id asks as somebody outside the group."""
+
+    group_id: str
+    member_id: str | None
+    epoch: int
+    partitions: frozenset[TopicPartition]
+
+
+Request = (
+    FindCoordinator
+    | Heartbeat
+    | LeaveGroup
+    | ResolveTopics
+    | DescribeGroup
+    | DescribeSessionTimeout
+    | CommitOffsets
+    | FetchOffsets
+)
 
 # --- responses: what a broker may say --------------------------------------------------------------------------------
 
@@ -120,6 +150,21 @@ class SessionTimeoutDescribed:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsCommitted:
+    """An error code for each partition; 0 where its offset was committed."""
+
+    codes: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsFetched:
+    """None where nothing was ever committed; partitions with an error are in `codes` instead."""
+
+    offsets: Mapping[TopicPartition, Offset | None]
+    codes: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The broker answered with an error."""
 
@@ -134,6 +179,8 @@ Response = (
     | TopicsResolved
     | GroupDescribed
     | SessionTimeoutDescribed
+    | OffsetsCommitted
+    | OffsetsFetched
     | Refused
 )
 
@@ -210,11 +257,18 @@ class CallbackReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class CoordinatorDoubted:
+    """Somebody who shares our connection learned that this broker is not the coordinator, or does not answer."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing happened except that time passed."""
 
 
-Event = Subscribe | Unsubscribe | Close | Polled | Answered | Failed | CallbackReturned | Tick
+Event = Subscribe | Unsubscribe | Close | Polled | Answered | Failed | CallbackReturned | CoordinatorDoubted | Tick
 
 # --- effects ---------------------------------------------------------------------------------------------------------
 

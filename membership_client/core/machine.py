@@ -33,6 +33,7 @@ from membership_client.core.events import (
     Answered,
     CallbackReturned,
     Close,
+    CoordinatorDoubted,
     DescribeGroup,
     DescribeSessionTimeout,
     Disconnect,
@@ -149,6 +150,12 @@ def _on_close(member: Member, event: Close, now: float) -> Change:
 
 def _on_polled(member: Member, event: Polled, now: float) -> Change:
     return polling.polled(member, event), ()
+
+
+def _on_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Change:
+    """A heartbeat would find out too, but only when the next one is due."""
+    doubted = member.coordinator is not None and member.coordinator == event.node
+    return forget_coordinator(member) if doubted else member, ()
 
 
 def _on_tick(member: Member, event: Tick, now: float) -> Change:
@@ -285,6 +292,7 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
     Answered: _on_answered,
     Failed: _on_failed,
     CallbackReturned: _on_returned,
+    CoordinatorDoubted: _on_doubted,
     Tick: _on_tick,
 }
 

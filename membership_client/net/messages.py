@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
 from membership_client.partitions import Partitions
-from membership_client.types import Node
+from membership_client.types import Node, Offset, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from uuid import UUID
 
 UNKNOWN_SERVER_ERROR = -1
@@ -203,3 +203,84 @@ def _session_timeout(value: str | None) -> events.Response:
     if seconds <= 0:
         return _incomplete(f"{SESSION_TIMEOUT_KEY} is {value!r:.40}, which is no length of time")
     return events.SessionTimeoutDescribed(seconds)
+
+
+# --- OffsetCommit ----------------------------------------------------------------------------------------------------
+
+
+def commit_offsets(request: events.CommitOffsets, wire: Any) -> Any:
+    topics = (
+        wire.OffsetCommitRequestTopic(
+            name=topic,
+            partitions=tuple(_position(partition, request.offsets[partition], wire) for partition in partitions),
+        )
+        for topic, partitions in _by_topic(request.offsets).items()
+    )
+    return wire.OffsetCommitRequest(
+        group_id=request.group_id,
+        generation_id_or_member_epoch=request.epoch,
+        member_id=request.member_id,
+        group_instance_id=request.instance_id,
+        topics=tuple(topics),
+    )
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    topics: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    return topics
+
+
+def _position(partition: TopicPartition, offset: Offset, wire: Any) -> Any:
+    return wire.OffsetCommitRequestPartition(
+        partition_index=partition.partition,
+        committed_offset=offset.offset,
+        committed_leader_epoch=-1 if offset.leader_epoch is None else offset.leader_epoch,
+        committed_metadata=offset.metadata,
+    )
+
+
+def offsets_committed(_request: events.CommitOffsets, answer: Any) -> events.Response:
+    return events.OffsetsCommitted({p: int(part.error_code) for p, part in _partitions(answer.topics)})
+
+
+def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    for topic in topics:
+        for part in topic.partitions:
+            yield TopicPartition(topic.name, part.partition_index), part
+
+
+# --- OffsetFetch -----------------------------------------------------------------------------------------------------
+
+
+def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
+    topics = tuple(
+        wire.OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(p.partition for p in partitions))
+        for topic, partitions in _by_topic(sorted(request.partitions)).items()
+    )
+    group = wire.OffsetFetchRequestGroup(
+        group_id=request.group_id, member_id=request.member_id, member_epoch=request.epoch, topics=topics
+    )
+    return wire.OffsetFetchRequest(groups=(group,), require_stable=True)
+
+
+def offsets_fetched(request: events.FetchOffsets, answer: Any) -> events.Response:
+    group = next((group for group in answer.groups if group.group_id == request.group_id), None)
+    if group is None:
+        return _incomplete(f"the answer has no offsets of group {request.group_id}")
+    if group.error_code:
+        return _refused(group)
+    parts = dict(_partitions(group.topics))
+    return events.OffsetsFetched(
+        offsets={p: _offset(part) for p, part in parts.items() if not part.error_code},
+        codes={p: int(part.error_code) for p, part in parts.items() if part.error_code},
+    )
+
+
+def _offset(part: Any) -> Offset | None:
+    """-1 stands for "nothing was committed"."""
+    if part.committed_offset < 0:
+        return None
+    leader_epoch = part.committed_leader_epoch if part.committed_leader_epoch >= 0 else None
+    return Offset(part.committed_offset, leader_epoch, part.metadata or "")

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
+    CommitOffsets,
     DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
+    FetchOffsets,
     FindCoordinator,
     GroupDescribed,
     GroupLeft,
@@ -86,7 +88,7 @@ class FakeCoordinator:
         except RefusalError as refusal:
             return refusal.answer
 
-    def _answer(self, request: Request, now: float, client: Client) -> Response:
+    def _answer(self, request: Request, now: float, client: Client) -> Response:  # noqa: PLR0911 - one per request
         match request:
             case Heartbeat():
                 check_heartbeat(request)
@@ -101,6 +103,8 @@ class FakeCoordinator:
                 return SessionTimeoutDescribed(self.settings.session_timeout_s)
             case FindCoordinator():
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # Where coordinators are is the cluster's affair.
+            case CommitOffsets() | FetchOffsets():
+                return Refused(Code.UNSUPPORTED_VERSION)  # It knows members, and keeps no offsets.
 
     # --- for those who watch -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from membership_client.core.events import (
     Answered,
     CallbackReturned,
     Close,
+    CommitOffsets,
+    CoordinatorDoubted,
     CoordinatorFound,
     DescribeGroup,
     DescribeSessionTimeout,
@@ -17,12 +19,15 @@ from membership_client.core.events import (
     Effect,
     Event,
     Failed,
+    FetchOffsets,
     FindCoordinator,
     GroupDescribed,
     GroupLeft,
     Heartbeat,
     HeartbeatAccepted,
     LeaveGroup,
+    OffsetsCommitted,
+    OffsetsFetched,
     Polled,
     Refused,
     Request,
@@ -121,6 +126,8 @@ def describe_event(event: Event, names: Names) -> str:
             return f"no answer to {event.request_id}: {event.kind.value}: {event.detail}"
         case CallbackReturned():
             return f"call {event.call_id} {'raised ' + event.error if event.error else 'returned'}"
+        case CoordinatorDoubted():
+            return f"{event.node.host} is not the coordinator, says a commit"
         case Polled() | Tick():
             return type(event).__name__.lower()
 
@@ -142,12 +149,18 @@ def describe_response(response: Response, names: Names) -> str:
             return f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
         case TopicsResolved():
             return f"named {' '.join(sorted(response.names.values())) or 'nothing'}"
-        case CoordinatorFound() | GroupLeft() | SessionTimeoutDescribed():
+        case _:
             return _describe_short(response)
 
 
-def _describe_short(response: CoordinatorFound | GroupLeft | SessionTimeoutDescribed) -> str:
+def _describe_short(
+    response: CoordinatorFound | GroupLeft | SessionTimeoutDescribed | OffsetsCommitted | OffsetsFetched,
+) -> str:
     match response:
+        case OffsetsCommitted():
+            return f"{len(response.codes)} offsets, {len([c for c in response.codes.values() if c])} refused"
+        case OffsetsFetched():
+            return f"{len(response.offsets)} offsets, {len(response.codes)} refused"
         case CoordinatorFound():
             return f"{response.node.host} coordinates"
         case SessionTimeoutDescribed():
@@ -197,8 +210,18 @@ def describe_request(request: Request, names: Names) -> str:
             return f"what is the name of ({topics})?"
         case DescribeGroup():
             return "who is in the group?"
+        case _:
+            return _describe_short_request(request)
+
+
+def _describe_short_request(request: DescribeSessionTimeout | CommitOffsets | FetchOffsets) -> str:
+    match request:
         case DescribeSessionTimeout():
             return "how long is a session?"
+        case CommitOffsets():
+            return f"commit {len(request.offsets)} offsets"
+        case FetchOffsets():
+            return f"what was committed for {len(request.partitions)} partitions?"
 
 
 def _describe_heartbeat(request: Heartbeat, names: Names) -> str:

@@ -6,10 +6,17 @@ import pytest
 
 from membership_client.core import policy
 from membership_client.core.error_codes import Code
-from membership_client.core.events import CallbackKind, FindCoordinator, Heartbeat, Refused, Subscribe
+from membership_client.core.events import (
+    CallbackKind,
+    CoordinatorDoubted,
+    FindCoordinator,
+    Heartbeat,
+    Refused,
+    Subscribe,
+)
 from membership_client.errors import ProblemKind, error_for
 from membership_client.types import MemberState
-from tests.core.play import INTERVAL_S, Play, accepted, in_state, orders
+from tests.core.play import BROKER, INTERVAL_S, OTHER_BROKER, Play, accepted, in_state, orders
 
 S = MemberState
 
@@ -37,7 +44,7 @@ AT_JOIN: dict[Code, tuple[MemberState, ProblemKind | None]] = {
 }
 
 
-@pytest.mark.parametrize("code", [code for code in Code if code])
+@pytest.mark.parametrize("code", policy.HEARTBEAT)
 def test_each_code_at_a_join(code: Code) -> None:
     """The table is complete, and each row does what it says."""
     play = Play.new().joining()
@@ -46,7 +53,7 @@ def test_each_code_at_a_join(code: Code) -> None:
     assert (play.member.state, kind) == AT_JOIN[code]
 
 
-@pytest.mark.parametrize("code", [code for code in Code if code])
+@pytest.mark.parametrize("code", policy.HEARTBEAT)
 def test_each_code_in_the_group_ends_in_a_known_way(code: Code) -> None:
     """A member of the group keeps its place, is fenced, or ends; and says which."""
     play = Play.new().stable(0)
@@ -194,3 +201,18 @@ def test_what_a_callback_brought_after_the_end_is_lost_before_a_new_start() -> N
     assert play.callbacks()[-1].kind is CallbackKind.LOST
     play.returns()
     assert play.member.state is S.JOINING
+
+
+def test_the_table_of_codes_at_a_join_is_complete() -> None:
+    """A new row of the policy needs an expectation here."""
+    assert AT_JOIN.keys() == policy.HEARTBEAT.keys()
+
+
+def test_a_doubted_coordinator_is_looked_for_at_once() -> None:
+    """Whoever shares the connection and learns that it leads to the wrong broker saves the member a refused heartbeat."""
+    play = Play.new().stable(0)
+    play.do(CoordinatorDoubted(OTHER_BROKER))
+    assert play.member.coordinator == BROKER
+    play.do(CoordinatorDoubted(BROKER))
+    play.find_coordinator(OTHER_BROKER)
+    assert play.heartbeat().owned == orders(0)

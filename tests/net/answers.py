@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
+    from membership_client.types import TopicPartition
+
+OFFSET_COMMIT, OFFSET_FETCH = 8, 9
 METADATA, FIND_COORDINATOR, LEAVE_GROUP, API_VERSIONS = 3, 10, 13, 18
 DESCRIBE_CONFIGS, HEARTBEAT, DESCRIBE_GROUP = 32, 68, 69
 
@@ -205,3 +208,39 @@ def configs(version: int, values: Mapping[str, str | None], *, error: int = 0) -
         configs=entries,
     )
     return wire.DescribeConfigsResponse(throttle_time=milliseconds(0), results=(result,))
+
+
+def offsets_committed(codes: Mapping[TopicPartition, int]) -> Any:
+    wire = module(OFFSET_COMMIT, 9)
+    topics = tuple(
+        wire.OffsetCommitResponseTopic(
+            name=p.topic,
+            partitions=(wire.OffsetCommitResponsePartition(partition_index=p.partition, error_code=Code(code)),),
+        )
+        for p, code in codes.items()
+    )
+    return wire.OffsetCommitResponse(throttle_time=milliseconds(0), topics=topics)
+
+
+def offsets_fetched(
+    offsets: Mapping[TopicPartition, tuple[int, int, str, int]], group: str = "g", error: int = 0
+) -> Any:
+    """Each partition with offset, leader epoch, metadata and error code."""
+    wire = module(OFFSET_FETCH, 9)
+    topics = tuple(
+        wire.OffsetFetchResponseTopics(name=p.topic, partitions=(_fetched(wire, p.partition, told),))
+        for p, told in offsets.items()
+    )
+    answered = wire.OffsetFetchResponseGroup(group_id=group, topics=topics, error_code=Code(error))
+    return wire.OffsetFetchResponse(throttle_time=milliseconds(0), groups=(answered,))
+
+
+def _fetched(wire: Any, number: int, told: tuple[int, int, str, int]) -> Any:
+    offset, leader_epoch, metadata, code = told
+    return wire.OffsetFetchResponsePartitions(
+        partition_index=number,
+        committed_offset=offset,
+        committed_leader_epoch=leader_epoch,
+        metadata=metadata,
+        error_code=Code(code),
+    )

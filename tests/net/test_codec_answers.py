@@ -10,7 +10,7 @@ import pytest
 from membership_client.core import events
 from membership_client.net import codec
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.types import Node
+from membership_client.types import Node, Offset, TopicPartition
 from tests.net import answers
 
 A, B = UUID("00000000-0000-0000-0000-00000000000a"), UUID("00000000-0000-0000-0000-00000000000b")
@@ -21,6 +21,8 @@ LEAVE = events.LeaveGroup(group_id="g", member_id="m", instance_id=None, reason=
 RESOLVE = events.ResolveTopics(topic_ids=frozenset({A, B}))
 DESCRIBE = events.DescribeGroup(group_id="g")
 TIMEOUT = events.DescribeSessionTimeout(group_id="g")
+COMMIT = events.CommitOffsets(group_id="g", member_id="m", epoch=4, instance_id=None, offsets={})
+FETCH = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=frozenset())
 KEY = "consumer.session.timeout.ms"
 
 
@@ -133,11 +135,43 @@ def test_a_session_timeout_that_is_no_time_is_refused(values: dict[str, str | No
     assert KEY in (response.message or "")
 
 
+def test_a_commit_is_answered_partition_by_partition() -> None:
+    """Known codes and unknown ones are handed on as numbers."""
+    codes = {TopicPartition("orders", 0): 0, TopicPartition("bills", 3): 113, TopicPartition("bills", 4): 4711}
+    assert decoded(COMMIT, 9, answers.offsets_committed(codes)) == events.OffsetsCommitted(codes)
+
+
+def test_fetched_offsets_are_told_apart_from_none_and_from_errors() -> None:
+    """-1 is "nothing committed", and a partition with an error has no offset."""
+    told = {
+        TopicPartition("orders", 0): (5, 2, "so far", 0),
+        TopicPartition("orders", 1): (7, -1, "", 0),
+        TopicPartition("orders", 2): (-1, -1, "", 0),
+        TopicPartition("orders", 3): (-1, -1, "", 88),
+    }
+    assert decoded(FETCH, 9, answers.offsets_fetched(told)) == events.OffsetsFetched(
+        offsets={
+            TopicPartition("orders", 0): Offset(5, 2, "so far"),
+            TopicPartition("orders", 1): Offset(7),
+            TopicPartition("orders", 2): None,
+        },
+        codes={TopicPartition("orders", 3): 88},
+    )
+
+
+def test_offsets_of_another_group_are_not_ours() -> None:
+    """An answer without our group is a refusal, not an empty group."""
+    response = decoded(FETCH, 9, answers.offsets_fetched({}, group="other"))
+    assert isinstance(response, events.Refused)
+    assert response.code == -1
+
+
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 ERRORS = [
     *[(FIND, version, lambda code, version=version: answers.coordinator(version, error=code)) for version in range(7)],
     (HEARTBEAT, 1, lambda code: answers.heartbeat(error=code)),
+    (FETCH, 9, lambda code: answers.offsets_fetched({}, error=code)),
     (LEAVE, 5, lambda code: answers.group_left(error=code)),
     (LEAVE, 5, lambda code: answers.group_left(member_error=code)),
     (RESOLVE, 13, lambda code: answers.metadata(13, [(A, "a", 0)], error=code)),

@@ -11,6 +11,7 @@ import pytest
 from membership_client.core import events
 from membership_client.net import codec
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import Offset, TopicPartition
 from tests.net.answers import Asked, read_request
 
 TOPIC = UUID("6f1c54ff-6a83-4d3f-9f4e-0b0a5f4ce6c1")
@@ -169,6 +170,42 @@ def test_the_session_timeout_is_a_configuration_of_the_group(version: int) -> No
     assert asked.api_key == 32
     assert (resource.resource_type, resource.resource_name) == (32, "g")
     assert resource.configuration_keys == ("consumer.session.timeout.ms",)
+
+
+def test_a_commit_carries_who_we_are_and_every_offset() -> None:
+    """Member id, epoch and instance id, by which the coordinator knows that the partitions are ours."""
+    offsets = {
+        TopicPartition("orders", 1): Offset(17),
+        TopicPartition("orders", 0): Offset(5, leader_epoch=2, metadata="so far"),
+        TopicPartition("bills", 0): Offset(0),
+    }
+    request = events.CommitOffsets(group_id="g", member_id="m", epoch=4, instance_id="i", offsets=offsets)
+    message = sent(request, 9).message
+    assert (message.group_id, message.member_id) == ("g", "m")
+    assert (message.generation_id_or_member_epoch, message.group_instance_id) == (4, "i")
+    told = {
+        TopicPartition(topic.name, part.partition_index): (
+            part.committed_offset,
+            part.committed_leader_epoch,
+            part.committed_metadata,
+        )
+        for topic in message.topics
+        for part in topic.partitions
+    }
+    assert told == {p: (o.offset, -1 if o.leader_epoch is None else 2, o.metadata) for p, o in offsets.items()}
+    assert [topic.name for topic in message.topics] == ["orders", "bills"]
+
+
+@pytest.mark.parametrize(("member_id", "epoch"), [("m", 4), (None, -1)])
+def test_offsets_are_fetched_inside_and_outside_the_group(member_id: str | None, epoch: int) -> None:
+    """Offsets of open transactions are waited for, or a record would be read twice."""
+    partitions = frozenset({TopicPartition("orders", 1), TopicPartition("orders", 0)})
+    request = events.FetchOffsets(group_id="g", member_id=member_id, epoch=epoch, partitions=partitions)
+    message = sent(request, 9).message
+    (group,) = message.groups
+    assert message.require_stable
+    assert (group.group_id, group.member_id, group.member_epoch) == ("g", member_id, epoch)
+    assert [(topic.name, topic.partition_indexes) for topic in group.topics] == [("orders", (0, 1))]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from kio.serial import entity_reader
 from membership_client.core import events
 from membership_client.net import api_versions, codec
 from membership_client.net.reader import Undecodable, read
+from membership_client.types import Offset, TopicPartition
 from tests.net import answers
 
 A, B = UUID("00000000-0000-0000-0000-00000000000a"), UUID("00000000-0000-0000-0000-00000000000b")
@@ -26,6 +27,10 @@ RESOLVE = events.ResolveTopics(topic_ids=frozenset({A, B}))
 DESCRIBE = events.DescribeGroup(group_id="g")
 TIMEOUT = events.DescribeSessionTimeout(group_id="g")
 
+P = TopicPartition("orders", 3)
+COMMIT = events.CommitOffsets(group_id="g", member_id="m", epoch=4, instance_id=None, offsets={P: Offset(5)})
+FETCH = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=frozenset({P}))
+
 SAMPLES: list[tuple[events.Request, int, Any]] = [
     *[(FIND, version, answers.coordinator(version)) for version in range(7)],
     (HEARTBEAT, 1, answers.heartbeat()),
@@ -34,6 +39,8 @@ SAMPLES: list[tuple[events.Request, int, Any]] = [
     (events.LeaveGroup(group_id="g", member_id="m", instance_id=None, reason="r"), 5, answers.group_left()),
     *[(RESOLVE, version, answers.metadata(version, [(A, "a", 0), (B, None, 100)])) for version in (12, 13)],
     *[(DESCRIBE, version, answers.group_described(version, topic=A)) for version in (0, 1)],
+    (COMMIT, 9, answers.offsets_committed({P: 0, TopicPartition("bills", 0): 25})),
+    (FETCH, 9, answers.offsets_fetched({P: (5, 2, "so far", 0), TopicPartition("bills", 0): (-1, -1, "", 88)})),
     *[(TIMEOUT, version, answers.configs(version, {KEY: "45000", "other": None})) for version in range(1, 5)],
 ]
 NAMES = [f"{type(answer).__name__}-v{version}" for _, version, answer in SAMPLES]

@@ -1,0 +1,179 @@
+"""Committed offsets, over the member's own coordinator connection, with its member id and newest epoch.
+
+A commit that ownership no longer covers is refused here, before it reaches the broker: whoever owns the partition now
+has started where the last accepted commit said, and must not be set back.
+"""
+
+from __future__ import annotations
+
+import enum
+import queue
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import tenacity
+
+from membership_client.core.error_codes import Code, code_name
+from membership_client.core.events import (
+    CommitOffsets,
+    CoordinatorDoubted,
+    Failed,
+    FetchOffsets,
+    OffsetsCommitted,
+    OffsetsFetched,
+    Refused,
+    Request,
+    Response,
+)
+from membership_client.core.member import Member
+from membership_client.errands import Errand
+from membership_client.errors import MembershipError, NotOwnedError, OffsetError
+from membership_client.types import Offset, TopicPartition
+from membership_client.worker import Worker
+
+
+class Verdict(enum.Enum):
+    AGAIN = "it passes: ask again, with the newest epoch"
+    ELSEWHERE = "not the coordinator: find it, then ask again"
+    GONE = "the membership that this commit speaks for is over"
+    REFUSED = "asking again would not help"
+
+
+VERDICTS: Mapping[int, Verdict] = MappingProxyType(
+    {
+        Code.COORDINATOR_LOAD_IN_PROGRESS: Verdict.AGAIN,
+        Code.REQUEST_TIMED_OUT: Verdict.AGAIN,
+        Code.UNKNOWN_TOPIC_OR_PARTITION: Verdict.AGAIN,
+        Code.UNSTABLE_OFFSET_COMMIT: Verdict.AGAIN,
+        Code.STALE_MEMBER_EPOCH: Verdict.AGAIN,
+        Code.THROTTLING_QUOTA_EXCEEDED: Verdict.AGAIN,
+        Code.NOT_COORDINATOR: Verdict.ELSEWHERE,
+        Code.COORDINATOR_NOT_AVAILABLE: Verdict.ELSEWHERE,
+        Code.UNKNOWN_MEMBER_ID: Verdict.GONE,
+        Code.ILLEGAL_GENERATION: Verdict.GONE,
+        Code.FENCED_INSTANCE_ID: Verdict.GONE,
+        Code.FENCED_MEMBER_EPOCH: Verdict.GONE,
+        Code.GROUP_ID_NOT_FOUND: Verdict.GONE,
+    }
+)
+"""What an error means for a commit or a fetch of offsets; a code that is not listed is REFUSED."""
+
+
+class _AgainError(Exception):
+    """This attempt came to nothing, and another may do better."""
+
+
+class Offsets:
+    """Any thread but the membership thread may call these; they block until the coordinator has answered."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def commit(self, offsets: Mapping[TopicPartition, Offset], timeout_s: float) -> None:
+        """All of them, or an error; what the coordinator took before the error stays committed."""
+        left = dict(offsets)
+        self._insist(lambda deadline: self._commit_once(left, deadline), timeout_s)
+
+    def committed(self, partitions: frozenset[TopicPartition], timeout_s: float) -> dict[TopicPartition, Offset | None]:
+        """What the group has committed, by whomever; None where nothing."""
+        found: dict[TopicPartition, Offset | None] = {}
+        self._insist(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
+        return found
+
+    def _commit_once(self, left: dict[TopicPartition, Offset], deadline: float) -> None:
+        """One request for what is still to be committed; takes out of `left` what was."""
+        response = self._ask(lambda member: _commit_request(member, left), deadline)
+        if not isinstance(response, OffsetsCommitted):
+            raise self._unexpected(response)
+        for partition in [p for p, code in response.codes.items() if code == Code.NONE]:
+            left.pop(partition, None)
+        self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left})
+
+    def _fetch_once(
+        self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
+    ) -> None:
+        left = wanted - found.keys()
+        response = self._ask(lambda member: _fetch_request(member, left), deadline)
+        if not isinstance(response, OffsetsFetched):
+            raise self._unexpected(response)
+        found.update(response.offsets)
+        missing = left - found.keys()
+        self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in missing})
+
+    def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
+        """Attempt until it succeeds, fails for good, or time is up."""
+        deadline = time.monotonic() + timeout_s
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_AgainError),
+            stop=tenacity.stop_after_delay(timeout_s),
+            wait=tenacity.wait_random_exponential(multiplier=0.05, max=1.0),
+        )
+        try:
+            retrying(attempt, deadline)
+        except tenacity.RetryError as gave_up:
+            why = gave_up.last_attempt.exception()
+            raise OffsetError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
+
+    def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
+        """The coordinator's answer, or an exception: _AgainError where another attempt is worth while."""
+        errand = Errand(make)
+        self._worker.run_errand(errand)
+        try:
+            outcome = errand.reply.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise _AgainError("the coordinator did not answer.") from None
+        if isinstance(outcome, MembershipError):
+            raise outcome
+        if isinstance(outcome, Failed):
+            raise _AgainError(outcome.detail)
+        return outcome
+
+    def _unexpected(self, response: Response) -> Exception:
+        """The coordinator refused the request as a whole, or answered something else."""
+        if isinstance(response, Refused):
+            self._judge({None: response.code})
+        return OffsetError("The coordinator answered what was not asked.", self._worker.member.identity)
+
+    def _judge(self, codes: Mapping[TopicPartition | None, int]) -> None:
+        """Raise for the worst of the codes; return if there is none."""
+        verdicts = {code: VERDICTS.get(code, Verdict.REFUSED) for code in codes.values() if code != Code.NONE}
+        if not verdicts:
+            return
+        code, verdict = max(verdicts.items(), key=lambda item: _GRAVITY.index(item[1]))
+        where = ", ".join(sorted(str(p) for p, c in codes.items() if c == code and p is not None))
+        said = code_name(code) + (f" for {where}." if where else ".")
+        if verdict is Verdict.ELSEWHERE and (coordinator := self._worker.member.coordinator):
+            self._worker.post(CoordinatorDoubted(coordinator))
+        if verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
+            raise _AgainError(said)
+        error = NotOwnedError if verdict is Verdict.GONE else OffsetError
+        raise error(said, self._worker.member.identity)
+
+
+_GRAVITY = (Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.REFUSED)
+
+
+def _commit_request(member: Member, offsets: Mapping[TopicPartition, Offset]) -> CommitOffsets:
+    """On the membership thread, so that ownership and epoch belong to the same moment."""
+    owned = frozenset(member.owned.named(member.names)) if member.epoch > 0 else frozenset()
+    foreign = sorted(offsets.keys() - owned)
+    if foreign:
+        raise NotOwnedError(f"Not owned any more: {', '.join(map(str, foreign))}.", member.identity)
+    return CommitOffsets(
+        group_id=member.config.group_id,
+        member_id=member.member_id,
+        epoch=member.epoch,
+        instance_id=member.config.group_instance_id,
+        offsets=dict(offsets),
+    )
+
+
+def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> FetchOffsets:
+    inside = member.epoch > 0
+    return FetchOffsets(
+        group_id=member.config.group_id,
+        member_id=member.member_id if inside else None,
+        epoch=member.epoch if inside else -1,
+        partitions=partitions,
+    )

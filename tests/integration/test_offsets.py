@@ -1,0 +1,229 @@
+"""Commits and committed offsets of a member, on a real broker."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+
+import pytest
+
+from membership_client import (
+    ConfigError,
+    MemberClosedError,
+    MembershipError,
+    NotOwnedError,
+    Offset,
+    OffsetError,
+    TopicPartition,
+)
+from membership_client.testing import ClusterAdmin, KafkaCluster
+from tests.integration.conftest import GroupFactory, ProxiedKafka
+from tests.integration.members import Call, Group, RecordingListener, WatchedMember, eventually
+
+pytestmark = pytest.mark.kafka
+
+
+def partition(group: Group, number: int) -> TopicPartition:
+    return TopicPartition(group.topic, number)
+
+
+def owner_of_all(group: Group, listener: RecordingListener | None = None) -> WatchedMember:
+    member = group.join(listener=listener)
+    group.wait_for_shares([member], group.partitions(6))
+    return member
+
+
+def test_what_is_committed_can_be_read_by_the_next_owner(group: Group) -> None:
+    """Offset, leader epoch and metadata survive; a partition without a commit has none."""
+    first = owner_of_all(group)
+    first.commit({partition(group, 0): 17, partition(group, 1): Offset(5, leader_epoch=0, metadata="so far")})
+    first.close()
+    second = owner_of_all(group)
+    assert second.committed(group.partitions(3)) == {
+        partition(group, 0): Offset(17),
+        partition(group, 1): Offset(5, 0, "so far"),
+        partition(group, 2): None,
+    }
+
+
+def test_commits_in_a_revoked_callback_are_accepted(group: Group) -> None:
+    """The partitions are ours until it returns, also in the last callback of a close."""
+    members: list[WatchedMember] = []
+
+    def commit(call: Call) -> None:
+        members[0].commit(dict.fromkeys(call.partitions, 41))
+
+    members.append(owner_of_all(group, RecordingListener(revoked=commit)))
+    newcomer = group.join()
+    group.wait_for_shares([*members, newcomer], group.partitions(6))
+    moved = newcomer.assignment()
+    assert newcomer.committed(moved) == dict.fromkeys(moved, Offset(41))
+    assert members[0].close().clean
+    group.wait_for_shares([newcomer], group.partitions(6))
+    assert set(newcomer.committed(group.partitions(6)).values()) == {Offset(41)}
+
+
+def test_a_partition_that_is_not_owned_is_refused_without_asking(group: Group) -> None:
+    """The error names it, and nothing of that call is committed."""
+    first = owner_of_all(group)
+    second = group.join()
+    group.wait_for_shares([first, second], group.partitions(6))
+    theirs = min(second.assignment())
+    with pytest.raises(NotOwnedError, match=str(theirs)):
+        first.commit({theirs: 3, min(first.assignment()): 4})
+    assert set(second.committed(group.partitions(6)).values()) == {None}
+
+
+def test_a_commit_in_a_lost_callback_is_refused(group: Group) -> None:
+    """The partitions are others' by then, and so are their offsets."""
+    refused: list[Exception] = []
+    members: list[WatchedMember] = []
+
+    def commit(call: Call) -> None:
+        try:
+            members[0].commit(dict.fromkeys(call.partitions, 99))
+        except NotOwnedError as error:
+            refused.append(error)
+
+    members.append(owner_of_all(group, RecordingListener(lost=commit)))
+    group.remove(members[0].snapshot.member_id)
+    eventually(lambda: refused, "the commit is refused")
+    group.wait_for_shares(members, group.partitions(6))
+    assert set(members[0].committed(group.partitions(6)).values()) == {None}
+
+
+def test_a_zombies_commit_is_refused_by_the_coordinator(group: Group) -> None:
+    """Removed and not yet aware of it, a member learns from its commit; the offsets stay."""
+    group.admin.set_group_config(group.id, consumer_heartbeat_interval_ms=5000)
+    member = owner_of_all(group)
+    eventually(lambda: member.snapshot.heartbeat_interval_s == 5.0, "the long interval is adopted")
+    group.remove(member.snapshot.member_id)
+    with pytest.raises(NotOwnedError, match="UNKNOWN_MEMBER_ID"):
+        member.commit({partition(group, 0): 1})
+
+
+def test_commits_go_on_while_members_come_and_go(group: Group) -> None:
+    """Epochs change under the commits: each is accepted or refused as not owned, and no offset ever goes back."""
+    member = owner_of_all(group)
+    stop, errors = threading.Event(), list[Exception]()
+    kept = partition(group, 0)
+
+    def commit() -> None:
+        for number in range(1, 100_000):
+            if stop.is_set():
+                return
+            try:
+                member.commit({kept: number})
+            except NotOwnedError:
+                return
+            except MembershipError as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=commit)
+    thread.start()
+    seen = [0]
+    for _ in range(4):
+        other = group.join()
+        other.wait_stable()
+        seen += [o.offset for o in other.committed([kept]).values() if o]
+        other.close()
+    stop.set()
+    thread.join()
+    assert not errors
+    assert seen == sorted(seen)
+    assert seen[-1] > 0
+
+
+def test_a_commit_survives_a_coordinator_that_dies(kafka_cluster: KafkaCluster, new_group: GroupFactory) -> None:
+    """It finds the new one by itself and goes on with the newest epoch."""
+    group = Group(kafka_cluster.bootstrap_servers, f"offsets-{uuid.uuid4().hex[:6]}")
+    ClusterAdmin(kafka_cluster.bootstrap_servers).create_topic(group.topic, 6, replication=3)
+    member = group.join()
+    member.wait(lambda snapshot: len(snapshot.owned) == 6)
+    coordinator = group.admin.coordinator(group.id)
+    kafka_cluster.kill(coordinator)
+    try:
+        member.commit({partition(group, 0): 7}, timeout_s=40)
+        assert member.committed([partition(group, 0)], timeout_s=40) == {partition(group, 0): Offset(7)}
+    finally:
+        kafka_cluster.restart(coordinator)
+        group.close()
+
+
+def test_a_lost_answer_is_asked_for_again(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
+    """The connection breaks under a commit: the commit is repeated and arrives."""
+    group = new_group(proxied_kafka)
+    member = owner_of_all(group)
+    proxied_kafka.proxy.cut()
+    timer = threading.Timer(0.5, proxied_kafka.proxy.mend)
+    timer.start()
+    member.commit({partition(group, 0): 8}, timeout_s=30)
+    timer.join()
+    assert member.committed([partition(group, 0)]) == {partition(group, 0): Offset(8)}
+
+
+def test_a_topic_that_does_not_exist_is_given_up_in_time(group: Group) -> None:
+    """Brokers may learn of a topic late, so it is asked for again; but not for ever."""
+    member = owner_of_all(group)
+    missing = TopicPartition("no-such-topic", 0)
+    assert member.committed([missing]) == {missing: None}
+    with pytest.raises(NotOwnedError):
+        member.commit({missing: 1}, timeout_s=1)
+
+
+def test_metadata_that_is_too_long_is_refused_at_once(group: Group) -> None:
+    """Asking again would not help, and the error says why."""
+    member = owner_of_all(group)
+    with pytest.raises(OffsetError, match="OFFSET_METADATA_TOO_LARGE"):
+        member.commit({partition(group, 0): Offset(1, metadata="x" * 5000)})
+
+
+def test_bad_arguments_and_closed_members(group: Group) -> None:
+    """Clear errors at once; nothing to do is nothing done."""
+    member = owner_of_all(group)
+    member.commit({})
+    assert member.committed([]) == {}
+    with pytest.raises(ConfigError, match="not negative"):
+        member.commit({partition(group, 0): -1})
+    member.close()
+    with pytest.raises(MemberClosedError):
+        member.commit({partition(group, 0): 1})
+
+
+def test_a_close_does_not_leave_a_commit_waiting(group: Group) -> None:
+    """Whoever commits while another thread closes gets an answer or an error, never silence."""
+    member = owner_of_all(group)
+    outcomes: list[object] = []
+
+    def commit() -> None:
+        while not outcomes:
+            try:
+                member.commit({partition(group, 0): 1})
+            except MembershipError as error:
+                outcomes.append(error)
+
+    threads = [threading.Thread(target=commit) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    member.close()
+    for thread in threads:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_an_observer_cannot_wait_for_its_own_thread(group: Group) -> None:
+    """A clear error instead of a deadlock."""
+    errors: list[MembershipError] = []
+    member = group.member()
+
+    def observe(_: object) -> None:
+        if not errors:
+            try:
+                member.committed([TopicPartition(group.topic, 0)])
+            except MembershipError as error:
+                errors.append(error)
+
+    member._worker._observers.append(observe)
+    member.subscribe([group.topic])
+    member.wait_stable()
+    assert "cannot wait for itself" in str(errors[0])
