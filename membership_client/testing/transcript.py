@@ -113,7 +113,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
-def describe_event(event: Event, names: Names) -> str:
+def describe_event(event: Event, names: Names) -> str:  # noqa: PLR0911 - one per event
     match event:
         case Subscribe():
             return f"subscribe {event.regex or ' '.join(sorted(event.topics))}"
