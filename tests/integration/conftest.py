@@ -68,8 +68,9 @@ def new_group(request: pytest.FixtureRequest) -> Iterator[GroupFactory]:
     def make(cluster: Brokers, partitions: int = 6, **settings: int) -> Group:
         group = Group(cluster.bootstrap_servers, _short_name(request.node.name))
         made.append(group)
-        group.create_topic(group.topic, partitions)
+        # In this order: a broker that knows the topic knows the settings too, and the first join goes by them.
         group.admin.set_group_config(group.id, **(QUICK | settings))
+        group.create_topic(group.topic, partitions)
         return group
 
     yield make
