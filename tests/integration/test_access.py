@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 
 from membership_client import GroupAuthorizationError, MemberState, TopicAuthorizationError
 from membership_client.testing import KafkaCluster
-from tests.integration.members import assert_never_shared
+from tests.integration.members import assert_never_shared, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,6 +130,6 @@ def test_access_that_is_taken_away(guarded_kafka: KafkaCluster, new_group: Group
     rules.deny()
     with pytest.raises(GroupAuthorizationError):
         member.wait(lambda snapshot: False)
-    member.wait(lambda snapshot: bool(member.listener.of("lost")))
+    eventually(lambda: member.listener.of("lost"), "the lost callback")
     rules.allow()
     assert member.close().clean
