@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from membership_client.config import MemberConfig
 from membership_client.core.events import (
+    Answered,
     CallbackKind,
     Close,
+    Failed,
     FindCoordinator,
     Heartbeat,
     LeaveGroup,
@@ -27,8 +29,9 @@ from membership_client.core.machine import Step, step
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.testing.virtual import DeadlockError, VirtualBrokers, VirtualRunner
-from membership_client.types import MemberState
+from membership_client.types import MemberState, Node
 from membership_client.worker import Worker
+from tests.core.play import INTERVAL_S, Play, accepted
 
 S = MemberState
 SETTINGS = CoordinatorSettings(assignment_interval_s=0.0)
@@ -267,3 +270,34 @@ def test_a_topic_is_asked_for_once_per_process() -> None:
     scene.until(lambda: scene.worker.member.state is S.UNSUBSCRIBED).stable()
     assert len(scene.worker.member.owned) == 6
     assert len([send for _, send in scene.brokers.sent if isinstance(send.request, ResolveTopics)]) == 1
+
+
+class LateTransport(VirtualBrokers):
+    """The thread sleeps far beyond its deadline; the answer is there when it gets its turn."""
+
+    def __init__(self, now: float, answer: Answered) -> None:
+        super().__init__(FakeCluster({"orders": 6}, SETTINGS))
+        self.now = now
+        self.answer = answer
+        self.dropped: list[Node | None] = []
+
+    def wait(self, timeout_s: float | None) -> Sequence[Answered | Failed]:
+        if timeout_s != 0.0:
+            self.now += 60.0
+            return []
+        return [self.answer]
+
+    def disconnect(self, to: Node | None) -> None:
+        self.dropped.append(to)
+
+
+def test_an_answer_that_came_while_the_thread_was_late_is_not_a_timeout() -> None:
+    """A process that was stopped or starved blames itself, and keeps a connection that works."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    transport = LateTransport(play.now, Answered(play.open(Heartbeat).request_id, accepted(2)))
+    worker = Worker(play.member, transport, clock=lambda: transport.now)
+    worker.run_once()
+    assert transport.dropped == []
+    assert worker.member.coordinator is not None
+    assert worker.member.problem is None
