@@ -14,6 +14,11 @@ TEMPORARY_LEAVE_EPOCH = -2
 REASON_LIMIT = 255
 
 
+def statement(member: Member) -> Subscribe | None:
+    """The subscription to go by: what the coordinator knows of it while the newest one is denied, or else the newest."""
+    return member.subscription if member.denied_until is None else member.stated
+
+
 def claims_of(member: Member, subscription: Subscribe) -> Claims:
     """What the coordinator should know of us now."""
     return Claims(subscription=subscription, owned=member.owned, reconciled=member.reconciled)
@@ -22,7 +27,8 @@ def claims_of(member: Member, subscription: Subscribe) -> Claims:
 def heartbeat(member: Member, claims: Claims) -> Heartbeat:
     """A full heartbeat when joining or after a failure, otherwise only what changed since the last accepted one."""
     full, known = member.accepted is None, member.accepted
-    stated = claims.subscription if known is None or known.subscription != claims.subscription else None
+    news = known is None or known.subscription != claims.subscription
+    stated = claims.subscription if news and member.denied_until is None else None
     owned = _holdings(member) if known is None or _acknowledges(known, claims) else None
     return Heartbeat(
         group_id=member.config.group_id,

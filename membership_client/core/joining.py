@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from membership_client.core.callbacks import tell_lost
-from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive
+from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
 from membership_client.core.events import HeartbeatAccepted
 from membership_client.core.member import (
     IN_GROUP,
@@ -21,7 +21,7 @@ from membership_client.core.member import (
 from membership_client.core.pace import ASAP, FRESH, Pace
 from membership_client.core.requests import recovered, send, slow_down
 from membership_client.core.rule import Rule
-from membership_client.errors import Problem
+from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, MemberState
 
@@ -67,6 +67,7 @@ def _start(member: Member, now: float) -> Change:
         greeted=False,
         owed_gap_s=None,
         names={},
+        denied_until=None,
         cause=cause,
     ), ()
 
@@ -78,9 +79,10 @@ START = Rule(_starts, _start)
 
 def _says_all(member: Member) -> bool:
     """Does the coordinator know everything it should?"""
-    if member.subscription is None or member.state is S.LEAVING:
+    subscription = statement(member)
+    if subscription is None or member.state is S.LEAVING:
         return True
-    return member.epoch > JOIN_EPOCH and member.accepted == claims_of(member, member.subscription)
+    return member.epoch > JOIN_EPOCH and member.accepted == claims_of(member, subscription)
 
 
 def _is_contested(member: Member) -> bool:
@@ -102,16 +104,40 @@ def _beats(member: Member) -> float | None:
 
 
 def _beat(member: Member, now: float) -> Change:
-    if member.state is S.LEAVING or member.subscription is None:
+    subscription = statement(member)
+    if member.state is S.LEAVING or subscription is None:
         member, effects = send(member, "dialogue", keepalive(member), now, to=member.coordinator)
     else:
-        claims = claims_of(member, member.subscription)
+        claims = claims_of(member, subscription)
         request = heartbeat(member, claims)
         member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
     return replace(member, enrolled=True, heartbeat_due=now + member.interval_s), effects
 
 
 BEAT = Rule(_beats, _beat)
+
+
+def deny(member: Member, problem: Problem, now: float) -> Member:
+    """A topic of our subscription is denied; it is stated again later, for access may be granted.
+
+    The broker refuses such a heartbeat before the coordinator sees it. A member must go on without it, or its session
+    would end while it still owns partitions.
+    """
+    member = slow_down(with_problem(member, problem), "denial_pace", now, cap_s=member.interval_s)
+    if member.stated is None:
+        return replace(member, dialogue_pace=member.dialogue_pace.wait_until(member.denial_pace.not_before))
+    return replace(member, denied_until=member.denial_pace.not_before)
+
+
+def _restates(member: Member) -> float | None:
+    return member.denied_until if member.state in IN_GROUP else None
+
+
+def _restate(member: Member, now: float) -> Change:
+    return replace(member, denied_until=None), ()
+
+
+RESTATE = Rule(_restates, _restate)
 
 
 def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: float) -> Member:
@@ -152,7 +178,15 @@ def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Memb
     member = _expect_more(member, restart=(joined and not assignment) or owed_more or resubscribed)
     if assignment is not None:
         member = _adopt(member, assignment, resubscribed=resubscribed)
-    return replace(member, stated=claims.subscription)
+    return _heard(replace(member, stated=claims.subscription))
+
+
+def _heard(member: Member) -> Member:
+    """Once the coordinator knows our newest subscription, no topic of it is denied any more."""
+    if member.denied_until is not None or member.stated != member.subscription:
+        return member
+    denied = member.problem is not None and member.problem.kind is ProblemKind.TOPIC_DENIED
+    return replace(member, denial_pace=FRESH, problem=None if denied else member.problem)
 
 
 def _first_gap(member: Member) -> float:

@@ -118,7 +118,7 @@ def _on_subscribe(member: Member, event: Subscribe, now: float) -> Change:
         if member.problem is not None and not may_resubscribe(member.problem):
             return member, ()
         member = replace(move(member, S.UNSUBSCRIBED), problem=None, epoch=0, fences=0)
-    return replace(member, subscription=event), ()
+    return replace(member, subscription=event, denied_until=None), ()
 
 
 def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
@@ -307,6 +307,7 @@ RULES: tuple[Rule, ...] = (
     leaving.TELL,
     leaving.END,
     joining.START,
+    joining.RESTATE,
     reconciliation.RECONCILE,
     reconciliation.CONFIRM,
     coordinator.LOOK_UP,

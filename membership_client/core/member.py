@@ -163,6 +163,9 @@ class Member:
     """What the coordinator last accepted; None after any failure, so that the next heartbeat says everything."""
     stated: Subscribe | None = None
     """The subscription that the coordinator knows since the last join; unlike `accepted`, it outlives a failure."""
+    denied_until: float | None = None
+    """While set, our newest subscription is not stated: a denied heartbeat does not even reach the coordinator."""
+    denial_pace: Pace = FRESH
     owed_gap_s: float | None = None
     """The next gap between early heartbeats while more partitions may be coming; None once that is over."""
 

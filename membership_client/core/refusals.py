@@ -7,7 +7,7 @@ from dataclasses import replace
 from membership_client.core import contest, policy
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Refused
-from membership_client.core.joining import fatal, fence
+from membership_client.core.joining import deny, fatal, fence
 from membership_client.core.member import Change, Member, with_problem
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, slow_down
@@ -36,8 +36,7 @@ def refused(member: Member, answer: Refused, now: float) -> Change:  # noqa: PLR
         case Action.FATAL:
             return _fatal(member, answer)
         case Action.DENIED_TOPIC:
-            member = with_problem(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_said(answer)))
-            return slow_down(member, "dialogue_pace", now, cap_s=member.interval_s), ()
+            return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_said(answer)), now), ()
         case Action.REDISCOVER:
             return _again(forget_coordinator(member), answer, now)
         case _:

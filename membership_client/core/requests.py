@@ -12,7 +12,7 @@ from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
 
 Slot = Literal["dialogue", "lookup", "naming"]
-PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "call_pace"]
+PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "call_pace", "denial_pace"]
 
 SLOTS: tuple[Slot, ...] = ("dialogue", "lookup", "naming")
 
@@ -53,6 +53,6 @@ _PASSING = frozenset({ProblemKind.UNREACHABLE, ProblemKind.NOT_KAFKA, ProblemKin
 
 def recovered(member: Member) -> Member:
     """The coordinator answers again: problems that were only about reaching it are over."""
-    healed = _PASSING | {ProblemKind.TOPIC_DENIED, ProblemKind.WAITING_FOR_ROOM, ProblemKind.WAITING_FOR_INSTANCE_ID}
+    healed = _PASSING | {ProblemKind.WAITING_FOR_ROOM, ProblemKind.WAITING_FOR_INSTANCE_ID}
     problem = None if member.problem and member.problem.kind in healed else member.problem
     return replace(member, problem=problem, dialogue_pace=FRESH)

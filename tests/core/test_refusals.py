@@ -121,15 +121,65 @@ def test_success_ends_the_backoff_and_the_problem() -> None:
     assert (play.member.problem, play.member.dialogue_pace.failures) == (None, 0)
 
 
+def test_a_denied_topic_at_a_join_heals_when_granted() -> None:
+    """The whole join is repeated, ever less often."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, Refused(29, "orders"))
+    play.advance(INTERVAL_S)
+    assert play.heartbeat().topics == ("orders",)
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    assert play.member.problem is None
+
+
+def test_a_denied_topic_does_not_cost_the_membership() -> None:
+    """A heartbeat that names it never reaches the coordinator: it goes on without, or the session would end."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "secret"})))
+    play.answer(Heartbeat, Refused(29, "secret"))
+    for _ in range(200):
+        play.advance(0.5)
+        if play.member.dialogue:
+            named = play.heartbeat().topics is not None
+            play.answer(Heartbeat, Refused(29, "secret") if named else accepted(2))
+    unnamed = [beat for beat in play.heartbeats() if beat.topics is None]
+    assert len(unnamed) >= 15
+    assert 5 <= len(play.heartbeats()) - len(unnamed) <= 30
+    assert (play.member.state, play.member.owned) == (S.STABLE, orders(0))
+    assert play.member.problem is not None
+    assert play.member.problem.kind is ProblemKind.TOPIC_DENIED
+
+
 def test_a_denied_topic_heals_when_granted() -> None:
-    """The member keeps asking and stays what it is."""
+    """The subscription is stated again by itself, and the problem is over."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "secret"})))
+    play.answer(Heartbeat, Refused(29, "secret"))
+    while play.member.problem is not None:
+        play.advance(0.5)
+        if play.member.dialogue:
+            play.answer(Heartbeat, accepted(2))
+    assert play.member.accepted is not None
+    assert play.member.accepted.subscription == Subscribe(frozenset({"orders", "secret"}))
+
+
+def test_access_that_is_taken_away_does_not_cost_the_membership() -> None:
+    """After a failure the names would be said again and denied; what we own is said without them."""
     play = Play.new().stable(0)
     play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(14))
+    play.advance(1.0)
     play.answer(Heartbeat, Refused(29, "orders"))
-    assert (play.member.state, play.member.owned) == (S.STABLE, orders(0))
-    play.advance(INTERVAL_S)
-    play.answer(Heartbeat, accepted(2))
-    assert play.member.problem is None
+    assert (play.heartbeat().topics, play.heartbeat().owned) == (None, orders(0))
+
+
+def test_another_subscription_ends_a_denial() -> None:
+    """The user's correction is stated at once."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"secret"})))
+    play.answer(Heartbeat, Refused(29, "secret"))
+    play.answer(Heartbeat, accepted(2)) if play.member.dialogue else None
+    play.do(Subscribe(frozenset({"orders", "bills"})))
+    assert play.heartbeat().topics == ("bills", "orders")
 
 
 def test_a_group_that_vanished_is_joined_again() -> None:

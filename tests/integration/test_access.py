@@ -90,9 +90,6 @@ def test_a_topic_denied_to_a_member_that_adds_it(guarded_kafka: KafkaCluster, ne
     assert not member.listener.of("lost")
 
 
-@pytest.mark.xfail(
-    reason="a refused heartbeat never reaches the coordinator, so the session ends while the member keeps its partitions"
-)
 def test_a_denied_topic_does_not_cost_the_membership(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """While one topic is denied, the others must not be owned by two members."""
     group = new_group(guarded_kafka, consumer_session_timeout_ms=1500)
