@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 )
 
 from membership_client import GroupAuthorizationError, MemberState, TopicAuthorizationError
-from membership_client.testing import KafkaCluster
+from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import assert_never_shared, eventually
 
 if TYPE_CHECKING:
@@ -41,19 +41,32 @@ def guarded_kafka() -> Iterator[KafkaCluster]:
 
 
 class Rules:
-    """Denies everybody the reading of one resource, until told otherwise."""
+    """Denies everybody one resource, until told otherwise. Returns when the broker goes by it, which is a little later."""
 
     def __init__(self, kafka: KafkaCluster, kind: ResourceType, name: str) -> None:
         self._admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+        self._cluster = ClusterAdmin(kafka.bootstrap_servers)
+        self._kind, self._name = kind, name
         self._rule = (kind, name, ResourcePatternType.LITERAL, "User:*", "*", AclOperation.ALL, AclPermissionType.DENY)
 
     def deny(self) -> None:
         for future in self._admin.create_acls([AclBinding(*self._rule)]).values():
             future.result(30)
+        eventually(self._is_denied, f"{self._name} denied")
 
     def allow(self) -> None:
         for future in self._admin.delete_acls([AclBindingFilter(*self._rule)]).values():
             future.result(30)
+        eventually(lambda: not self._is_denied(), f"{self._name} allowed")
+
+    def _is_denied(self) -> bool:
+        if self._kind is ResourceType.TOPIC:
+            return self._admin.list_topics(self._name, timeout=30).topics[self._name].error is not None
+        try:
+            self._cluster.coordinator(self._name)
+        except RuntimeError as refused:
+            return "group_authorization_failed" in str(refused)
+        return False
 
 
 def test_a_denied_topic_heals_when_access_is_granted(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
