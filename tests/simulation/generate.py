@@ -110,6 +110,7 @@ class _Author:
             self._stall,
             self._resubscribe,
             self._leave,
+            self._leave_slowly,
             self._shut,
             self._idle,
             self._weather,
@@ -122,6 +123,7 @@ class _Author:
             self._grow,
             self._drop,
             self._unname,
+            self._unname_in_bad_weather,
             self._evict,
             self._retune,
         )
@@ -174,6 +176,11 @@ class _Author:
         if not self._happens(0.7):
             return [leave]
         return [leave, Resubscribe(self._until(at, 5.0), who, self._some_topics())]
+
+    def _leave_slowly(self) -> list[Action]:
+        at, who = self._when(), self._who()
+        mood = Mood(at=at, until=self._until(at, 4.0), who=who, slow_s=self._random.choice((8.0, 16.0)))
+        return [mood, Leave(at, who, self._mode()), Resubscribe(self._until(at, 25.0), who, self._some_topics())]
 
     def _shut(self) -> list[Action]:
         at, who = self._when(), self._who()
@@ -228,6 +235,11 @@ class _Author:
     def _unname(self) -> list[Action]:
         at = self._when()
         return [Unname(at, self._random.choice(self._topics), self._until(at, 5.0))]
+
+    def _unname_in_bad_weather(self) -> list[Action]:
+        at, who = self._when(), self._who()
+        weather = Weather(at=at, until=self._until(at, 8.0), reset=0.3, silence=0.1)
+        return [Unname(at, self._random.choice(self._topics), self._until(at, 8.0)), weather, Start(at, who)]
 
     def _evict(self) -> list[Action]:
         return [Evict(self._when(), self._who())]

@@ -8,6 +8,7 @@ from membership_client.core.member import IN_GROUP
 from membership_client.types import MemberState
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
+from tests.simulation.script import Lose, Move, Retune, Script, Stall, Weather
 from tests.simulation.world import GROUP, Checker, World, is_farewell
 
 S = MemberState
@@ -67,6 +68,62 @@ class Polls(Checker):
                 violated(world, process.member_id, f"not polled since {process.polled_at:.3f} s, yet in the group")
 
 
+class StaleTells(Checker):
+    """A member that goes because its application does not poll says so: others could use its partitions."""
+
+    def stepped(self, world: World, process: Process, taken: Step) -> None:
+        # An answer may have thrown it out at the same moment: then there is nobody to tell.
+        went_stale = taken.before.state in IN_GROUP and taken.after.state is S.STALE
+        if (
+            went_stale
+            and not isinstance(taken.event, Answered)
+            and taken.before.epoch > 0
+            and taken.after.departure is None
+        ):
+            violated(world, process.member_id, "went stale without a word to the coordinator")
+
+
+class Faithful(Checker):
+    """Who runs, with a network that works, is never expelled for being silent, whatever its callbacks do."""
+
+    def __init__(self) -> None:
+        self._read = 0
+
+    def happened(self, world: World) -> None:
+        log = world.cluster.groups.log
+        for at, text in log[self._read :]:
+            if text.endswith("its session expired"):
+                self._expelled(world, text.partition(" ")[0], at)
+        self._read = len(log)
+
+    @staticmethod
+    def _expelled(world: World, member_id: str, at: float) -> None:
+        process = next((p for p in world.processes if p.member_id == member_id and p.alive), None)
+        if process is None or process.member.epoch <= 0 or process.member.state not in IN_GROUP | {S.LEAVING}:
+            return
+        if not was_troubled(world.script, process.name, at - world.script.settings.session_timeout_s - EXCUSED_S, at):
+            violated(world, member_id, "ran all the time, yet its session expired")
+
+
+EXCUSED_S = 6.0
+"""Trouble has an aftermath: requests that time out, backoffs, a coordinator to find."""
+
+
+def was_troubled(script: Script, name: str, since: float, until: float) -> bool:
+    """Did the script hinder that process from being heard between these times?"""
+    return any(
+        action.at < until and _ends_at(action) > since and getattr(action, "who", None) in {None, name}
+        for action in script.actions
+        if isinstance(action, Weather | Stall | Move | Lose | Retune)
+    )
+
+
+def _ends_at(action: Weather | Stall | Move | Lose | Retune) -> float:
+    if isinstance(action, Move):
+        return action.at + action.gap_s + action.loading_s
+    return action.until if isinstance(action, Weather | Stall) else action.at
+
+
 class Throttled(Checker):
     """A broker that asks for a pause gets it."""
 
@@ -85,4 +142,4 @@ class Throttled(Checker):
 
 
 def manners() -> list[Checker]:
-    return [Goodbye(), Punctual(), Polls(), Throttled()]
+    return [Goodbye(), Punctual(), Polls(), StaleTells(), Faithful(), Throttled()]

@@ -58,6 +58,8 @@ class Process:
     wish: Subscribe | None = None
     """What the application last asked for; None if it asked to be out of the group."""
     asked_at: float = 0.0
+    ended_at: float | None = None
+    """When the member became FATAL."""
     unseen: list[Event] = field(default_factory=list)
     """What arrived while it was stalled."""
     polled_at: float | None = None
@@ -129,6 +131,8 @@ class Process:
         before, now = self.member, self.world.now
         self.member, effects = step(before, event, now)
         self.due = deadline(self.member)
+        if self.member.state is MemberState.FATAL and before.state is not MemberState.FATAL:
+            self.ended_at = now
         self.world.show(self, Step(now, before, event, effects, self.member))
         for effect in effects:
             self._perform(effect)

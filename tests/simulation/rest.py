@@ -70,6 +70,17 @@ def _may_be_fatal(world: World, process: Process) -> bool:
     return False
 
 
+def _may_lose_its_id(world: World, process: Process, rivals: list[Process]) -> bool:
+    """A dead holder is waited for, unless its session lasted longer than was promised because it moved."""
+    problem, ended_at = process.member.problem, process.ended_at
+    assert problem is not None
+    assert ended_at is not None
+    itself = problem.holder is not None and problem.holder.member_id == process.member_id
+    contested = process.plan.conflict == "fail" or any(rival.name != process.name for rival in rivals)
+    moved = world.moved_at > ended_at - 2 * world.script.settings.session_timeout_s
+    return not itself and (contested or moved)
+
+
 def _strangers(world: World, group: FakeGroup) -> str | None:
     members = {process.member_id for process in world.alive if process.member.state is S.STABLE}
     strangers = sorted(set(group.members) - members)
