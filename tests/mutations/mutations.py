@@ -81,8 +81,8 @@ MUTATIONS = (
     Mutation(
         "the owned list left out of a full heartbeat",
         "consumer_protocol.py",
-        "    owned = claims.owned if known is None or _acknowledges(known, claims) else None",
-        "    owned = claims.owned if known is not None and _acknowledges(known, claims) else None",
+        "    owned = _holdings(member) if known is None or _acknowledges(known, claims) else None",
+        "    owned = _holdings(member) if known is not None and _acknowledges(known, claims) else None",
     ),
     Mutation(
         "a join with a null owned list",
@@ -227,6 +227,30 @@ MUTATIONS = (
         "machine.py",
         "        if flight is not None and flight.to == late.to:",
         "        if flight is late:",
+    ),
+    Mutation(
+        "what a callback is bringing is left out of what we hold",
+        "consumer_protocol.py",
+        "    return member.owned | coming | running",
+        "    return member.owned",
+    ),
+    Mutation(
+        "a denied topic is named in every heartbeat",
+        "consumer_protocol.py",
+        "    stated = claims.subscription if news and member.denied_until is None else None",
+        "    stated = (member.subscription or claims.subscription) if news or member.denied_until else None",
+    ),
+    Mutation(
+        "a full group ends a member that it has forgotten",
+        "refusals.py",
+        "    if action is Action.FULL and member.epoch > 0:",
+        "    if action is Action.FULL and member.epoch < 0:",
+    ),
+    Mutation(
+        "early heartbeats do not mind slow answers",
+        "joining.py",
+        "max(gap, EARLY_EASE * (now - flight.sent_at)))",
+        "max(gap, 0.0))",
     ),
     Mutation(
         "throttling is not honoured",
