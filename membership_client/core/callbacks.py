@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
 from membership_client.core.leaving import depart
 from membership_client.core.member import Change, Member, RunningCall, with_problem

@@ -7,10 +7,9 @@ case we release ourselves, whatever the policy.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core import policy
 from membership_client.core.consumer_protocol import release
+from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     DescribeGroup,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core import policy
+from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.joining import fatal, lingers

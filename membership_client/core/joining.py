@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core.callbacks import tell_lost
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
+from membership_client.core.copying import replace
 from membership_client.core.events import HeartbeatAccepted
 from membership_client.core.member import (
     IN_GROUP,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core import policy
 from membership_client.core.consumer_protocol import farewell
+from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
 from membership_client.core.member import IN_GROUP, Change, Departure, InFlight, Member, move

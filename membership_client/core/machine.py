@@ -16,7 +16,7 @@ It is deliberately not thread-safe; one thread owns a member. An AssertionError 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from membership_client.core import (
@@ -29,6 +29,7 @@ from membership_client.core import (
     reconciliation,
     refusals,
 )
+from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
     CallbackReturned,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from uuid import UUID
 
 from membership_client.config import MemberConfig
+from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, Effect, Request, Subscribe
 from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Identity, Problem
@@ -141,7 +142,8 @@ class Contest:
     holder: Holder | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots, so that `replace` can copy it quickly.
+@dataclass(frozen=True, kw_only=True)
 class Member:
     """All there is to know of one member. Changed only by `machine.step`, always as a whole."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core.callbacks import tell_lost
+from membership_client.core.copying import replace
 from membership_client.core.events import Polled, WarnPollBudget
 from membership_client.core.leaving import depart
 from membership_client.core.member import IN_GROUP, Change, Member

@@ -6,9 +6,8 @@ given becomes a fact when it returns, and the difference is then taken to the ne
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core.callbacks import run
+from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
 from membership_client.core.member import IN_GROUP, Change, Member, move
 from membership_client.core.pace import ASAP, FRESH

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from membership_client.core import contest, policy
+from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Refused
 from membership_client.core.joining import deny, fatal, fence

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
+from membership_client.core.copying import replace
 from membership_client.core.events import Effect, FailureKind, Request, Send
 from membership_client.core.member import Change, Claims, InFlight, Member, with_problem
 from membership_client.core.pace import FRESH, Pace
