@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import confluent_kafka
 
-from membership_client import GroupMember
+from membership_client import GroupMember, RebalanceListener
 from tests.peers.confluent import config_of as confluent_config
 from tests.peers.java import config_of as java_config
 from tests.peers.jvm import PeerJvm
@@ -76,7 +76,9 @@ def usage(pid: int) -> Usage:
 
 
 def join_ours(seat: Seat) -> object:
-    member = GroupMember({"bootstrap.servers": seat.bootstrap_servers, "group.id": seat.group_id})
+    config = {"bootstrap.servers": seat.bootstrap_servers, "group.id": seat.group_id}
+    # With a listener, as members have: its thread is part of the cost.
+    member = GroupMember(config, listener=RebalanceListener())
     member.subscribe([seat.topic])
     member.wait_until(lambda snapshot: bool(snapshot.owned), timeout_s=60)
     return member
