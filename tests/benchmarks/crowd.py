@@ -16,7 +16,7 @@ from tests.benchmarks.stage import Sizes, Stage
 from tests.peers.group import PeerGroup, eventually
 
 _PATIENCE_S = 600.0
-_LOOK_S = 1.0
+_LOOK_S = 0.2
 _JOINING_AT_ONCE = 40
 _FILES_PER_MEMBER = 8
 """A connection and a waker take three; a bootstrap connection comes on top for a moment."""
@@ -68,10 +68,9 @@ def _watch(stage: Stage, sizes: Sizes, members: list[GroupMember], began_at: flo
 
 def _await_stable(stage: Stage, members: list[GroupMember]) -> None:
     def all_stable() -> bool:
+        time.sleep(_LOOK_S)
         count = _stable(members)
         stage.say(f"{count} of {len(members)} members own a partition")
-        if count < len(members):
-            time.sleep(_LOOK_S)
         return count == len(members)
 
     eventually(all_stable, lambda: f"all of {len(members)} members are stable", _PATIENCE_S)

@@ -31,6 +31,9 @@ class Sizes:
     group_settings: dict[str, int] = field(default_factory=dict)
     """None are needed: the broker's default intervals are the point. A trial run has no time for them."""
 
+    crash_settings: dict[str, int] = field(default_factory=dict)
+    """As above, for the group in which a member is killed: only a trial run shortens its session."""
+
     @property
     def interval_s(self) -> float:
         """The heartbeat interval that members are told."""
@@ -47,11 +50,8 @@ TRIAL = Sizes(
     idle_s=0.2,
     crowd=3,
     partitions=(50, 500),
-    group_settings={
-        "consumer_heartbeat_interval_ms": 100,
-        "consumer_assignment_interval_ms": 0,
-        "consumer_session_timeout_ms": 1000,
-    },
+    group_settings={"consumer_heartbeat_interval_ms": 100, "consumer_assignment_interval_ms": 0},
+    crash_settings={"consumer_heartbeat_interval_ms": 100, "consumer_session_timeout_ms": 1500},
 )
 """Everything once and small: whether it works, not how fast."""
 

@@ -55,7 +55,7 @@ def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
 
 
 def _crash(stage: Stage, sizes: Sizes, kind: PeerKind) -> _Outcome:
-    group = stage.group(f"crash-{kind}", **sizes.group_settings)
+    group = stage.group(f"crash-{kind}", **sizes.crash_settings)
     try:
         bystander, victim = group.join(kind, "bystander"), group.join_process(kind, "victim")
         group.wait_settled([bystander, victim])
