@@ -30,7 +30,7 @@ from membership_client.errors import (
     error_for,
     may_resubscribe,
 )
-from membership_client.listener import ThreadRunner, callbacks_of
+from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_of
 from membership_client.logs import log_step, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
@@ -61,6 +61,7 @@ class GroupMember:
     once; `wait_until` waits for the outcome. `close` is bounded, idempotent and may be called in a signal handler.
     Heartbeats depend on nothing the application does: they go on while callbacks block and while it works.
     Each observer is called with every `Step`, on the membership thread, and must be quick; one that raises is dropped.
+    Callbacks run on a thread of their own, unless a `runner` runs them elsewhere.
     """
 
     def __init__(
@@ -69,8 +70,11 @@ class GroupMember:
         *,
         listener: object | None = None,
         observers: Sequence[Observer] = (),
+        runner: CallbackRunner | None = None,
     ) -> None:
         self._config = config if isinstance(config, MemberConfig) else MemberConfig.from_dict(config)
+        if runner is not None and listener is not None:
+            raise ConfigError("Give a listener, or a runner that brings its own callbacks, not both.")
         callbacks = callbacks_of(listener) if listener is not None else {}
         self._transport = BrokerTransport(
             parse_bootstrap(self._config.bootstrap_servers),
@@ -80,7 +84,7 @@ class GroupMember:
         member = Member(config=self._config, member_id=_new_member_id())
         watching = (log_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
-        self._runner = ThreadRunner(callbacks, self._worker.post, f"{self._config.group_id}-callbacks")
+        self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks")
         self._worker.runner = self._runner
         self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)
         self._start_token = [None]
@@ -261,15 +265,18 @@ class GroupMember:
         if self._may_start():
             self._run()
         elif not self._is_own_thread():
-            self._wait_ended(timeout_s + _CLOSE_GRACE_S)
+            self._runner.await_end(self._has_ended, timeout_s + _CLOSE_GRACE_S)
         return self._report(reason, timeout_s)
 
-    def _wait_ended(self, timeout_s: float) -> None:
-        with contextlib.suppress(queue.Empty):
-            self._ended.get(timeout=timeout_s)
-            self._ended.put(None)  # For whoever else waits.
-            with contextlib.suppress(RuntimeError):  # It ended on a thread that closed before it was started.
-                self._thread.join(_CLOSE_GRACE_S)
+    def _has_ended(self, within_s: float) -> bool:
+        try:
+            self._ended.get(timeout=within_s)
+        except queue.Empty:
+            return False
+        self._ended.put(None)  # For whoever else waits.
+        with contextlib.suppress(RuntimeError):  # It ended on a thread that closed before it was started.
+            self._thread.join(_CLOSE_GRACE_S)
+        return True
 
     def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float) -> None:
         if not self._worker.stopped:

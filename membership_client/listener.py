@@ -97,37 +97,43 @@ def _accepts(signature: inspect.Signature, count: int) -> bool:
     return True
 
 
+Done = Callable[[CallbackReturned], None]
+
+
 class CallbackRunner(Protocol):
     """Where callbacks run. Called by the membership thread, which must not be made to wait."""
 
-    def run(self, call: RunCallback) -> None: ...
+    def run(self, call: RunCallback, done: Done) -> None:
+        """Have it run; `done` is called exactly once when it has, on any thread."""
+
     def tell_lost(self, call_id: int) -> None: ...
     def is_current_thread(self) -> bool: ...
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        """On the thread that closes the member: wait until `ended(seconds)` says so, and run what only it can run."""
+
     def stop(self) -> None: ...
 
 
 class ThreadRunner:
     """Runs callbacks on one daemon thread, started with the first of them; `done` is called there when each returns."""
 
-    def __init__(
-        self, callbacks: dict[CallbackKind, Callback], done: Callable[[CallbackReturned], None], name: str
-    ) -> None:
+    def __init__(self, callbacks: dict[CallbackKind, Callback], name: str) -> None:
         self._callbacks = callbacks
-        self._done = done
         self._name = name
-        self._calls: queue.SimpleQueue[RunCallback | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[RunCallback, Done] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._current: tuple[int, CallbackContext] | None = None
 
-    def run(self, call: RunCallback) -> None:
+    def run(self, call: RunCallback, done: Done) -> None:
         if call.kind not in self._callbacks:
-            self._done(CallbackReturned(call.call_id))
+            done(CallbackReturned(call.call_id))
             return
         self._current = (call.call_id, CallbackContext(call))
         if self._thread is None and not self._start():
-            self._done(CallbackReturned(call.call_id, "RuntimeError: no thread can be started any more"))
+            done(CallbackReturned(call.call_id, "RuntimeError: no thread can be started any more"))
             return
-        self._calls.put(call)
+        self._calls.put((call, done))
 
     def _start(self) -> bool:
         thread = threading.Thread(target=self._work, name=self._name, daemon=True)
@@ -146,18 +152,27 @@ class ThreadRunner:
         if self._current is not None and self._current[0] == call_id:
             self._current[1]._lost.set()  # noqa: SLF001 - the runner is the context's other half
 
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        ended(timeout_s)
+
     def stop(self) -> None:
         """End the thread once the running callback, if any, has returned. Does not wait for it."""
         self._calls.put(None)
 
     def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
-            self._done(CallbackReturned(call.call_id, self._outcome(call)))
+        while (job := self._calls.get()) is not None:
+            call, done = job
+            done(CallbackReturned(call.call_id, self._outcome(call)))
 
     def _outcome(self, call: RunCallback) -> str | None:
         assert self._current is not None
         try:
             self._callbacks[call.kind](call.partitions, self._current[1])
         except BaseException as error:  # noqa: BLE001 - whatever user code raises becomes a recorded failure
-            return "".join(traceback.format_exception(error)).strip()
+            return as_text(error)
         return None
+
+
+def as_text(error: BaseException) -> str:
+    """With its traceback, as CallbackReturned carries it."""
+    return "".join(traceback.format_exception(error)).strip()

@@ -161,7 +161,7 @@ class Worker:
                 self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
             case RunCallback():
                 assert self.runner is not None
-                self.runner.run(effect)
+                self.runner.run(effect, self.post)
             case TellLost():
                 assert self.runner is not None
                 self.runner.tell_lost(effect.call_id)

@@ -26,6 +26,7 @@ from membership_client.core.events import (
     Send,
 )
 from membership_client.core.member import Member
+from membership_client.listener import Done
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import Client
 from membership_client.types import Node
@@ -64,7 +65,7 @@ class VirtualBrokers:
     ) -> Worker:
         """A worker that lives in this time, with callbacks that take that long."""
         worker = Worker(Member(config=config, member_id=member_id), self, observers=observers, clock=self.clock)
-        worker.runner = VirtualRunner(self, worker, callbacks_s)
+        worker.runner = VirtualRunner(self, callbacks_s)
         return worker
 
     def clock(self) -> float:
@@ -130,25 +131,27 @@ class VirtualBrokers:
 class VirtualRunner:
     """`listener.CallbackRunner` on the same clock: a callback is a time that passes."""
 
-    def __init__(self, brokers: VirtualBrokers, worker: Worker, takes_s: float) -> None:
+    def __init__(self, brokers: VirtualBrokers, takes_s: float) -> None:
         self.calls: list[RunCallback] = []
         self.lost: list[int] = []
         self.takes_s: dict[CallbackKind, float] = dict.fromkeys(CallbackKind, takes_s)
         self.raises: dict[CallbackKind, str] = {}
         self.stopped = False
         self._brokers = brokers
-        self._worker = worker
 
-    def run(self, call: RunCallback) -> None:
+    def run(self, call: RunCallback, done: Done) -> None:
         self.calls.append(call)
         returned = CallbackReturned(call.call_id, self.raises.get(call.kind))
-        self._brokers.at(self._brokers.now + self.takes_s[call.kind], lambda: self._worker.post(returned))
+        self._brokers.at(self._brokers.now + self.takes_s[call.kind], lambda: done(returned))
 
     def tell_lost(self, call_id: int) -> None:
         self.lost.append(call_id)
 
     def is_current_thread(self) -> bool:
         return False
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        ended(timeout_s)
 
     def stop(self) -> None:
         self.stopped = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from membership_client.core.events import (
     TopicsResolved,
 )
 from membership_client.core.member import Member
+from membership_client.listener import Done
 from membership_client.net.codec import decode, encode
 from membership_client.types import MemberState, Node
 from membership_client.worker import Worker
@@ -90,15 +91,14 @@ class _Broker:
 class _Runner:
     """Callbacks that return at once."""
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
-    def run(self, call: RunCallback) -> None:
-        self._worker.post(CallbackReturned(call.call_id))
+    def run(self, call: RunCallback, done: Done) -> None:
+        done(CallbackReturned(call.call_id))
 
     def tell_lost(self, call_id: int) -> None: ...
     def is_current_thread(self) -> bool:
         return False
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -118,7 +118,7 @@ def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
 def _cost(partitions: int) -> _Cost:
     broker = _Broker(partitions // _PARTITIONS_PER_TOPIC)
     worker = Worker(Member(config=_config(), member_id="member"), broker, clock=lambda: broker.now)
-    worker.runner = _Runner(worker)
+    worker.runner = _Runner()
     worker.post(Subscribe(frozenset({"topics"})))
     _reach(broker, worker, partitions)
     costs = [_reach(broker, worker, partitions - move % 2) for move in range(1, _MOVES + 1)]

@@ -114,7 +114,10 @@ class Runs:
     def __init__(self, callback: Callable[[Any, CallbackContext], None]) -> None:
         self.returned: list[CallbackReturned] = []
         self._news = threading.Semaphore(0)
-        self.runner = ThreadRunner({CallbackKind.ASSIGNED: callback}, self._done, "callbacks")
+        self.runner = ThreadRunner({CallbackKind.ASSIGNED: callback}, "callbacks")
+
+    def run(self, call: RunCallback) -> None:
+        self.runner.run(call, self._done)
 
     def _done(self, event: CallbackReturned) -> None:
         self.returned.append(event)
@@ -130,7 +133,7 @@ def test_callbacks_run_on_one_other_thread() -> None:
     threads: list[threading.Thread] = []
     runs = Runs(lambda partitions, context: threads.append(threading.current_thread()))
     for call_id in (1, 2):
-        runs.runner.run(call(call_id))
+        runs.run(call(call_id))
         assert runs.wait() == CallbackReturned(call_id)
     runs.runner.stop()
     assert threads[0] is threads[1] is not threading.current_thread()
@@ -142,7 +145,7 @@ def test_a_callback_that_is_not_there_returns_at_once() -> None:
     """And costs no thread."""
     runs = Runs(lambda partitions, context: None)
     before = threading.active_count()
-    runs.runner.run(call(1, CallbackKind.LOST))
+    runs.run(call(1, CallbackKind.LOST))
     assert runs.wait() == CallbackReturned(1)
     assert threading.active_count() == before
 
@@ -155,7 +158,7 @@ def test_whatever_a_callback_raises_is_reported(error: BaseException) -> None:
         raise error
 
     runs = Runs(fail)
-    runs.runner.run(call(1))
+    runs.run(call(1))
     failed = runs.wait().error
     assert failed is not None
     assert type(error).__name__ in str(failed)
@@ -172,7 +175,7 @@ def test_a_running_callback_is_told_that_it_lost() -> None:
         seen.append(context.wait_lost(30))
 
     runs = Runs(block)
-    runs.runner.run(call(5))
+    runs.run(call(5))
     assert entered.wait(30)
     runs.runner.tell_lost(4)
     assert seen == []
