@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """What the simulation takes: see tests/simulation."""
     group = parser.getgroup("simulation")
     group.addoption("--seed", type=int, help="play this seed and no other")
-    group.addoption("--seeds", type=int, default=300, help="how many seeds to play")
+    group.addoption("--seeds", type=int, default=2000, help="how many seeds to play")
     group.addoption("--update-transcripts", action="store_true", help="write the transcripts instead of comparing them")
 
 

@@ -1,26 +1,43 @@
-"""Says at the end of a run how much was simulated."""
+"""Starts the processes that play seeds, and says how far they are."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 
 import pytest
 
+from tests.simulation.fleet import Fleet, Outcome, cut, play_seeds
 from tests.simulation.tally import TALLY, Tally
 
 
-@pytest.fixture
-def tally(pytestconfig: pytest.Config) -> Iterator[Tally]:
-    """Counts seeds; the time is the processor's, so that a busy machine does not look like a slow simulation."""
-    found = pytestconfig.stash.setdefault(TALLY, Tally())
-    began_at = time.process_time()
-    yield found
-    found.seconds += time.process_time() - began_at
+@pytest.fixture(scope="session")
+def playing(pytestconfig: pytest.Config) -> Iterator[Callable[[range], Outcome]]:
+    """Plays seeds: in other processes, or in this one if only one is asked for, so that a debugger can look."""
+    if pytestconfig.getoption("seed") is not None:
+        yield play_seeds
+        return
+    with closing(Fleet(cut(pytestconfig.getoption("seeds")))) as fleet:
+        yield fleet.outcome
+
+
+@pytest.fixture(scope="session")
+def tally(pytestconfig: pytest.Config) -> Tally:
+    one = pytestconfig.getoption("seed") is not None
+    return pytestconfig.stash.setdefault(TALLY, Tally(1 if one else pytestconfig.getoption("seeds")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Says every now and then how far a long run is."""
+    done = yield
+    found, reporter = item.config.stash.get(TALLY, None), item.config.pluginmanager.get_plugin("terminalreporter")
+    if found is not None and reporter is not None and (news := found.news()) is not None:
+        reporter.write_line(f"\n{news}")
+    return done
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    found = config.stash.get(TALLY, Tally())
-    if found.seeds:
-        rate = found.seeds / max(found.seconds, 0.001)
-        terminalreporter.write_line(f"simulated {found.seeds} seeds in {found.seconds:.1f} s, {rate:.1f} per second")
+    found = config.stash.get(TALLY, None)
+    if found is not None:
+        terminalreporter.write_line(str(found))

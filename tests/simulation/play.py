@@ -7,14 +7,14 @@ from tests.simulation.director import direct
 from tests.simulation.manners import manners
 from tests.simulation.rest import Quiet, unrest
 from tests.simulation.script import Script
-from tests.simulation.world import World
+from tests.simulation.world import ViolationError, World
 
 
 class FailedRunError(AssertionError):
-    """A script that broke a rule, the rule, and everything that happened until then."""
+    """A script that broke a rule or the core itself, which of both, and everything that happened until then."""
 
-    def __init__(self, script: Script, broken: AssertionError, transcript: list[str]) -> None:
-        super().__init__(str(broken))
+    def __init__(self, script: Script, broken: Exception, transcript: list[str]) -> None:
+        super().__init__(str(broken) if isinstance(broken, ViolationError) else repr(broken))
         self.script = script
         self.transcript = transcript
 
@@ -33,8 +33,8 @@ def play(script: Script) -> World:
         _come_to_rest(world)
         if script.stays:
             _stay_at_rest(world, quiet)
-    except AssertionError as broken:
-        # The core's own assertions count too.
+    except Exception as broken:
+        # The core's own assertions count too, and so does everything else it should not raise.
         raise FailedRunError(script, broken, world.record.lines()) from broken
     return world
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tests.simulation.play import FailedRunError, play
 from tests.simulation.record import describe_action
 from tests.simulation.script import Script
 from tests.simulation.shrink import shrink
+
+
+def describe_failures(failures: Sequence[FailedRunError]) -> str:
+    """The first in full, the others by their seeds."""
+    first, *others = failures
+    also = [f"Seed {other.script.seed} fails too: {other}" for other in others]
+    return "\n".join([describe_failure(first), *([""] if also else []), *also])
 
 
 def describe_failure(failure: FailedRunError) -> str:

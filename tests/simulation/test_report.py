@@ -44,6 +44,12 @@ def test_a_failure_names_the_seed_the_rule_and_how_to_see_it_again(rude_members:
     assert f"pytest tests/simulation --seed {failure.script.seed}" in text
 
 
+def test_whatever_the_core_raises_is_a_failure_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash is told like a broken rule, not as an error of the test."""
+    monkeypatch.setattr(leaving, "_partitions_given_back", lambda member: {}["missing"])
+    assert str(_fail()) == "KeyError('missing')"
+
+
 def test_a_failure_is_told_by_a_shorter_script(rude_members: None) -> None:
     """A member that starts and leaves is all it takes; the rest of the trouble is left out."""
     failure = _fail()
