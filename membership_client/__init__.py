@@ -2,6 +2,7 @@
 
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
+from membership_client.consumer import Consumer
 from membership_client.errors import (
     BrokerTooOldError,
     CallbackFailedError,
@@ -53,6 +54,7 @@ __all__ = [
     "CloseStep",
     "ConfigError",
     "ConnectionProblem",
+    "Consumer",
     "FatalError",
     "FencedInstanceIdError",
     "ForkedMemberError",

@@ -18,7 +18,7 @@ _LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 _LONGEST_TEXT_BYTES = 32_767
 
-_CLASSIC_ONLY = {
+CLASSIC_ONLY = {
     "session.timeout.ms": "the brokers set it: consumer.session.timeout.ms in the group's configuration",
     "heartbeat.interval.ms": "the brokers set it: consumer.heartbeat.interval.ms in the group's configuration",
     "partition.assignment.strategy": "the brokers assign: choose with group.remote.assignor (uniform or range)",
@@ -104,12 +104,12 @@ def _parse_address(entry: str) -> Node:
 
 def _field_name(key: str, known: Iterable[str]) -> str:
     dotted = str(key).replace("_", ".")
-    if dotted in _CLASSIC_ONLY:
-        raise ConfigError(f"{dotted} belongs to the classic protocol; under KIP-848 {_CLASSIC_ONLY[dotted]}.")
+    if dotted in CLASSIC_ONLY:
+        raise ConfigError(f"{dotted} belongs to the classic protocol; under KIP-848 {CLASSIC_ONLY[dotted]}.")
     by_dotted = {name.replace("_", "."): name for name in known}
     if dotted in by_dotted:
         return by_dotted[dotted]
-    nearest = difflib.get_close_matches(dotted, [*by_dotted, *_CLASSIC_ONLY], n=1)
+    nearest = difflib.get_close_matches(dotted, [*by_dotted, *CLASSIC_ONLY], n=1)
     raise ConfigError(f"Unknown configuration key {key!r}." + (f" Did you mean {nearest[0]!r}?" if nearest else ""))
 
 

@@ -81,17 +81,17 @@ def _checked(name: str, method: object) -> Callback:
         raise ListenerError(f"{name} is not callable.")
     if inspect.iscoroutinefunction(method):
         raise ListenerError(f"{name} is an async function, which nothing here would await.")
-    signature = inspect.signature(method)
-    if _accepts(signature, 2):
+    if accepts(method, 2):
         return method
-    if _accepts(signature, 1):
+    if accepts(method, 1):
         return lambda partitions, _: method(partitions)
-    raise ListenerError(f"{name}{signature} cannot be called with the partitions and a context.")
+    raise ListenerError(f"{name}{inspect.signature(method)} cannot be called with the partitions and a context.")
 
 
-def _accepts(signature: inspect.Signature, count: int) -> bool:
+def accepts(function: Callable[..., object], count: int) -> bool:
+    """Can it be called with that many positional arguments?"""
     try:
-        signature.bind(*[None] * count)
+        inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
     return True

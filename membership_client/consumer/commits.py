@@ -1,0 +1,122 @@
+"""What an application commits, in all the ways confluent-kafka has for it."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from membership_client.client import GroupMember
+from membership_client.consumer.committer import Commit, Committer, Offsets
+from membership_client.consumer.desk import Desk
+from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exception, as_kafka_exceptions
+from membership_client.consumer.ledger import Ledger
+from membership_client.consumer.settings import Settings
+from membership_client.consumer.translate import after, ours, ours_at, theirs_at
+from membership_client.errors import ConfigError, MembershipError, NotOwnedError
+
+logger = logging.getLogger("membership_client")
+
+PATIENCE_S = 60.0
+"""How long a blocking commit, or a look at what was committed, tries before it gives up."""
+
+Places = list[confluent_kafka.TopicPartition]
+
+
+class Commits:
+    """As the member while there is one; else through librdkafka, which commits as anybody may in an empty group."""
+
+    def __init__(self, raw: confluent_kafka.Consumer, member: GroupMember, desk: Desk, settings: Settings) -> None:
+        self.auto_commit_s = settings.auto_commit_s
+        """Seconds between automatic commits; None stops them."""
+        self.ledger = Ledger(raw, auto_store=settings.auto_store)
+        self.committer = Committer(self._commit_now, f"{settings.member.group_id}-commits")
+        self._raw = raw
+        self._member = member
+        self._desk = desk
+        self._settings = settings
+        self._next_at = 0.0
+
+    def commit(
+        self, message: Message | None, offsets: Places | None, *, asynchronous: bool, as_member: bool
+    ) -> Places | None:
+        wanted = self._wanted(message, offsets)
+        if not wanted:
+            self._refuse_nothing(asynchronous=asynchronous)
+        elif not as_member:
+            return self._commit_as_anybody(wanted, asynchronous=asynchronous)
+        elif asynchronous:
+            self.committer.submit(Commit(wanted, functools.partial(self._on_outcome, wanted)))
+        else:
+            return self._commit_and_wait(wanted)
+        return None
+
+    def automatically(self, *, as_member: bool) -> None:
+        """On the polling thread, with no record in hand: what poll() returned earlier is done by now."""
+        if self.auto_commit_s is None or time.monotonic() < self._next_at:
+            return
+        self._next_at = time.monotonic() + self.auto_commit_s
+        due = self.ledger.due(ours(self._raw.assignment()))
+        if due and as_member:
+            self.committer.submit(Commit(due, functools.partial(self._on_outcome, due)))
+        elif due:
+            self._commit_as_anybody(due, asynchronous=True)
+
+    def store(self, message: Message | None, offsets: Places | None) -> None:
+        if self._settings.auto_store:
+            raise as_kafka_exception(ConfigError("store_offsets() needs enable.auto.offset.store=false."))
+        if message is None and offsets is None:
+            raise as_kafka_exception(ConfigError("store_offsets() needs a message or offsets."))
+        stored = self._wanted(message, offsets)
+        if foreign := sorted(stored.keys() - ours(self._raw.assignment())):
+            raise as_kafka_exception(NotOwnedError(f"Not assigned: {', '.join(map(str, foreign))}."))
+        self.ledger.store(stored)
+
+    def report(self, error: KafkaError | None, offsets: Places) -> None:
+        """To the application's on_commit, on the polling thread, or else to the log."""
+        if (told := self._settings.on_commit) is not None:
+            self._desk.leave(functools.partial(told, error, offsets))
+        elif error is not None and error.code() != KafkaError._NO_OFFSET:
+            logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error.str())
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _wanted(self, message: Message | None, offsets: Places | None) -> Offsets:
+        if message is not None and offsets is not None:
+            raise as_kafka_exception(ConfigError("Give a message or offsets, not both."))
+        if message is not None and (error := message.error()) is not None:
+            raise KafkaException(error)
+        if message is not None:
+            return after(message)
+        return ours_at(offsets) if offsets is not None else self.ledger.due(ours(self._raw.assignment()))
+
+    def _refuse_nothing(self, *, asynchronous: bool) -> None:
+        error = KafkaError(KafkaError._NO_OFFSET, "Nothing was read since the last commit.")
+        if not asynchronous:
+            raise KafkaException(error)
+        self.report(error, [])
+
+    def _commit_and_wait(self, wanted: Offsets) -> Places:
+        with as_kafka_exceptions():
+            if (error := self.committer.commit_and_wait(wanted, PATIENCE_S + 5.0)) is not None:
+                raise error
+        return theirs_at(wanted)
+
+    def _commit_as_anybody(self, wanted: Offsets, *, asynchronous: bool) -> Places | None:
+        self.ledger.note_committed(wanted)
+        if asynchronous:
+            self._raw.commit(offsets=theirs_at(wanted), asynchronous=True)
+            return None
+        return self._raw.commit(offsets=theirs_at(wanted), asynchronous=False)
+
+    def _commit_now(self, offsets: Offsets) -> None:
+        """On the committer's thread."""
+        self._member.commit(offsets, timeout_s=PATIENCE_S)
+        self.ledger.note_committed(offsets)
+
+    def _on_outcome(self, offsets: Offsets, error: MembershipError | None) -> None:
+        """On the committer's thread."""
+        self.report(None if error is None else as_kafka_error(error), theirs_at(offsets))

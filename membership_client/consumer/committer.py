@@ -1,0 +1,107 @@
+"""All commits of one consumer, in the order they were asked for, one request at a time, on a thread of their own.
+
+One after the other because a later commit that overtakes an earlier one is set back by it. Those that wait together are
+sent together, so a commit after every record costs one request per round trip and not one per record.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from membership_client.errors import MembershipError, NotOwnedError
+from membership_client.types import Offset, TopicPartition
+
+Offsets = dict[TopicPartition, Offset]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Commit:
+    """`done` is called once, on the committer's thread, with what went wrong or None."""
+
+    offsets: Offsets
+    done: Callable[[MembershipError | None], None]
+
+
+Job = Commit | Callable[[], None]
+
+
+class Committer:
+    """Commits, and other errands that block on the coordinator. Starts its thread with the first of them."""
+
+    def __init__(self, commit: Callable[[Offsets], None], name: str) -> None:
+        self._commit = commit
+        self._name = name
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def commit_and_wait(self, offsets: Offsets, timeout_s: float) -> MembershipError | None:
+        """After all that were submitted before. TimeoutError leaves it under way."""
+        outcome: queue.SimpleQueue[MembershipError | None] = queue.SimpleQueue()
+        self.submit(Commit(offsets, outcome.put))
+        try:
+            return outcome.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError(f"not committed within {timeout_s:g} s") from None
+
+    def submit(self, job: Job) -> None:
+        """Have it done in its turn. Any thread; never blocks."""
+        self._jobs.put(job)
+        if self._thread is None:
+            self._start()
+
+    def stop(self) -> None:
+        """End the thread after what was submitted."""
+        self._jobs.put(None)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        job = self._jobs.get()
+        while job is not None:
+            if isinstance(job, Commit):
+                job = self._carry_out_from(job)
+            else:
+                job()
+                job = self._jobs.get()
+
+    def _carry_out_from(self, first: Commit) -> Job | None:
+        """This commit and those that wait right behind it; returns the job that comes after them."""
+        commits = [first]
+        while not self._jobs.empty():
+            job = self._jobs.get()
+            if not isinstance(job, Commit):
+                self._carry_out(commits)
+                return job
+            commits.append(job)
+        self._carry_out(commits)
+        return self._jobs.get()
+
+    def _carry_out(self, commits: list[Commit]) -> None:
+        error = self._try(_merged(commits))
+        # One partition that is not owned refuses them all, so the others get a chance of their own.
+        alone = isinstance(error, NotOwnedError) and len(commits) > 1
+        for commit in commits:
+            commit.done(self._try(commit.offsets) if alone else error)
+
+    def _try(self, offsets: Offsets) -> MembershipError | None:
+        try:
+            self._commit(offsets)
+        except MembershipError as error:
+            return error
+        return None
+
+
+def _merged(commits: Iterable[Commit]) -> Offsets:
+    """Later ones win."""
+    merged: Offsets = {}
+    for commit in commits:
+        merged.update(commit.offsets)
+    return merged

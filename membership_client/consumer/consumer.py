@@ -1,0 +1,336 @@
+"""Consumer: a drop-in for confluent_kafka.Consumer whose membership is ours."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import FrameType, TracebackType
+from typing import Any, Self, cast
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from membership_client.consumer.commits import PATIENCE_S, Places
+from membership_client.consumer.hooks import Hook, hooks_of
+from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
+from membership_client.consumer.knock import is_knock
+from membership_client.consumer.polling import Polling
+from membership_client.consumer.settings import settings_of
+from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
+from membership_client.errors import ConfigError, MembershipError
+from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
+
+Record = Message | confluent_kafka.TopicPartition | TopicPartition
+"""Whatever says which partition is meant."""
+
+_SLICE_S = 0.2
+"""Longest stay inside librdkafka's consume(), where nothing can be done because it has records in hand."""
+
+_LONGEST_STAY_S = 2.0
+"""Longest stay inside librdkafka's poll(), where callbacks can run but not raise."""
+
+_WATCHED_CALLS = 8
+"""So many calls of poll() are watched every second, to learn who polls and with which timeouts."""
+
+
+class Consumer(confluent_kafka.Consumer):
+    """Takes what confluent_kafka.Consumer takes, does what it does, and is in the group through a GroupMember.
+
+    Callbacks run on the polling thread, inside poll(), consume() or close(). Heartbeats depend on none of them: a record
+    may take as long as `max.poll.interval.ms` allows, or any time inside `hold()`. Errors are KafkaException and, at the
+    same time, the type that says what happened. poll() is confluent-kafka's own method, at its own speed; it also raises
+    what a callback raised, and the fatal error once there is one.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        with as_kafka_exceptions():
+            settings = settings_of({**(config or {}), **more})
+        super().__init__({**settings.fetcher, "on_commit": self._on_report})
+        # The C methods, whatever this class makes of their names.
+        self._raw = cast("confluent_kafka.Consumer", super())
+        self._polling = Polling(self._raw, settings, self._watch)
+        self._member = self._polling.member
+        self._path = self._polling.path
+        self._commits = self._polling.commits
+        self._gathering = False
+        self._stop_reason: str | None = None
+        self._old_handlers: dict[signal.Signals, Any] = {}
+        self._closed_by: int | None = None
+        self._longest_stay_s = min(_LONGEST_STAY_S, settings.member.max_poll_interval_ms / 4000)
+        self._watch()
+
+    # --- the group ---------------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str],
+        on_assign: Hook | None = None,
+        on_revoke: Hook | None = None,
+        on_lost: Hook | None = None,
+        *,
+        listener: object | None = None,
+    ) -> None:
+        """Join with these topics; those that begin with `^` are patterns, which the brokers evaluate.
+
+        A callback takes the consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
+        methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
+        """
+        with as_kafka_exceptions():
+            names, regex = _subscription(topics)
+            self._polling.hooks = hooks_of(self, on_assign, on_revoke, on_lost, listener)
+            if regex is None:
+                self._member.subscribe(names)
+            else:
+                self._member.subscribe_pattern(regex)
+        self._polling.subscribed = True
+        self._polling.attendant.start()
+
+    def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
+        """Leave the group; its last callbacks run in the next poll()."""
+        if not self._polling.subscribed:
+            self._raw.unassign()
+            return
+        with as_kafka_exceptions():
+            self._member.unsubscribe(leave, reason=reason)
+
+    def memberid(self) -> str:
+        return self._member.snapshot.member_id
+
+    def consumer_group_metadata(self) -> bytes:
+        """For a producer's send_offsets_to_transaction(): who we are at this moment, so that a zombie is refused."""
+        return group_metadata(self._member.snapshot)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """State, epoch, ownership, cause: the membership of this moment."""
+        return self._member.snapshot
+
+    def health(self) -> Health:
+        """For liveness and readiness probes."""
+        return self._member.health()
+
+    def owner_epoch(self, record: Record) -> int | None:
+        """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
+        partition = partition_of(record)
+        return self._path.epochs.get(partition) if self._member.owns(partition) else None
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Shadow the C method poll() for a few calls. Any thread; an attribute that is gone again costs nothing."""
+        self._watched_calls = _WATCHED_CALLS
+        self.__dict__["poll"] = self._watched_poll
+
+    def _watched_poll(self, timeout: float = -1) -> Message | None:
+        """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
+        self._polling.thread = threading.get_ident()
+        self._polling.look()
+        if not 0 <= timeout <= self._longest_stay_s:
+            return self._patient_poll(timeout)
+        self._watched_calls -= 1
+        if self._watched_calls <= 0:
+            self.__dict__.pop("poll", None)
+        return self._raw.poll(timeout)
+
+    def _patient_poll(self, timeout: float) -> Message | None:
+        """A long stay, in pieces: nothing can be raised out of librdkafka's own poll() before it ends."""
+        deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
+        while True:
+            message = self._raw.poll(min(self._longest_stay_s, max(0.0, deadline - time.monotonic())))
+            if message is not None or time.monotonic() >= deadline:
+                return message
+            self._polling.look()
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
+        self._polling.thread = threading.get_ident()
+        deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
+        batch: list[Message] = []
+        while True:
+            if not batch:
+                self._polling.look()
+            batch += self._gather(num_messages - len(batch), min(_SLICE_S, max(0.0, deadline - time.monotonic())))
+            enough = len(batch) >= num_messages or time.monotonic() >= deadline
+            if enough or (batch and self._polling.desk.waiting):
+                return batch
+
+    def _gather(self, count: int, timeout_s: float) -> list[Message]:
+        self._gathering = True
+        try:
+            return self._raw.consume(count, timeout_s)
+        finally:
+            self._gathering = False
+
+    def __iter__(self) -> Iterator[Message]:
+        """Records for ever, or until a signal of stop_on_signals(). Errors that are not events are raised."""
+        while self._stop_reason is None:
+            message = self.poll(_SLICE_S)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                yield message
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+
+    # --- assignment --------------------------------------------------------------------------------------------------
+
+    def assign(self, partitions: Places) -> None:
+        """In on_assign: start these there, and do not fetch the others. Without a subscription: as confluent-kafka."""
+        if self._polling.subscribed:
+            with as_kafka_exceptions():
+                self._path.place_only(partitions)
+        else:
+            self._raw.assign(partitions)
+            self._polling.attendant.start()
+
+    def incremental_assign(self, partitions: Places) -> None:
+        """In on_assign: start these there. Without a subscription: as confluent-kafka."""
+        if self._polling.subscribed:
+            with as_kafka_exceptions():
+                self._path.place(partitions)
+        else:
+            self._raw.incremental_assign(partitions)
+            self._polling.attendant.start()
+
+    def unassign(self) -> None:
+        """In a callback: stop fetching what it is about, which happens anyway. Else: as confluent-kafka."""
+        if self._polling.subscribed:
+            with as_kafka_exceptions():
+                self._path.let_go()
+        else:
+            self._raw.unassign()
+
+    def incremental_unassign(self, partitions: Places) -> None:
+        """As unassign(), for these."""
+        if self._polling.subscribed:
+            with as_kafka_exceptions():
+                self._path.let_go(ours(partitions))
+        else:
+            self._raw.incremental_unassign(partitions)
+
+    def seek(self, partition: confluent_kafka.TopicPartition) -> None:
+        """Works from on_assign on, also before the first record was fetched."""
+        try:
+            self._raw.seek(partition)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._STATE or not ours([partition]) <= ours(self._raw.assignment()):
+                raise
+            self._path.move([partition])
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def commit(  # type: ignore[override]  # one signature for the six overloads
+        self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
+    ) -> Places | None:
+        """Commit the record, the offsets, or all that was read. NotOwnedError once the partition is others'."""
+        return self._commits.commit(message, offsets, asynchronous=asynchronous, as_member=self._polling.subscribed)
+
+    def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
+        """What the next commit() without arguments, or the next automatic one, commits."""
+        self._commits.store(message, offsets)
+
+    def committed(self, partitions: Places, timeout: float = -1) -> Places:
+        if not self._polling.subscribed:
+            return self._raw.committed(partitions, timeout)
+        with as_kafka_exceptions():
+            found = self._member.committed(ours(partitions), timeout_s=PATIENCE_S if timeout < 0 else timeout)
+        nothing = Offset(confluent_kafka.OFFSET_INVALID)
+        return theirs_at({p: found[p] or nothing for p in map(partition_of, partitions)})
+
+    # --- long work ---------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def hold(self, *work: Record) -> Iterator[Self]:
+        """Long work on these records' partitions (without any: on all) is under way, and is no reason to leave.
+
+        The poll interval does not run. When the group wants partitions back, `revoke_pending` says so: end early, and
+        leave the block; the callback runs there. A revoke of other partitions only does not wait: it runs at once, on
+        another thread.
+        """
+        with self._polling.hold(frozenset(map(partition_of, work)) if work else None):
+            yield self
+
+    def revoke_pending(self, record: Record) -> bool:
+        """Does the group wait for us to give this partition up, or is it gone already? Any thread; cheap."""
+        call = self._polling.desk.call
+        return call is not None and call.takes_away(partition_of(record))
+
+    # --- going -------------------------------------------------------------------------------------------------------
+
+    def stop_on_signals(self, *signals: signal.Signals) -> Self:
+        """Iteration ends after the record in hand when one of these comes (SIGTERM and SIGINT). Main thread only."""
+        for number in signals or (signal.SIGTERM, signal.SIGINT):
+            self._old_handlers[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as signal.signal() calls it
+        self._stop_reason = signal.Signals(number).name
+
+    def close(  # type: ignore[override]  # the report is more than confluent-kafka's nothing
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+    ) -> CloseReport:
+        """Commit, give the partitions back, leave, and end: within `timeout_s`. Callbacks run on this thread."""
+        if self._polling.desk.is_current_thread():
+            raise as_kafka_exception(
+                ConfigError("close() cannot end what it is called from: return from the callback.")
+            )
+        with contextlib.suppress(TimeoutError):
+            self._commits.committer.commit_and_wait({}, timeout_s)  # What was submitted before goes first.
+        reports: list[CloseReport] = []
+        self._polling.as_poller(
+            lambda: reports.append(self._member.close(leave, reason=reason or self._stop_reason, timeout_s=timeout_s))
+        )
+        if self._closed_by is None:
+            self._closed_by = threading.get_ident()
+            self._end()
+        return reports[0]
+
+    def _end(self) -> None:
+        self._polling.attendant.stop()
+        self._commits.committer.stop()
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+        with contextlib.suppress(MembershipError):
+            self._polling.desk.serve()
+        self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """After an exception nothing more is committed automatically: the record that raised it must come again."""
+        if kind is not None:
+            self._commits.auto_commit_s = None
+        self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _on_report(self, error: KafkaError | None, partitions: Places) -> None:
+        """On the polling thread, from inside poll(): a knock, or the outcome of a commit without a subscription."""
+        if not is_knock(error, partitions):
+            self._commits.report(error, partitions)
+        elif self._closed_by is None:
+            self._polling.thread = threading.get_ident()
+            self._polling.attendant.note_answer()
+            self._polling.note_poll() if self._gathering else self._polling.look_from_within()
+
+
+def _subscription(topics: Iterable[str]) -> tuple[list[str], str | None]:
+    """Names, or one pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
+    names = [topics] if isinstance(topics, str) else list(topics)
+    if not any(str(name).startswith("^") for name in names):
+        return names, None
+    return [], "|".join(_whole_name(name) for name in names)
+
+
+def _whole_name(name: str) -> str:
+    if not name.startswith("^"):
+        return re.escape(name)
+    return f"(?:{name})" if name.endswith("$") else f"(?:{name}).*"

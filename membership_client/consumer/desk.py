@@ -1,0 +1,106 @@
+"""What must happen on the polling thread lies here until that thread comes by: callbacks above all."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
+from membership_client.listener import CallbackContext, Done, as_text
+from membership_client.types import TopicPartition
+
+_SLICE_S = 0.02
+"""How often a closing thread looks for callbacks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A callback the group waits for."""
+
+    wanted: RunCallback
+    done: Done
+    context: CallbackContext = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "context", CallbackContext(self.wanted))
+
+    def takes_away(self, partition: TopicPartition) -> bool:
+        return self.wanted.kind is not CallbackKind.ASSIGNED and partition in self.wanted.partitions
+
+
+class Desk:
+    """A `listener.CallbackRunner` whose callbacks run on whichever thread serves it.
+
+    `prepare` is told of a callback on the membership thread, and has `carry_out` left here once it may run.
+    `attract` makes the polling thread come by.
+    """
+
+    def __init__(self, prepare: Callable[[Call], None], attract: Callable[[], None]) -> None:
+        self._prepare = prepare
+        self._attract = attract
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._call: Call | None = None
+        self._served_by: int | None = None
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._tasks)
+
+    @property
+    def call(self) -> Call | None:
+        """The callback that waits or runs, if any: the group has at most one of each member."""
+        return self._call
+
+    def leave(self, task: Callable[[], None]) -> None:
+        """Have it done on the polling thread. Any thread; what it raises is raised from poll()."""
+        self._tasks.append(task)
+        self._attract()
+
+    def serve(self) -> None:
+        """Do what waits, on the calling thread. After an error the rest waits for the next time."""
+        while self._tasks:
+            try:
+                task = self._tasks.popleft()
+            except IndexError:  # Another thread took it.
+                return
+            task()
+
+    def carry_out(self, call: Call, handle: Callable[[], None]) -> None:
+        """Run a callback and tell the member; then raise what it raised."""
+        self._served_by = threading.get_ident()
+        try:
+            handle()
+        except BaseException as error:
+            self._finish(call, as_text(error))
+            raise
+        self._finish(call, None)
+
+    def _finish(self, call: Call, error: str | None) -> None:
+        self._served_by, self._call = None, None
+        call.done(CallbackReturned(call.wanted.call_id, error))
+
+    # --- listener.CallbackRunner -------------------------------------------------------------------------------------
+
+    def run(self, call: RunCallback, done: Done) -> None:
+        self._call = Call(call, done)
+        self._prepare(self._call)
+
+    def tell_lost(self, call_id: int) -> None:
+        call = self._call
+        if call is not None and call.wanted.call_id == call_id:
+            call.context._lost.set()
+
+    def is_current_thread(self) -> bool:
+        return threading.get_ident() == self._served_by
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        """The application closes instead of polling, so its callbacks run here."""
+        deadline = time.monotonic() + timeout_s
+        while not ended(_SLICE_S) and time.monotonic() < deadline:
+            self.serve()
+
+    def stop(self) -> None:
+        """Nothing to stop: it has no thread."""

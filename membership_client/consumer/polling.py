@@ -1,0 +1,173 @@
+"""The polling thread: who it is, how it is called, and what it does when it comes by."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import confluent_kafka
+
+from membership_client.client import GroupMember
+from membership_client.consumer.attendant import Attendant
+from membership_client.consumer.busy import describe
+from membership_client.consumer.commits import PATIENCE_S, Commits
+from membership_client.consumer.data_path import DataPath
+from membership_client.consumer.desk import Call, Desk
+from membership_client.consumer.holds import Holds
+from membership_client.consumer.hooks import no_hook
+from membership_client.consumer.kafka_errors import as_kafka_exceptions
+from membership_client.consumer.knock import knock, pass_for
+from membership_client.consumer.settings import Settings
+from membership_client.core.events import CallbackKind, WarnPollBudget
+from membership_client.core.machine import Step
+from membership_client.errors import CallbackFailedError, MembershipError
+from membership_client.listener import Callback
+from membership_client.types import MemberState, TopicPartition
+
+logger = logging.getLogger("membership_client")
+
+_LOOK_EVERY_S = 1.0
+
+
+class Polling:
+    """Everything that happens between the membership thread, which wants something, and the application, which polls."""
+
+    def __init__(self, raw: confluent_kafka.Consumer, settings: Settings, watch: Callable[[], None]) -> None:
+        self.hooks: dict[CallbackKind, Callback] = {}
+        self.subscribed = False
+        self.thread = threading.get_ident()
+        """Who polled last."""
+        every_s = min(_LOOK_EVERY_S, settings.member.max_poll_interval_ms / 20_000)
+        self.attendant = Attendant(self.knock, self._attend, every_s, f"{settings.member.group_id}-attendant")
+        self.desk = Desk(self._prepare, self.attendant.call)
+        self.member = GroupMember(settings.member, observers=(self._on_step,), runner=self.desk)
+        self.commits = Commits(raw, self.member, self.desk, settings)
+        self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings.start)
+        self._raw = raw
+        self._raises = settings.member.callback_errors == "raise"
+        self._holds = Holds()
+        self._watch = watch
+        self._unraised: deque[BaseException] = deque()
+
+    # --- on the polling thread ---------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """With no record in hand: run what waits, and raise what must be raised."""
+        if self._unraised:
+            raise self._unraised.popleft()
+        fatal = self.note_poll()
+        with as_kafka_exceptions():
+            self.desk.serve()
+            if fatal is not None:
+                raise fatal
+        self.commits.automatically(as_member=self.subscribed)
+
+    def look_from_within(self) -> None:
+        """As `look`, called by librdkafka inside its poll(), which drops the record that follows an exception.
+
+        So what is raised here is raised by the next poll().
+        """
+        try:
+            self.look()
+        except BaseException as error:  # noqa: BLE001 - nothing is swallowed, only put off
+            self._unraised.append(error)
+            self._watch()
+
+    def note_poll(self) -> MembershipError | None:
+        """The application is alive; what its member has ended of, if it has."""
+        if not self.subscribed:
+            return None
+        try:
+            self.member.poll()
+        except CallbackFailedError:
+            return None  # It was raised where it happened.
+        except MembershipError as error:
+            return error
+        return None
+
+    @contextlib.contextmanager
+    def hold(self, partitions: frozenset[TopicPartition] | None) -> Iterator[None]:
+        with self._holds.hold(partitions):
+            self.attendant.call()
+            yield
+        self.look()
+
+    def _carry_out(self, call: Call, handle: Callable[[], None]) -> None:
+        try:
+            self.desk.carry_out(call, handle)
+        except Exception:
+            if self._raises:
+                raise
+
+    def _take_away(self, call: Call) -> None:
+        hook = self.hooks.get(call.wanted.kind, no_hook)
+        if call.wanted.kind is CallbackKind.REVOKED:
+            self.path.revoked(call, hook, commit=self.commits.auto_commit_s is not None)
+        else:
+            self.path.lost(call, hook)
+
+    # --- on the membership thread ------------------------------------------------------------------------------------
+
+    def _prepare(self, call: Call) -> None:
+        if call.wanted.kind is CallbackKind.ASSIGNED:
+            self.commits.committer.submit(functools.partial(self._find_starts, call))
+        else:
+            self._leave(call, functools.partial(self._take_away, call))
+
+    def _leave(self, call: Call, handle: Callable[[], None]) -> None:
+        self.desk.leave(functools.partial(self._carry_out, call, handle))
+
+    def _on_step(self, step: Step) -> None:
+        if step.after.state is MemberState.FATAL and step.before.state is not MemberState.FATAL:
+            self.attendant.call()
+        if any(isinstance(effect, WarnPollBudget) for effect in step.effects):
+            logger.warning("[%s] %s", step.after.config.group_id, describe(self.thread))
+
+    # --- on the committer's thread -----------------------------------------------------------------------------------
+
+    def _find_starts(self, call: Call) -> None:
+        """Behind all commits that were submitted before, so that none of them is missed."""
+        try:
+            found = self.member.committed(call.wanted.partitions, timeout_s=PATIENCE_S)
+        except MembershipError as error:
+            self._leave(call, functools.partial(_raise, error))
+        else:
+            hook = self.hooks.get(CallbackKind.ASSIGNED, no_hook)
+            self._leave(call, functools.partial(self.path.assigned, call, found, hook))
+
+    # --- on the attendant's thread -----------------------------------------------------------------------------------
+
+    def knock(self) -> None:
+        knock(self._raw, self.thread)
+
+    def _attend(self) -> None:
+        self._watch()
+        if not self._holds:
+            return
+        self.note_poll()
+        call = self.desk.call
+        if call is not None and self._holds.spare(call.wanted.partitions):
+            threading.Thread(target=self._serve_aside, name="callbacks-while-held", daemon=True).start()
+
+    def _serve_aside(self) -> None:
+        with contextlib.suppress(Exception):  # The member knows, and logs it; here is nobody to raise it to.
+            self.desk.serve()
+
+    # --- on whichever thread closes ----------------------------------------------------------------------------------
+
+    def as_poller(self, action: Callable[[], None]) -> None:
+        """Use librdkafka although another thread may be inside poll()."""
+        contextvars.copy_context().run(self._as_poller, action)
+
+    def _as_poller(self, action: Callable[[], None]) -> None:
+        pass_for(self.thread)
+        action()
+
+
+def _raise(error: Exception) -> None:
+    raise error

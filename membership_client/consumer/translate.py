@@ -1,0 +1,71 @@
+"""Between our values and confluent-kafka's."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+
+import confluent_kafka
+from confluent_kafka import Message
+
+from membership_client.types import Offset, Snapshot, TopicPartition
+
+
+def theirs(partitions: Iterable[TopicPartition]) -> list[confluent_kafka.TopicPartition]:
+    """Without an offset."""
+    return [confluent_kafka.TopicPartition(*partition) for partition in partitions]
+
+
+def theirs_at(offsets: Mapping[TopicPartition, Offset]) -> list[confluent_kafka.TopicPartition]:
+    return [their_offset(partition, offset) for partition, offset in offsets.items()]
+
+
+def their_offset(partition: TopicPartition, offset: Offset) -> confluent_kafka.TopicPartition:
+    epoch = -1 if offset.leader_epoch is None else offset.leader_epoch
+    return confluent_kafka.TopicPartition(*partition, offset.offset, offset.metadata, epoch)
+
+
+def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(partition.topic, partition.partition) for partition in partitions)
+
+
+def ours_at(partitions: Iterable[confluent_kafka.TopicPartition]) -> dict[TopicPartition, Offset]:
+    """Those that have an offset: a number, not a logical place such as "the end"."""
+    return {
+        TopicPartition(p.topic, p.partition): Offset(p.offset, p.leader_epoch, p.metadata or "")
+        for p in partitions
+        if p.offset >= 0
+    }
+
+
+def after(message: Message) -> dict[TopicPartition, Offset]:
+    """The offset to commit once this record is done."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return {TopicPartition(topic, partition): Offset(offset + 1, message.leader_epoch())}
+
+
+def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartition) -> TopicPartition:
+    """A record's, or the partition itself in either library's type."""
+    if isinstance(record, TopicPartition):
+        return record
+    if isinstance(record, Message):
+        (partition,) = after(record)
+        return partition
+    return TopicPartition(record.topic, record.partition)
+
+
+def group_metadata(snapshot: Snapshot) -> bytes:
+    """A member's identity as librdkafka serialises it, for a producer's send_offsets_to_transaction()."""
+    instance = snapshot.instance_id
+    tail = b"\x01" if instance is None else b"\x00" + _terminated(instance)
+    epoch = snapshot.epoch if snapshot.epoch > 0 else -1
+    return (
+        b"CGMDv2:" + struct.pack("=i", epoch) + _terminated(snapshot.group_id) + _terminated(snapshot.member_id) + tail
+    )
+
+
+def _terminated(text: str) -> bytes:
+    return text.encode() + b"\x00"
