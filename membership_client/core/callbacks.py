@@ -86,8 +86,10 @@ def _healed(member: Member) -> Member:
 
 
 def _loses(member: Member) -> float | None:
+    if not member.owned or member.call is not None:
+        return None
     out = member.state in {S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED}
-    return ASAP if out and member.owned and member.call is None else None
+    return ASAP if out else None
 
 
 def _lose(member: Member, now: float) -> Change:

@@ -20,8 +20,7 @@ else:
         if fields is None:
             return dataclasses.replace(value, **changes)
         copy = object.__new__(type(value))
-        copy.__dict__.update(fields)
-        copy.__dict__.update(changes)
+        object.__setattr__(copy, "__dict__", fields | changes)
         return copy
 
 

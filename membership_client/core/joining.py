@@ -149,8 +149,8 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     if answer.epoch < max(member.epoch, 1):
         # No coordinator in its right mind takes an epoch back: say everything again, but not at line speed.
         return slow_down(replace(member, accepted=None), "dialogue_pace", now)
-    member = replace(recovered(member), epoch=answer.epoch, confirmed_at=now, contest=None)
-    member = replace(member, accepted=flight.claims or member.accepted)
+    known = flight.claims or member.accepted
+    member = replace(recovered(member), epoch=answer.epoch, confirmed_at=now, contest=None, accepted=known)
     if member.state in IN_GROUP and flight.claims is not None:
         member = _in_group(member, flight.claims, answer)
     gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s

@@ -253,8 +253,11 @@ _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Change]] = {
 
 
 def _oldest(member: Member) -> InFlight | None:
-    flights = [flight for slot in SLOTS if (flight := getattr(member, slot)) is not None]
-    return min(flights, key=lambda flight: flight.sent_at, default=None)
+    oldest = member.dialogue
+    for flight in (member.lookup, member.naming):
+        if flight is not None and (oldest is None or flight.sent_at < oldest.sent_at):
+            oldest = flight
+    return oldest
 
 
 def _times_out(member: Member) -> float | None:
