@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
-from typing import NoReturn
-from uuid import UUID
+from typing import NamedTuple, NoReturn
 
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
@@ -35,7 +34,8 @@ from membership_client.core.events import (
 from membership_client.core.machine import Step
 from membership_client.core.member import TRANSITIONS
 from membership_client.errors import ProblemKind
-from membership_client.partitions import NOTHING
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.testing.fake_reconciler import intersection
 from membership_client.types import MemberState, TopicPartition
 from tests.simulation.process import Process
 from tests.simulation.world import GROUP, Checker, ViolationError, World, is_farewell
@@ -48,6 +48,15 @@ def violated(world: World, who: str, rule: str) -> NoReturn:
     raise ViolationError(f"{world.now:.3f} s, {who}: {rule}")
 
 
+class Claim(NamedTuple):
+    """What a member with a backed claim owns, and what the coordinator believes it to hold."""
+
+    who: str
+    owned: Partitions
+    assigned: Partitions
+    pending: Partitions
+
+
 class OneOwner(Checker):
     """Whatever a member with a backed claim owns, the coordinator believes it to hold."""
 
@@ -58,7 +67,8 @@ class OneOwner(Checker):
         self._newest: dict[str, int] = {}
         self._touched = 0
         """Grows with whatever may change who owns what, or what the coordinator believes."""
-        self._checked = (-1, -1)
+        self._looked_at = (-1, -1)
+        self._checked: list[Claim] = []
 
     def handled(self, world: World, process: Process, send: Send, response: Response) -> None:
         self._touched += 1
@@ -79,28 +89,31 @@ class OneOwner(Checker):
 
     def happened(self, world: World) -> None:
         state = (self._touched, len(world.cluster.groups.log))
-        if state == self._checked:
+        if state == self._looked_at:
             return
-        self._checked = state
+        self._looked_at = state
         owners = [p for p in world.processes if p.alive and p.member.owned and self._is_backed(world, p)]
-        for process in owners:
-            self._check_belief(world, process)
-        self._check_overlap(world, owners)
+        claims = [self._claim(world, process) for process in owners]
+        if claims != self._checked:
+            self._check(world, claims)
+            self._checked = claims
 
-    def _check_belief(self, world: World, process: Process) -> None:
+    @staticmethod
+    def _claim(world: World, process: Process) -> Claim:
         enrolled = world.cluster.groups.member(GROUP, process.member_id)
-        excess = process.member.owned - (enrolled.assigned | enrolled.pending if enrolled else NOTHING)
-        if excess:
-            violated(world, process.member_id, f"owns {sorted(excess)}, which the coordinator believes to be free")
+        assigned, pending = (enrolled.assigned, enrolled.pending) if enrolled else (NOTHING, NOTHING)
+        return Claim(process.member_id, process.member.owned, assigned, pending)
 
-    def _check_overlap(self, world: World, owners: list[Process]) -> None:
-        """Follows from the rule above if the coordinator is sound: so this checks the coordinator."""
-        owned: dict[tuple[UUID, int], str] = {}
-        for process in owners:
-            for partition in process.member.owned:
-                other = owned.setdefault(partition, process.member_id)
-                if other != process.member_id:
-                    violated(world, process.member_id, f"owns {partition}, and so does {other}")
+    @staticmethod
+    def _check(world: World, claims: list[Claim]) -> None:
+        """That no partition is owned twice follows from the rule if the coordinator is sound: it checks the coordinator."""
+        everything = NOTHING
+        for claim in claims:
+            if excess := claim.owned - (claim.assigned | claim.pending):
+                violated(world, claim.who, f"owns {sorted(excess)}, which the coordinator believes to be free")
+            if twice := intersection(claim.owned, everything):
+                violated(world, claim.who, f"owns {sorted(twice)}, and so does another")
+            everything |= claim.owned
 
     def _is_backed(self, world: World, process: Process) -> bool:
         term = world.cluster.groups.term(GROUP, process.member_id)

@@ -37,17 +37,16 @@ class Punctual(Checker):
     """A close ends in the time it was given, whatever the network, the brokers and the callbacks do."""
 
     def __init__(self) -> None:
-        self._ends_at: dict[str, float] = {}
+        self._ends_at: dict[Process, float] = {}
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         if isinstance(taken.event, Close):
-            self._ends_at.setdefault(process.member_id, taken.at + taken.event.timeout_s)
+            self._ends_at.setdefault(process, taken.at + taken.event.timeout_s)
 
     def happened(self, world: World) -> None:
-        for process in world.processes:
-            ends_at = self._ends_at.get(process.member_id)
+        for process, ends_at in self._ends_at.items():
             awake = process.alive and process.stalled_until is None
-            if ends_at is not None and awake and world.now > ends_at + SLACK_S:
+            if awake and world.now > ends_at + SLACK_S:
                 violated(world, process.member_id, f"should have closed by {ends_at:.3f} s")
 
 

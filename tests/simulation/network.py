@@ -180,11 +180,11 @@ class Network:
         return self._chance.happens(self._worst(endpoint.name, "silence"), "silence", way, about)
 
     def _worst(self, name: str, what: str) -> float:
-        if not self.weather:
-            return 0.0
-        return max(
-            (getattr(w, what) for w in self.weather if w.who in {None, name} and w.until > self.now), default=0.0
-        )
+        worst = 0.0
+        for weather in self.weather:
+            if weather.until > self.now and weather.who in (None, name):
+                worst = max(worst, getattr(weather, what))
+        return worst
 
     def _throttle_s(self, name: str) -> float:
         return self._worst(name, "throttle_s")

@@ -50,6 +50,8 @@ class Process:
     world: Surroundings
     plan: Plan
     incarnation: int
+    name: str = field(init=False)
+    member_id: str = field(init=False)
     member: Member = field(init=False)
     alive: bool = True
     """Neither killed nor closed."""
@@ -69,17 +71,11 @@ class Process:
     wakes_at: float | None = None
 
     def __post_init__(self) -> None:
-        self.member = Member(config=_config(self.plan), member_id=f"{self.plan.name}{self.incarnation}")
+        self.name = self.plan.name
+        self.member_id = f"{self.name}{self.incarnation}"
+        self.member = Member(config=_config(self.plan), member_id=self.member_id)
         if self.plan.polls:
             self._poll()
-
-    @property
-    def name(self) -> str:
-        return self.plan.name
-
-    @property
-    def member_id(self) -> str:
-        return self.member.member_id
 
     # --- what the application does -----------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ def test_a_failure_names_the_seed_the_rule_and_how_to_see_it_again(rude_members:
 
 def test_whatever_the_core_raises_is_a_failure_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash is told like a broken rule, not as an error of the test."""
-    monkeypatch.setattr(leaving, "_partitions_given_back", lambda member: {}["missing"])
+    monkeypatch.setattr(leaving, "_partitions_given_back", lambda member: dict[str, bool]()["missing"])
     assert str(_fail()) == "KeyError('missing')"
 
 
