@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType, TracebackType
 from typing import Any, Self, cast
@@ -60,8 +62,10 @@ class Consumer(confluent_kafka.Consumer):
         self._stop_reason: str | None = None
         self._old_handlers: dict[signal.Signals, Any] = {}
         self._closed_by: int | None = None
+        self._pid = os.getpid()
         self._longest_stay_s = min(_LONGEST_STAY_S, settings.member.max_poll_interval_ms / 4000)
         self._watch()
+        _consumers.add(self)
 
     # --- the group ---------------------------------------------------------------------------------------------------
 
@@ -86,7 +90,7 @@ class Consumer(confluent_kafka.Consumer):
                 self._member.subscribe(names)
             else:
                 self._member.subscribe_pattern(regex)
-        self._polling.subscribed = True
+        self._polling.wanted = True
         self._polling.attendant.start()
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
@@ -96,6 +100,7 @@ class Consumer(confluent_kafka.Consumer):
             return
         with as_kafka_exceptions():
             self._member.unsubscribe(leave, reason=reason)
+        self._polling.wanted = False
 
     def memberid(self) -> str:
         return self._member.snapshot.member_id
@@ -275,6 +280,8 @@ class Consumer(confluent_kafka.Consumer):
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
     ) -> CloseReport:
         """Commit, give the partitions back, leave, and end: within `timeout_s`. Callbacks run on this thread."""
+        if os.getpid() != self._pid:
+            return self._member.close()  # librdkafka's threads are the parent's.
         if self._polling.desk.is_current_thread():
             raise as_kafka_exception(
                 ConfigError("close() cannot end what it is called from: return from the callback.")
@@ -322,10 +329,22 @@ class Consumer(confluent_kafka.Consumer):
             self._polling.note_poll() if self._gathering else self._polling.look_from_within()
 
 
-def _subscription(topics: Iterable[str]) -> tuple[list[str], str | None]:
+_consumers: weakref.WeakSet[Consumer] = weakref.WeakSet()
+
+
+def _in_forked_child() -> None:
+    """Their next poll() says that they are the parent's, instead of waiting for threads that are not there."""
+    for consumer in tuple(_consumers):
+        consumer._watch()
+
+
+os.register_at_fork(after_in_child=_in_forked_child)
+
+
+def _subscription(topics: Iterable[str]) -> tuple[Iterable[str], str | None]:
     """Names, or one pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
-    names = [topics] if isinstance(topics, str) else list(topics)
-    if not any(str(name).startswith("^") for name in names):
+    names = topics if isinstance(topics, str) else list(topics)
+    if isinstance(names, str) or not any(str(name).startswith("^") for name in names):
         return names, None
     return [], "|".join(_whole_name(name) for name in names)
 

@@ -39,7 +39,8 @@ class Polling:
 
     def __init__(self, raw: confluent_kafka.Consumer, settings: Settings, watch: Callable[[], None]) -> None:
         self.hooks: dict[CallbackKind, Callback] = {}
-        self.subscribed = False
+        self.wanted = False
+        """Does the application want to be in the group?"""
         self.thread = threading.get_ident()
         """Who polled last."""
         every_s = min(_LOOK_EVERY_S, settings.member.max_poll_interval_ms / 20_000)
@@ -53,6 +54,11 @@ class Polling:
         self._holds = Holds()
         self._watch = watch
         self._unraised: deque[BaseException] = deque()
+
+    @property
+    def subscribed(self) -> bool:
+        """Also while an unsubscribe is under way, whose callbacks may still commit."""
+        return self.wanted or self.member.snapshot.state is not MemberState.UNSUBSCRIBED
 
     # --- on the polling thread ---------------------------------------------------------------------------------------
 
