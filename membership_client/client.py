@@ -185,6 +185,11 @@ class GroupMember:
         """The present moment, whole. Readable at any time, also after close()."""
         return snapshot_of(self._worker.member, time.monotonic())
 
+    @property
+    def epoch(self) -> int:
+        """The member epoch; not positive while the group does not count on us. Cheap enough for every record."""
+        return self._worker.member.epoch
+
     def assignment(self) -> frozenset[TopicPartition]:
         """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
         member = self._worker.member

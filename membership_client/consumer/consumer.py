@@ -121,7 +121,8 @@ class Consumer(confluent_kafka.Consumer):
     def owner_epoch(self, record: Record) -> int | None:
         """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
         partition = partition_of(record)
-        return self._path.epochs.get(partition) if self._member.owns(partition) else None
+        ours_now = self._member.epoch > 0 and self._member.owns(partition)
+        return self._path.epochs.get(partition) if ours_now else None
 
     # --- records -----------------------------------------------------------------------------------------------------
 
@@ -280,8 +281,8 @@ class Consumer(confluent_kafka.Consumer):
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
     ) -> CloseReport:
         """Commit, give the partitions back, leave, and end: within `timeout_s`. Callbacks run on this thread."""
-        if os.getpid() != self._pid:
-            return self._member.close()  # librdkafka's threads are the parent's.
+        if self._closed_by is not None or os.getpid() != self._pid:  # A forked child has none of librdkafka's threads.
+            return self._member.close()
         if self._polling.desk.is_current_thread():
             raise as_kafka_exception(
                 ConfigError("close() cannot end what it is called from: return from the callback.")
@@ -292,12 +293,11 @@ class Consumer(confluent_kafka.Consumer):
         self._polling.as_poller(
             lambda: reports.append(self._member.close(leave, reason=reason or self._stop_reason, timeout_s=timeout_s))
         )
-        if self._closed_by is None:
-            self._closed_by = threading.get_ident()
-            self._end()
+        self._end()
         return reports[0]
 
     def _end(self) -> None:
+        self._closed_by = threading.get_ident()
         self._polling.attendant.stop()
         self._commits.committer.stop()
         for number, handler in self._old_handlers.items():
