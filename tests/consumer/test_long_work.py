@@ -50,7 +50,9 @@ def new_consumer(kafka: KafkaCluster, topic: str) -> Iterator[NewConsumer]:
 
 
 def next_record(consumer: Consumer) -> Message:
-    return eventually(lambda: consumer.poll(0.1), "a record")
+    record = eventually(lambda: consumer.poll(0.1), "a record")
+    assert record is not None
+    return record
 
 
 def until_owner(consumer: Consumer, count: int) -> None:
