@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from membership_client import MemberConfig
 from membership_client.config import CLASSIC_ONLY
@@ -35,9 +36,9 @@ def orders(kafka: KafkaCluster) -> KafkaCluster:
 
 
 def test_the_readme_shows_the_example_that_is_run() -> None:
-    """The code in the README is the body of examples/minimal_member.py, letter by letter."""
+    """The code in the README is the body of examples/consumer.py, letter by letter."""
     (block,) = code_blocks("README.md")
-    assert block in (ROOT / "examples" / "minimal_member.py").read_text()
+    assert block in (ROOT / "examples" / "consumer.py").read_text()
     assert len(block.splitlines()) <= 15
 
 
@@ -76,6 +77,21 @@ def test_the_guides_code_runs(block: str, orders: KafkaCluster) -> None:
     """Each block is a whole program, given a broker and a group of its own."""
     program = block.replace("localhost:9092", orders.bootstrap_servers).replace('"shop"', f'"{uuid.uuid4()}"')
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
+@pytest.mark.kafka
+def test_the_consumer_example_ends_by_signal_and_says_why(orders: KafkaCluster) -> None:
+    """It prints the orders, and gives up its partitions because it was told to stop."""
+    producer = Producer({"bootstrap.servers": orders.bootstrap_servers})
+    producer.produce("orders", b"two pears")
+    producer.flush()
+    process = run_example("consumer.py", orders.bootstrap_servers)
+    assert process.stdout is not None
+    assert "order b'two pears' epoch" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert "giving up [0, 1, 2, 3, 4, 5] because closed: SIGTERM" in output
+    assert process.returncode == 0
 
 
 @pytest.mark.kafka
