@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from collections.abc import Callable
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -17,6 +18,7 @@ from membership_client.consumer.ledger import Ledger
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import after, ours, ours_at, theirs_at
 from membership_client.errors import ConfigError, MembershipError, NotOwnedError
+from membership_client.types import TopicPartition
 
 logger = logging.getLogger("membership_client")
 
@@ -29,7 +31,14 @@ Places = list[confluent_kafka.TopicPartition]
 class Commits:
     """As the member while there is one; else through librdkafka, which commits as anybody may in an empty group."""
 
-    def __init__(self, raw: confluent_kafka.Consumer, member: GroupMember, desk: Desk, settings: Settings) -> None:
+    def __init__(
+        self,
+        raw: confluent_kafka.Consumer,
+        member: GroupMember,
+        desk: Desk,
+        settings: Settings,
+        in_scope: Callable[[], frozenset[TopicPartition]],
+    ) -> None:
         self.auto_commit_s = settings.auto_commit_s
         """Seconds between automatic commits; None stops them."""
         self.ledger = Ledger(raw, auto_store=settings.auto_store)
@@ -38,6 +47,8 @@ class Commits:
         self._member = member
         self._desk = desk
         self._settings = settings
+        self._in_scope = in_scope
+        """What a commit without arguments covers."""
         self._next_at = 0.0
 
     def commit(
@@ -59,7 +70,7 @@ class Commits:
         if self.auto_commit_s is None or time.monotonic() < self._next_at:
             return
         self._next_at = time.monotonic() + self.auto_commit_s
-        due = self.ledger.due(ours(self._raw.assignment()))
+        due = self.ledger.due(self._in_scope())
         if due and as_member:
             self.committer.submit(Commit(due, functools.partial(self._on_outcome, due)))
         elif due:
@@ -91,7 +102,7 @@ class Commits:
             raise KafkaException(error)
         if message is not None:
             return after(message)
-        return ours_at(offsets) if offsets is not None else self.ledger.due(ours(self._raw.assignment()))
+        return ours_at(offsets) if offsets is not None else self.ledger.due(self._in_scope())
 
     def _refuse_nothing(self, *, asynchronous: bool) -> None:
         error = KafkaError(KafkaError._NO_OFFSET, "Nothing was read since the last commit.")

@@ -256,7 +256,7 @@ class Consumer(confluent_kafka.Consumer):
 
         The poll interval does not run. When the group wants partitions back, `revoke_pending` says so: end early, and
         leave the block; the callback runs there. A revoke of other partitions only does not wait: it runs at once, on
-        another thread.
+        another thread, and commits nothing by itself. Leaving the block says that the work is done.
         """
         with self._polling.hold(frozenset(map(partition_of, work)) if work else None):
             yield self

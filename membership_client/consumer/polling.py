@@ -23,6 +23,7 @@ from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.knock import knock, pass_for
 from membership_client.consumer.settings import Settings
+from membership_client.consumer.translate import ours
 from membership_client.core.events import CallbackKind, WarnPollBudget
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError
@@ -47,11 +48,13 @@ class Polling:
         self.attendant = Attendant(self.knock, self._attend, every_s, f"{settings.member.group_id}-attendant")
         self.desk = Desk(self._prepare, self.attendant.call)
         self.member = GroupMember(settings.member, observers=(self._on_step,), runner=self.desk)
-        self.commits = Commits(raw, self.member, self.desk, settings)
+        self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
         self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings.start)
         self._raw = raw
         self._raises = settings.member.callback_errors == "raise"
         self._holds = Holds()
+        self._aside: int | None = None
+        """The thread that serves callbacks while the application holds others."""
         self._watch = watch
         self._unraised: deque[BaseException] = deque()
 
@@ -96,6 +99,13 @@ class Polling:
             return error
         return None
 
+    def _in_scope(self) -> frozenset[TopicPartition]:
+        """Beside a hold only what the callback is about: of the rest, records are in hand."""
+        call = self.desk.call
+        if call is not None and self._aside == threading.get_ident():
+            return frozenset(call.wanted.partitions)
+        return ours(self._raw.assignment())
+
     @contextlib.contextmanager
     def hold(self, partitions: frozenset[TopicPartition] | None) -> Iterator[None]:
         with self._holds.hold(partitions):
@@ -113,7 +123,9 @@ class Polling:
     def _take_away(self, call: Call) -> None:
         hook = self.hooks.get(call.wanted.kind, no_hook)
         if call.wanted.kind is CallbackKind.REVOKED:
-            self.path.revoked(call, hook, commit=self.commits.auto_commit_s is not None)
+            # Beside a hold the application may have unfinished records of a batch, which must come again.
+            commit = self.commits.auto_commit_s is not None and self._aside != threading.get_ident()
+            self.path.revoked(call, hook, commit=commit)
         else:
             self.path.lost(call, hook)
 
@@ -161,8 +173,10 @@ class Polling:
             threading.Thread(target=self._serve_aside, name="callbacks-while-held", daemon=True).start()
 
     def _serve_aside(self) -> None:
+        self._aside = threading.get_ident()
         with contextlib.suppress(Exception):  # The member knows, and logs it; here is nobody to raise it to.
             self.desk.serve()
+        self._aside = None
 
     # --- on whichever thread closes ----------------------------------------------------------------------------------
 
