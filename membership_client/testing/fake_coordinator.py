@@ -205,12 +205,11 @@ class FakeCoordinator:
         if request.epoch == JOIN_EPOCH:
             group.begin_term(request.member_id)
         updated = _told(known, request, client)
+        matched = group.patterns.topics_of(known.regex)
         news = group.patterns.stated(known.regex, updated.regex, group.pattern_counts(), now)
-        group.members[updated.member_id] = updated
-        if known.topics != updated.topics or news is PatternNews.READY:
-            group.bump()
-        group.notice_metadata()
-        self._maybe_assign(group, now)
+        self._assign_with(group, updated, known.topics != updated.topics or news is PatternNews.READY, now)
+        if updated != known:
+            group.recount(matched - group.patterns.topics_of(known.regex))
         resubscribed = known.topics != updated.topics or news is not PatternNews.NOTHING
         member = self._reconcile(group, updated, request.owned, resubscribed, now)
         group.sessions[member.member_id] = now + self.settings.session_timeout_s
@@ -220,12 +219,17 @@ class FakeCoordinator:
             assignment=member.assigned if _is_full(request) or member.assigned != known.assigned else None,
         )
 
-    def _maybe_assign(self, group: FakeGroup, now: float) -> None:
+    def _assign_with(self, group: FakeGroup, member: Enrolled, changed: bool, now: float) -> None:
         """Targets are not computed by a clock, but by the first heartbeat of anybody after the interval."""
-        if group.target_epoch >= group.epoch:
-            return
-        if group.assigned_at is None or now >= group.assigned_at + self.settings.assignment_interval_s:
-            group.assign(now)
+        group.members[member.member_id] = member
+        if changed:
+            group.bump()
+        changed |= group.notice_metadata()
+        waits = group.assigned_at is not None and now < group.assigned_at + self.settings.assignment_interval_s
+        if group.overdue and not waits:
+            # Without a change the last count holds: a newcomer that subscribes to nothing is then taken for one of those
+            # before it, and if it comes first in the assignor's order, all of them get nothing.
+            group.assign(now, alike=group.looks_alike() if changed else group.alike)
 
     @staticmethod
     def _reconcile(
@@ -241,6 +245,8 @@ class FakeCoordinator:
         )
         after = reconcile(member, goal)
         group.reconciled(member, after, now)
+        if after != member:
+            group.recount()
         return after
 
     # --- leaving -----------------------------------------------------------------------------------------------------

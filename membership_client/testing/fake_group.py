@@ -25,6 +25,8 @@ class FakeGroup:
         self.target_epoch = 0
         self.assigned_at: float | None = None
         """When targets were last computed."""
+        self.alike = True
+        """Whether all members subscribed to the same when one of them was last written down."""
         self.members: dict[str, Enrolled] = {}
         self.targets: dict[str, Partitions] = {}
         self.patterns = FakePatterns(topics)
@@ -65,6 +67,8 @@ class FakeGroup:
 
     def remove(self, member: Enrolled) -> None:
         self._forget(member.member_id)
+        forgotten = frozenset[str]() if member.regex in self.pattern_counts() else self.patterns.forget(member.regex)
+        self.recount(forgotten)
         self.bump()
 
     def _forget(self, member_id: str) -> None:
@@ -99,11 +103,30 @@ class FakeGroup:
         self.epoch += 1
         self._metadata = self._seen_metadata()
 
-    def notice_metadata(self) -> None:
-        """Topics of this group came, grew or went: that calls for new targets too."""
-        if self._metadata_version != self._topics.version and self._seen_metadata() != self._metadata:
+    def recount(self, forgotten: frozenset[str] = frozenset()) -> None:
+        """A member was written down: look again whether all are alike."""
+        self.alike = self.looks_alike(forgotten)
+
+    def looks_alike(self, forgotten: frozenset[str] = frozenset()) -> bool:
+        """Do all subscribe to the same, be it names or a pattern? Topics of a forgotten pattern are counted once more."""
+        stated = {(member.topics, member.regex) for member in self.members.values()}
+        topics, regex = next(iter(stated), (forgotten, ""))
+        if len(stated) > 1 or (topics and regex):
+            return False
+        return not forgotten & self.patterns.topics_of(regex) if regex else forgotten <= topics
+
+    @property
+    def overdue(self) -> bool:
+        """Are there no targets yet for the group's epoch?"""
+        return self.target_epoch < self.epoch
+
+    def notice_metadata(self) -> bool:
+        """Topics of this group came, grew or went: that calls for new targets too. Was there anything to look at?"""
+        outdated = self._metadata_version != self._topics.version
+        if outdated and self._seen_metadata() != self._metadata:
             self.bump()
         self._metadata_version = self._topics.version
+        return outdated
 
     def _seen_metadata(self) -> tuple[FakeTopic, ...]:
         return self._topics.known(frozenset[str]().union(*map(self.topic_names, self.members.values())))
@@ -114,15 +137,13 @@ class FakeGroup:
         if changed or self._seen_metadata() != self._metadata:
             self.bump()
 
-    def assign(self, now: float) -> None:
-        """Compute everybody's target anew."""
+    def assign(self, now: float, *, alike: bool) -> None:
+        """Compute everybody's target anew, by the simpler rule if they are said to be alike."""
         members = {
             member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING))
             for member_id, member in self.members.items()
         }
         counts = {topic.topic_id: topic.partitions for topic in self._seen_metadata()}
-        stated = {(member.topics, member.regex) for member in self.members.values()}
-        alike = len(stated) == 1 and not all(next(iter(stated)))
         self.targets = uniform(members, counts, alike=alike)
         self.target_epoch, self.assigned_at = self.epoch, now
 

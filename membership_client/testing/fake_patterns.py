@@ -48,8 +48,14 @@ class FakePatterns:
         news = self._news(old, new)
         self._maybe_refresh(unheard, old, new, subscribers, now)
         if old and old != new and subscribers.get(old) == 1:
-            self._evaluated.pop(old, None)
+            self.forget(old)
         return news
+
+    def forget(self, regex: str) -> frozenset[str]:
+        """Nobody states it any more. What did it match?"""
+        topics = self.topics_of(regex)
+        self._evaluated.pop(regex, None)
+        return topics
 
     def _news(self, old: str, new: str) -> PatternNews:
         if old == new:
