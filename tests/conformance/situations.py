@@ -1,0 +1,175 @@
+"""The classic situations of a group, as scripts; each says with which answer it ends, so that none of them is empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.conformance.script import (
+    GHOSTS,
+    Actor,
+    Beat,
+    Epoch,
+    Leave,
+    Owned,
+    Script,
+    Silence,
+    Step,
+    Subscription,
+    Terms,
+)
+
+A, B = Actor("a"), Actor("b")
+SLOT_A, SLOT_B = Actor("a", instance_id="slot"), Actor("b", instance_id="slot")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    script: Script
+    ends: str
+    """How the last answer begins, in the words of a transcript."""
+
+
+def _situation(name: str, actors: tuple[Actor, ...], *steps: Step, ends: str, terms: Terms | None = None) -> Situation:
+    return Situation(Script(name, actors, steps, terms or Terms()), ends)
+
+
+SITUATIONS = (
+    _situation("first join", (A,), Beat("a"), ends="accepted at 2, told orders 0 1 2 3 4 5"),
+    _situation(
+        "second waits for release",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a"), Beat("b"), Beat("a"), Beat("b")),
+        ends="accepted at 3, told orders 3 4 5",
+    ),
+    _situation(
+        "partial acknowledgement",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a"), Beat("a", owned=Owned.BEFORE), Beat("b")),
+        ends="accepted at 3, no news",
+    ),
+    _situation(
+        "gives up more than asked",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a", owned=Owned.NONE), Beat("b")),
+        ends="accepted at 3, told orders 3 4 5",
+    ),
+    _situation("newer epoch", (A,), Beat("a"), Beat("a", Epoch.NEWER), ends="refused FENCED_MEMBER_EPOCH"),
+    _situation(
+        "fenced, and in again",
+        (A,),
+        *(Beat("a"), Beat("a", Epoch.NEWER), Beat("a", Epoch.JOIN)),
+        ends="accepted at 2, told orders 0 1 2 3 4 5",
+    ),
+    _situation(
+        "lost answer",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a"), Beat("a"), Beat("a", Epoch.PREVIOUS, Owned.ALL)),
+        ends="accepted at 3, no news",
+    ),
+    _situation(
+        "lost answer, not said in full",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a"), Beat("a"), Beat("a", Epoch.PREVIOUS, Owned.SILENT)),
+        ends="refused FENCED_MEMBER_EPOCH",
+    ),
+    _situation(
+        "static restart",
+        (SLOT_A, SLOT_B),
+        *(Beat("a"), Beat("a", Epoch.PAUSE), Beat("b")),
+        ends="accepted at 2, told orders 0 1 2 3 4 5",
+    ),
+    _situation(
+        "instance id is held",
+        (SLOT_A, SLOT_B),
+        Beat("a"),
+        Beat("b"),
+        ends="refused UNRELEASED_INSTANCE_ID: Static member b",
+    ),
+    _situation(
+        "instance id was taken over",
+        (SLOT_A, SLOT_B),
+        *(Beat("a"), Beat("a", Epoch.PAUSE), Beat("b"), Beat("a", Epoch.INSIDE)),
+        ends="refused FENCED_INSTANCE_ID",
+    ),
+    _situation(
+        "unsubscribed",
+        (A, B),
+        *(Beat("a"), Beat("a", says=Subscription()), Beat("b")),
+        ends="accepted at 4, told nothing",
+    ),
+    _situation("unknown topic", (Actor("a", Subscription((GHOSTS,))),), Beat("a"), ends="accepted at 2, told nothing"),
+    _situation(
+        "pattern",
+        (Actor("a", Subscription(pattern="b.*")),),
+        Beat("a"),
+        Beat("a"),
+        ends="accepted at 2, told bills 0 1 2",
+    ),
+    _situation(
+        "pattern that matches nothing",
+        (Actor("a", Subscription(pattern="x.*")),),
+        *(Beat("a"), Beat("a")),
+        ends="accepted at 1, no news",
+    ),
+    _situation(
+        "pattern is forgotten with the last who states it",
+        (Actor("a", Subscription(pattern="b.*")),),
+        *(Beat("a"), Beat("a"), Beat("a", Epoch.LEAVE), Beat("a")),
+        ends="accepted at 3, told nothing",
+    ),
+    _situation(
+        "newcomer without a subscription costs the others theirs",
+        (Actor("b", Subscription(pattern="b.*")), Actor("a", Subscription())),
+        *(Beat("b"), Beat("a"), Beat("b")),
+        ends="accepted at 2, no news",
+    ),
+    _situation(
+        "removed by an operator",
+        (A, B),
+        *(Beat("a"), Beat("b"), Leave("a"), Beat("a", Epoch.INSIDE)),
+        ends="refused UNKNOWN_MEMBER_ID",
+    ),
+    _situation(
+        "instance removed by an operator",
+        (SLOT_A,),
+        *(Beat("a"), Leave("a", named=False), Beat("a", Epoch.INSIDE)),
+        ends="refused UNKNOWN_MEMBER_ID: Instance id slot is unknown.",
+    ),
+    _situation(
+        "session ended",
+        (A,),
+        *(Beat("a"), Silence(1.5), Beat("a")),
+        ends="refused UNKNOWN_MEMBER_ID",
+        terms=Terms(session_timeout_s=1.0),
+    ),
+    _situation(
+        "does not give up",
+        (Actor("a", rebalance_timeout_s=1.0), B),
+        *(Beat("a"), Beat("b"), Beat("a"), Silence(1.5), Beat("b")),
+        ends="accepted at 4, told orders 0 1 2 3 4 5",
+    ),
+    _situation(
+        "targets come in batches",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a"), Silence(2.5), Beat("b"), Beat("a")),
+        ends="accepted at 2, told orders 0 1 2",
+        terms=Terms(assignment_interval_s=2.0),
+    ),
+)
+
+FULL = (
+    _situation("no room", (A, B, Actor("c")), Beat("a"), Beat("b"), Beat("c"), ends="refused GROUP_MAX_SIZE_REACHED"),
+    _situation(
+        "no room for an instance that returns",
+        (A, SLOT_B, Actor("c", instance_id="slot")),
+        *(Beat("a"), Beat("b"), Beat("b", Epoch.PAUSE), Beat("c")),
+        ends="refused GROUP_MAX_SIZE_REACHED",
+    ),
+    _situation(
+        "room again",
+        (A, B, Actor("c")),
+        *(Beat("a"), Beat("b"), Beat("b", Epoch.LEAVE), Beat("c")),
+        ends="accepted at 5, told nothing",
+    ),
+)
+"""In a group with room for two."""

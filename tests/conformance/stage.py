@@ -1,0 +1,96 @@
+"""The real broker's side of every script: topics that are made once, and a fresh group for each run."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from kio.schema.metadata.v12 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v12.request import MetadataRequestTopic
+from kio.schema.types import TopicName
+
+from membership_client.partitions import NOTHING
+from membership_client.testing import ClusterAdmin
+from membership_client.testing.fake_assignor import hash_of_id
+from membership_client.testing.fake_topics import FakeTopic
+from membership_client.testing.wire import ask, parse_addresses
+from tests.conformance.broker_player import BrokerPlayer
+from tests.conformance.buckets import apart
+from tests.conformance.fake_player import FakePlayer, settings_of
+from tests.conformance.names import Names
+from tests.conformance.play import Pair
+from tests.conformance.script import TOPICS, Script, Terms
+from tests.net.conversation import Conversation
+from tests.net.patience import until
+
+_BATCH = 8
+"""Groups are configured a few at a time: whether a coordinator knows of it takes a while to find out."""
+
+
+class Stage:
+    """Pairs of players, each about a group of its own; the broker may be shared with anybody."""
+
+    def __init__(self, bootstrap_servers: str, *, max_size: int | None = None) -> None:
+        self._servers = bootstrap_servers
+        self._max_size = max_size
+        self._admin = ClusterAdmin(bootstrap_servers)
+        self._prefix, self._topics = self._make_topics()
+        self._groups: dict[Terms, list[str]] = defaultdict(list)
+
+    @contextlib.contextmanager
+    def pair(self, script: Script) -> Iterator[Pair]:
+        names = Names(self._group(script.terms), self._prefix, self._topics)
+        fake = FakePlayer(names.group_id, tuple(self._topics.values()), settings_of(script.terms, self._max_size))
+        with BrokerPlayer.about(names.group_id, self._servers, self._admin) as broker:
+            yield Pair(names, fake, broker)
+
+    # --- topics ------------------------------------------------------------------------------------------------------
+
+    def _make_topics(self) -> tuple[str, Mapping[str, FakeTopic]]:
+        """Until a broker draws ids whose order in Java's hash tables is certain."""
+        while True:
+            prefix = f"conformance-{uuid.uuid4().hex[:8]}-"
+            for symbol, partitions in TOPICS.items():
+                self._admin.create_topic(prefix + symbol, partitions)
+            topics = {symbol: self._look_up(prefix + symbol) for symbol in TOPICS}
+            if apart([hash_of_id(topic.topic_id) for topic in topics.values()]):
+                return prefix, topics
+
+    def _look_up(self, name: str) -> FakeTopic:
+        wanted = MetadataRequestTopic(topic_id=None, name=TopicName(name))
+        request = MetadataRequest(
+            topics=(wanted,), allow_auto_topic_creation=False, include_topic_authorized_operations=False
+        )
+        topic = ask(parse_addresses(self._servers)[0], request, MetadataResponse).topics[0]
+        assert topic.topic_id is not None
+        return FakeTopic(name, topic.topic_id, len(topic.partitions))
+
+    # --- groups ------------------------------------------------------------------------------------------------------
+
+    def _group(self, terms: Terms) -> str:
+        """A group nobody ever used, whose coordinator goes by the terms."""
+        if not self._groups[terms]:
+            self._groups[terms] = [f"conformance-{uuid.uuid4().hex}" for _ in range(_BATCH)]
+            with ThreadPoolExecutor(_BATCH) as pool:
+                list(pool.map(lambda group_id: self._configure(group_id, terms), self._groups[terms]))
+            self._await_coordinator()
+        return self._groups[terms].pop()
+
+    def _configure(self, group_id: str, terms: Terms) -> None:
+        self._admin.set_group_config(
+            group_id,
+            consumer_session_timeout_ms=round(terms.session_timeout_s * 1000),
+            consumer_heartbeat_interval_ms=round(terms.heartbeat_interval_s * 1000),
+            consumer_assignment_interval_ms=round(terms.assignment_interval_s * 1000),
+        )
+
+    def _await_coordinator(self) -> None:
+        """A coordinator that assigns a topic has heard of everything that came before it."""
+        newest = f"newest-{uuid.uuid4().hex}"
+        self._admin.create_topic(newest)
+        with Conversation.about(newest, self._servers) as group:
+            until(lambda: group.join(topics=(newest,)).assignment != NOTHING)
+            group.beat(-1)
