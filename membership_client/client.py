@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -49,6 +49,9 @@ from membership_client.types import (
 from membership_client.worker import Observer, Worker
 
 _TOPIC_NAMES = TopicNames()
+
+Condition = MemberState | Callable[[Snapshot], bool]
+"""What can be waited for."""
 
 _CLOSE_GRACE_S = 0.5
 """How much longer close() waits for the thread to stop than the thread itself may take."""
@@ -217,34 +220,40 @@ class GroupMember:
             return Health(live=False, ready=False, why=str(self.error or "forked"))
         return health_of(self._worker.member, time.monotonic())
 
-    def wait_until(
-        self, condition: MemberState | Callable[[Snapshot], bool], timeout_s: float | None = None
-    ) -> Snapshot:
+    def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
         """Wait for a state, or for whatever a function of the snapshot says.
 
         Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
         """
+        outcomes: queue.SimpleQueue[Snapshot | Exception] = queue.SimpleQueue()
+        with self._waiting(condition, outcomes.put) as waiter:
+            try:
+                outcome = outcomes.get(timeout=None if timeout_s is None else _bounded(timeout_s))
+            except queue.Empty:
+                raise self._too_late(condition, timeout_s) from None
+        return self._verdict(waiter, outcome)
+
+    @contextlib.contextmanager
+    def _waiting(self, condition: Condition, tell: Callable[[Snapshot | Exception], None]) -> Iterator[_Waiter]:
+        """Inside, `tell` is called with what ends the wait: on any thread, at once or later, maybe more than once."""
         if not callable(condition) and not isinstance(condition, MemberState):
             raise ConfigError(f"wait_until() takes a MemberState or a function of the snapshot, not {condition!r}.")
-        wanted = condition if callable(condition) else lambda snapshot: snapshot.state is condition
-        waiter = _Waiter(wanted)
+        self._check_usable(closing_is_fine=True)
+        waiter = _Waiter(condition if callable(condition) else lambda snapshot: snapshot.state is condition, tell)
         self._waiters.append(waiter)
         try:
-            return self._await(waiter, condition, timeout_s)
+            waiter.offer(self.snapshot)
+            if self._worker.stopped:
+                tell(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
+            yield waiter
         finally:
             self._waiters.remove(waiter)
 
-    def _await(self, waiter: _Waiter, condition: object, timeout_s: float | None) -> Snapshot:
-        self._check_usable(closing_is_fine=True)
-        waiter.offer(self.snapshot)
-        if self._worker.stopped:
-            waiter.result.put(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
-        try:
-            outcome = waiter.result.get(timeout=None if timeout_s is None else _bounded(timeout_s))
-        except queue.Empty:
-            wanted = condition.name if isinstance(condition, MemberState) else "the condition"
-            text = f"Not {wanted} within {timeout_s} s: {self.health().why}."
-            raise WaitTimeoutError(text, self._identity) from None
+    def _too_late(self, condition: Condition, timeout_s: float | None) -> WaitTimeoutError:
+        wanted = condition.name if isinstance(condition, MemberState) else "the condition"
+        return WaitTimeoutError(f"Not {wanted} within {timeout_s} s: {self.health().why}.", self._identity)
+
+    def _verdict(self, waiter: _Waiter, outcome: Snapshot | Exception) -> Snapshot:
         if isinstance(outcome, Exception):
             raise outcome
         if not waiter.wanted(outcome):
@@ -346,7 +355,7 @@ class GroupMember:
     def _offer_last(self) -> None:
         snapshot = self.snapshot
         for waiter in tuple(self._waiters):
-            waiter.result.put(snapshot)
+            waiter.tell(snapshot)
 
     @property
     def _identity(self) -> Identity:
@@ -383,17 +392,17 @@ class GroupMember:
 
 
 class _Waiter:
-    def __init__(self, wanted: Callable[[Snapshot], bool]) -> None:
+    def __init__(self, wanted: Callable[[Snapshot], bool], tell: Callable[[Snapshot | Exception], None]) -> None:
         self.wanted = wanted
-        self.result: queue.SimpleQueue[Snapshot | Exception] = queue.SimpleQueue()
+        self.tell = tell
 
     def offer(self, snapshot: Snapshot) -> None:
         """On the membership thread, so what the user's condition raises is for the one who waits."""
         try:
             if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
-                self.result.put(snapshot)
+                self.tell(snapshot)
         except Exception as error:  # noqa: BLE001 - it is raised where it belongs
-            self.result.put(error)
+            self.tell(error)
 
 
 def _as_text(reason: object) -> str | None:

@@ -65,22 +65,25 @@ _METHODS = {
     CallbackKind.LOST: "on_partitions_lost",
 }
 
-Callback = Callable[[tuple[TopicPartition, ...], CallbackContext], None]
+Callback = Callable[[tuple[TopicPartition, ...], CallbackContext], object]
 
 
-def callbacks_of(listener: object) -> dict[CallbackKind, Callback]:
-    """The listener's callbacks, each checked now, because a wrong signature found in a rebalance is found too late."""
+def callbacks_of(listener: object, *, coroutines: bool = False) -> dict[CallbackKind, Callback]:
+    """The listener's callbacks, each checked now, because a wrong signature found in a rebalance is found too late.
+
+    `coroutines` says that the caller awaits what they return.
+    """
     found = {kind: getattr(listener, name, None) for kind, name in _METHODS.items()}
     if not any(found.values()):
         raise ListenerError(f"{type(listener).__name__} has none of {', '.join(_METHODS.values())}.")
-    return {kind: _checked(_METHODS[kind], method) for kind, method in found.items() if method is not None}
+    return {kind: _checked(_METHODS[kind], method, coroutines) for kind, method in found.items() if method is not None}
 
 
-def _checked(name: str, method: object) -> Callback:
+def _checked(name: str, method: object, coroutines: bool) -> Callback:
     if not callable(method):
         raise ListenerError(f"{name} is not callable.")
-    if inspect.iscoroutinefunction(method):
-        raise ListenerError(f"{name} is an async function, which nothing here would await.")
+    if inspect.iscoroutinefunction(method) and not coroutines:
+        raise ListenerError(f"{name} is an async function: use membership_client.aio.")
     if accepts(method, 2):
         return method
     if accepts(method, 1):

@@ -65,6 +65,15 @@ class Commits:
             return self._commit_and_wait(wanted)
         return None
 
+    def begin(
+        self, message: Message | None, offsets: Places | None, done: Callable[[Places, MembershipError | None], None]
+    ) -> None:
+        """As a blocking commit() as the member, but `done` is told the outcome, on the committer's thread."""
+        wanted = self._wanted(message, offsets)
+        if not wanted:
+            self._refuse_nothing(asynchronous=False)
+        self.committer.submit(Commit(wanted, functools.partial(done, theirs_at(wanted))))
+
     def automatically(self, *, as_member: bool) -> None:
         """On the polling thread, with no record in hand: what poll() returned earlier is done by now."""
         if self.auto_commit_s is None or time.monotonic() < self._next_at:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from membership_client.consumer.translate import theirs
 from membership_client.core.events import CallbackKind
@@ -12,34 +12,42 @@ from membership_client.errors import ConfigError, ListenerError
 from membership_client.listener import Callback, CallbackContext, accepts, callbacks_of
 from membership_client.types import TopicPartition
 
-if TYPE_CHECKING:
-    from membership_client.consumer.consumer import Consumer
-
 Hook = Callable[..., Any]
 """`f(consumer, partitions)`, or `f(consumer, partitions, context)`."""
 
 
 def hooks_of(
-    consumer: Consumer, on_assign: Hook | None, on_revoke: Hook | None, on_lost: Hook | None, listener: object | None
+    consumer: object,
+    on_assign: Hook | None,
+    on_revoke: Hook | None,
+    on_lost: Hook | None,
+    listener: object | None,
+    *,
+    coroutines: bool = False,
 ) -> dict[CallbackKind, Callback]:
-    """What to call when. Without on_lost, lost partitions go to on_revoke, as confluent-kafka has it."""
+    """What to call when. Without on_lost, lost partitions go to on_revoke, as confluent-kafka has it.
+
+    `coroutines` says that the caller awaits what they return.
+    """
     given = {
         CallbackKind.ASSIGNED: ("on_assign", on_assign),
         CallbackKind.REVOKED: ("on_revoke", on_revoke),
         CallbackKind.LOST: ("on_lost", on_lost or on_revoke),
     }
-    found = {kind: _adapted(consumer, name, hook) for kind, (name, hook) in given.items() if hook is not None}
+    found = {
+        kind: _adapted(consumer, name, hook, coroutines) for kind, (name, hook) in given.items() if hook is not None
+    }
     if listener is None:
         return found
     if found:
         raise ConfigError("Give a listener, or on_assign, on_revoke and on_lost, not both.")
-    return callbacks_of(listener)
+    return callbacks_of(listener, coroutines=coroutines)
 
 
-def _adapted(consumer: Consumer, name: str, hook: Hook) -> Callback:
+def _adapted(consumer: object, name: str, hook: Hook, coroutines: bool) -> Callback:
     if not callable(hook):
         raise ListenerError(f"{name} is not callable.")
-    if inspect.iscoroutinefunction(hook):
+    if inspect.iscoroutinefunction(hook) and not coroutines:
         raise ListenerError(f"{name} is an async function: use membership_client.aio.Consumer.")
     if accepts(hook, 2):  # First, because a third argument with a default is the application's own.
         return lambda partitions, _: hook(consumer, theirs(partitions))

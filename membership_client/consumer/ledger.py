@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import confluent_kafka
 
 from membership_client.consumer.translate import ours_at, theirs
 from membership_client.types import Offset, TopicPartition
+
+Position = Callable[[list[confluent_kafka.TopicPartition]], list[confluent_kafka.TopicPartition]]
 
 
 class Ledger:
@@ -18,7 +20,8 @@ class Ledger:
     """
 
     def __init__(self, raw: confluent_kafka.Consumer, *, auto_store: bool) -> None:
-        self._raw = raw
+        self.position: Position = raw.position
+        """How far the application has read, by partition."""
         self._auto_store = auto_store
         self._stored: dict[TopicPartition, Offset] = {}
         self._committed: dict[TopicPartition, Offset] = {}
@@ -29,7 +32,7 @@ class Ledger:
     def due(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """What to commit of these, where it differs from what was committed last."""
         wanted = list(partitions)
-        read = ours_at(self._raw.position(theirs(wanted))) if self._auto_store else self._stored
+        read = ours_at(self.position(theirs(wanted))) if self._auto_store else self._stored
         pairs = {partition: read[partition] for partition in wanted if partition in read}
         return {p: offset for p, offset in pairs.items() if self._committed.get(p) != offset}
 
