@@ -1,4 +1,4 @@
-"""Real brokers to compare the fake with."""
+"""Real brokers to compare the fake with, and a word at the end of a run about how much was compared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from tests.conformance.stage import Stage
+from tests.conformance.tally import TALLY, Tally
 
 ROOM = 2
 
@@ -23,3 +24,13 @@ def small_stage() -> Iterator[Stage]:
     """On a broker whose groups have room for two members."""
     with KafkaCluster(settings={"group.consumer.max.size": ROOM}) as cluster:
         yield Stage(cluster.bootstrap_servers, max_size=ROOM)
+
+
+@pytest.fixture
+def tally(pytestconfig: pytest.Config) -> Tally:
+    return pytestconfig.stash.setdefault(TALLY, Tally())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if TALLY in config.stash:
+        terminalreporter.write_line(str(config.stash[TALLY]))
