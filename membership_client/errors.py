@@ -11,7 +11,8 @@
     │   └── NotKafkaError            something else answers on that port
     ├── TopicAuthorizationError      no access to a topic; heals when granted
     ├── OffsetError                  offsets could not be committed or read
-    │   └── NotOwnedError            the partition is others' by now
+    │   ├── NotOwnedError            the partition is others' by now
+    │   └── OffsetTimeoutError       (also a TimeoutError) not in time; asked again it may go well
     └── FatalError                   the member has ended
         ├── FencedInstanceIdError    another process took our group.instance.id
         ├── InstanceIdInUseError     another process holds it and did not let go
@@ -145,6 +146,10 @@ class OffsetError(MembershipError):
 
 class NotOwnedError(OffsetError):
     advice = "Drop the work on these partitions: their new owner repeats it from the last commit that was accepted."
+
+
+class OffsetTimeoutError(OffsetError, TimeoutError):
+    advice = "Ask again; an open transaction or a coordinator that is away can delay it for long."
 
 
 class FatalError(MembershipError):

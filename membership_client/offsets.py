@@ -28,7 +28,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.member import Member
 from membership_client.errands import Errand
-from membership_client.errors import MembershipError, NotOwnedError, OffsetError
+from membership_client.errors import MembershipError, NotOwnedError, OffsetError, OffsetTimeoutError
 from membership_client.types import Offset, TopicPartition
 from membership_client.worker import Worker
 
@@ -113,7 +113,7 @@ class Offsets:
             retrying(attempt, deadline)
         except tenacity.RetryError as gave_up:
             why = gave_up.last_attempt.exception()
-            raise OffsetError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
+            raise OffsetTimeoutError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
 
     def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
         """The coordinator's answer, or an exception: _AgainError where another attempt is worth while."""

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from membership_client.errors import MembershipError, NotOwnedError
+from membership_client.errors import MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.types import Offset, TopicPartition
 
 Offsets = dict[TopicPartition, Offset]
@@ -39,13 +39,13 @@ class Committer:
         self._thread: threading.Thread | None = None
 
     def commit_and_wait(self, offsets: Offsets, timeout_s: float) -> MembershipError | None:
-        """After all that were submitted before. TimeoutError leaves it under way."""
+        """After all that were submitted before. OffsetTimeoutError leaves it under way."""
         outcome: queue.SimpleQueue[MembershipError | None] = queue.SimpleQueue()
         self.submit(Commit(offsets, outcome.put))
         try:
             return outcome.get(timeout=timeout_s)
         except queue.Empty:
-            raise TimeoutError(f"not committed within {timeout_s:g} s") from None
+            raise OffsetTimeoutError(f"Offsets were not committed within {timeout_s:g} s.") from None
 
     def submit(self, job: Job) -> None:
         """Have it done in its turn. Any thread; never blocks."""

@@ -15,11 +15,14 @@ from membership_client.consumer.desk import Call
 from membership_client.consumer.ledger import Ledger
 from membership_client.consumer.translate import ours, their_offset, theirs
 from membership_client.core.events import CallbackKind
-from membership_client.errors import ConfigError, OffsetError
+from membership_client.errors import ConfigError, OffsetTimeoutError
 from membership_client.listener import Callback
 from membership_client.types import Offset, TopicPartition
 
 logger = logging.getLogger("membership_client")
+
+Committed = Mapping[TopicPartition, Offset | None]
+"""What the group committed, or None where it never did."""
 
 _LAST_COMMIT_S = 10.0
 """How long a revoke waits for its own commit before it goes on without: the group waits for us."""
@@ -40,11 +43,17 @@ class DataPath:
 
     # --- the three callbacks -----------------------------------------------------------------------------------------
 
-    def assigned(self, call: Call, committed: Mapping[TopicPartition, Offset | None], hook: Callback) -> None:
-        """Fetch first, so that seek(), pause() and position() work in the callback; records come after it."""
+    def assigned(self, call: Call, committed: Committed | None, hook: Callback) -> None:
+        """Fetch first, so that seek(), pause() and position() work in the callback; records come after it.
+
+        None stands for partitions that go again before anybody found out where to start: nothing is read of them.
+        """
         partitions = call.wanted.partitions
-        self._starts = {partition: self._start_of(partition, committed.get(partition)) for partition in partitions}
+        found = committed or {}
+        self._starts = {partition: self._start_of(partition, found.get(partition)) for partition in partitions}
         self._raw.incremental_assign(list(self._starts.values()))
+        if committed is None:
+            self._raw.pause(theirs(partitions))
         self.epochs.update(dict.fromkeys(partitions, call.wanted.epoch))
         try:
             self._run(call, hook)
@@ -84,8 +93,8 @@ class DataPath:
             error = self._committer.commit_and_wait(
                 due, _LAST_COMMIT_S if left_s is None else min(left_s, _LAST_COMMIT_S)
             )
-        except TimeoutError as late:
-            error = OffsetError(str(late))
+        except OffsetTimeoutError as late:
+            error = late
         if error is not None:
             logger.warning("Offsets of revoked partitions were not committed; their records come again: %s", error)
 

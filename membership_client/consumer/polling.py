@@ -15,8 +15,8 @@ import confluent_kafka
 from membership_client.client import GroupMember
 from membership_client.consumer.attendant import Attendant
 from membership_client.consumer.busy import describe
-from membership_client.consumer.commits import PATIENCE_S, Commits
-from membership_client.consumer.data_path import DataPath
+from membership_client.consumer.commits import Commits
+from membership_client.consumer.data_path import Committed, DataPath
 from membership_client.consumer.desk import Call, Desk
 from membership_client.consumer.holds import Holds
 from membership_client.consumer.hooks import no_hook
@@ -26,13 +26,20 @@ from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours
 from membership_client.core.events import CallbackKind, WarnPollBudget
 from membership_client.core.machine import Step
-from membership_client.errors import CallbackFailedError, MembershipError
+from membership_client.errors import CallbackFailedError, MembershipError, OffsetTimeoutError
 from membership_client.listener import Callback
 from membership_client.types import MemberState, TopicPartition
 
 logger = logging.getLogger("membership_client")
 
 _LOOK_EVERY_S = 1.0
+
+_FIRST_TURN_S = 0.5
+"""So long is asked for committed offsets before we look whether the question still stands; then twice as long."""
+_LONGEST_TURN_S = 8.0
+
+_GOING = frozenset(MemberState) - {MemberState.JOINING, MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
+"""States that end with the loss of all partitions."""
 
 
 class Polling:
@@ -133,7 +140,7 @@ class Polling:
 
     def _prepare(self, call: Call) -> None:
         if call.wanted.kind is CallbackKind.ASSIGNED:
-            self.commits.committer.submit(functools.partial(self._find_starts, call))
+            self.commits.committer.submit(functools.partial(self._find_starts_aside, call))
         else:
             self._leave(call, functools.partial(self._take_away, call))
 
@@ -148,15 +155,29 @@ class Polling:
 
     # --- on the committer's thread -----------------------------------------------------------------------------------
 
+    def _find_starts_aside(self, call: Call) -> None:
+        """Behind all commits that were submitted before, so that none is missed; those that come later do not wait."""
+        threading.Thread(target=self._find_starts, args=(call,), name="committed-offsets", daemon=True).start()
+
+    # --- on a thread of its own --------------------------------------------------------------------------------------
+
     def _find_starts(self, call: Call) -> None:
-        """Behind all commits that were submitted before, so that none of them is missed."""
         try:
-            found = self.member.committed(call.wanted.partitions, timeout_s=PATIENCE_S)
+            found = self._committed(call)
         except MembershipError as error:
             self._leave(call, functools.partial(_raise, error))
         else:
             hook = self.hooks.get(CallbackKind.ASSIGNED, no_hook)
             self._leave(call, functools.partial(self.path.assigned, call, found, hook))
+
+    def _committed(self, call: Call) -> Committed | None:
+        """However long it takes, because a transaction may be open; None once the partitions are not ours to read."""
+        turn_s = _FIRST_TURN_S
+        while not call.context.lost and self.member.snapshot.state not in _GOING:
+            with contextlib.suppress(OffsetTimeoutError):
+                return self.member.committed(call.wanted.partitions, timeout_s=turn_s)
+            turn_s = min(2 * turn_s, _LONGEST_TURN_S)
+        return None
 
     # --- on the attendant's thread -----------------------------------------------------------------------------------
 

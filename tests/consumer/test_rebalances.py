@@ -1,0 +1,330 @@
+"""What records come, and from where, while partitions move between consumers."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+
+import confluent_kafka
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from membership_client import Consumer
+from tests.consumer.conftest import NewWorld
+from tests.consumer.helpers import Places, Reader, World, in_thread, number_of, offset_of
+from tests.integration.members import PATIENCE_S, eventually
+
+pytestmark = pytest.mark.kafka
+
+AUTO_COMMIT = {"enable.auto.commit": True, "auto.commit.interval.ms": 60_000}
+"""None in the time of a test but those that a rebalance or a close needs."""
+
+
+def poll_one(reader: Reader) -> None:
+    reader.poll(0.02)
+
+
+def consume_some(reader: Reader) -> None:
+    reader.consume(7, 0.02)
+
+
+# --- giving up -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fetch", [poll_one, consume_some])
+def test_every_record_comes_once_when_partitions_move(world: World, fetch: object) -> None:
+    """What was read is committed before the revoke, and what was fetched but not read never comes after it."""
+    assert callable(fetch)
+    world.produce(300)
+    old = world.owner(AUTO_COMMIT)
+    old.read(50)
+    new = world.join(AUTO_COMMIT)
+    for reader in itertools.cycle((old, new)):
+        fetch(reader)
+        if len(old.records) + len(new.records) >= 1200:
+            break
+    old.assert_nothing_after_revoke()
+    new.assert_nothing_after_revoke()
+    assert len(old.owned) == len(new.owned) == 2
+    assert sorted(old.places_read + new.places_read) == [(p, o) for p in range(4) for o in range(300)]
+
+
+def test_what_was_read_is_committed_before_the_revoke_callback(world: World) -> None:
+    """The callback sees in the group's offsets what poll() returned, and no more."""
+    seen: list[dict[int, int]] = []
+    world.produce(20)
+    old = world.owner(AUTO_COMMIT, revoke=lambda *_: seen.append(world.committed()))
+    old.read(30)
+    counts = {p: sum(number == p for number, _ in old.places_read) for p in range(4)}
+    new = world.join()
+    eventually(lambda: (old.consumer.poll(0), seen)[1], "a revoke", PATIENCE_S)
+    (revoked,) = old.events("revoke")
+    assert {p: seen[0].get(p, 0) for p in revoked.partitions} == {p: counts[p] for p in revoked.partitions}
+    world.settle(old, new)
+
+
+def test_only_what_was_stored_is_committed_before_the_revoke_callback(world: World) -> None:
+    """Where the application stores offsets itself, records that it has not stored come again."""
+    seen: list[dict[int, int]] = []
+    world.produce(5)
+    config = AUTO_COMMIT | {"enable.auto.offset.store": False}
+    old = world.owner(config, revoke=lambda *_: seen.append(world.committed()))
+    old.read(20 - len(old.records))
+    old.consumer.store_offsets(offsets=[world.place(number, 3) for number in range(4)])
+    new = world.join()
+    world.settle(old, new)
+    (revoked,) = old.events("revoke")
+    assert seen == [dict.fromkeys(revoked.partitions, 3)]
+    new.read(4 - len(new.records))
+    assert sorted(new.places_read) == [(p, o) for p in sorted(revoked.partitions) for o in (3, 4)]
+
+
+def test_a_large_batch_under_way_is_returned_before_the_revoke(world: World) -> None:
+    """consume() waits for more records than there are: it gives what it has, and lets the rebalance in after that."""
+    world.produce(50)
+    old = world.owner(AUTO_COMMIT)
+    new = world.reader(AUTO_COMMIT)
+
+    def read_in_batches() -> None:
+        while len(old.owned) != 2:
+            old.consume(100_000, 2.0)
+
+    with in_thread(read_in_batches):
+        new.subscribe()
+        eventually(lambda: (new.poll(), len(new.owned) == 2)[1], "a share")
+    eventually(lambda: (old.poll(), new.poll(), len(old.records) + len(new.records) >= 200)[2], "all records")
+    old.assert_nothing_after_revoke()
+    assert sorted(old.places_read + new.places_read) == [(p, o) for p in range(4) for o in range(50)]
+
+
+def test_a_poll_inside_the_revoke_callback_returns_nothing_of_what_is_revoked(world: World) -> None:
+    """The others go on there; their records are not lost."""
+    inside: list[int] = []
+
+    def poll(consumer: Consumer, _: Places) -> None:
+        inside.extend(number_of(m) for m in (consumer.poll(0.02) for _ in range(30)) if m is not None)
+
+    world.produce(500)
+    old = world.owner(revoke=poll)
+    new = world.join()
+    world.settle(old, new)
+    (revoked,) = old.events("revoke")
+    assert inside
+    assert not revoked.partitions & set(inside)
+
+
+# --- starting --------------------------------------------------------------------------------------------------------
+
+
+def test_a_partition_starts_at_what_was_committed(world: World) -> None:
+    """Each at its own offset; one of which nothing was committed starts at the beginning."""
+    world.produce(10)
+    old = world.owner()
+    old.consumer.commit(offsets=[world.place(0, 7), world.place(1, 10), world.place(2, 0)], asynchronous=False)
+    old.consumer.close()
+    new = world.owner()
+    new.read(23 - len(new.records))
+    firsts = {p: min(o for number, o in new.places_read if number == p) for p in (0, 2, 3)}
+    assert firsts == {0: 7, 2: 0, 3: 0}
+    assert 1 not in {number for number, _ in new.places_read}
+
+
+def test_the_latest_start_is_the_end_at_the_time_of_the_assignment(world: World) -> None:
+    """Records from before are not read, those from after are."""
+    world.produce(5)
+    reader = world.owner({"auto.offset.reset": "latest"})
+    ends = [world.place(number, 5) for number in range(4)]
+    eventually(lambda: (reader.poll(), fetches_from(reader, ends))[1], "a fetcher at the end")
+    world.produce(1)
+    assert sorted((number_of(m), offset_of(m)) for m in reader.read(4)) == [(p, 5) for p in range(4)]
+
+
+def fetches_from(reader: Reader, places: Places) -> bool:
+    """Does librdkafka know the ends, which it learns with its first fetch?"""
+    return all(reader.consumer.get_watermark_offsets(place, cached=True)[1] == place.offset for place in places)
+
+
+def test_without_a_place_to_start_the_error_comes_as_a_message(world: World) -> None:
+    """With auto.offset.reset=error, as confluent-kafka has it."""
+    world.produce(1)
+    reader = world.join({"auto.offset.reset": "error"})
+    with pytest.raises(KafkaException) as caught:
+        reader.read(1)
+    assert caught.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
+
+
+def assign_at(consumer: Consumer, places: Places) -> None:
+    consumer.assign([confluent_kafka.TopicPartition(p.topic, p.partition, p.partition + 1) for p in places])
+
+
+def add_at(consumer: Consumer, places: Places) -> None:
+    consumer.incremental_assign([confluent_kafka.TopicPartition(p.topic, p.partition, p.partition + 1) for p in places])
+
+
+def seek_to(consumer: Consumer, places: Places) -> None:
+    for p in places:
+        consumer.seek(confluent_kafka.TopicPartition(p.topic, p.partition, p.partition + 1))
+
+
+@pytest.mark.parametrize("place", [assign_at, add_at, seek_to])
+def test_on_assign_decides_where_a_partition_starts(world: World, place: object) -> None:
+    """Whichever way it says so, no record from before that place comes."""
+    assert callable(place)
+    world.produce(6)
+    reader = world.owner(assign=place)
+    reader.read(14 - len(reader.records))
+    assert sorted(reader.places_read) == [(p, o) for p in range(4) for o in range(p + 1, 6)]
+
+
+def test_what_on_assign_does_not_name_is_not_read(world: World) -> None:
+    """assign() with some of the partitions means these only; they are owned all the same."""
+    world.produce(3)
+    reader = world.owner(assign=lambda consumer, places: consumer.assign([p for p in places if p.partition == 2]))
+    reader.read(3 - len(reader.records))
+    assert reader.poll(0.5) is None
+    assert {number for number, _ in reader.places_read} == {2}
+    assert len(reader.owned) == 4
+
+
+def test_an_open_transaction_delays_the_start_of_its_partitions(world: World) -> None:
+    """The next owner starts where the transaction ends up, and goes on with its other partitions meanwhile."""
+    world.produce(10)
+    old, new = world.join(), world.join()
+    world.settle(old, new)
+    (moving, *_), (staying, *_) = sorted(old.owned), sorted(new.owned)
+    producer = Producer({"bootstrap.servers": world.bootstrap_servers, "transactional.id": world.group.id})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction([world.place(moving, 6)], old.consumer.consumer_group_metadata())
+    old.consumer.close()
+    eventually(lambda: (new.poll(), len(world.group.describe().members) == 1)[1], "the other has left")
+    eventually(lambda: (new.poll(), len(new.consumer.snapshot.target) == 4)[1], "an assignment that waits")
+    new.consumer.commit(offsets=[world.place(staying, 4)], asynchronous=False)
+    assert moving not in new.owned
+    producer.commit_transaction()
+    world.settle(new)
+    new.read(30 - len(new.records))
+    assert min(o for number, o in new.places_read if number == moving) == 6
+
+
+# --- pauses ----------------------------------------------------------------------------------------------------------
+
+
+def test_pauses_of_partitions_that_stay_survive_and_those_that_return_are_not_paused(world: World) -> None:
+    """A rebalance says nothing about partitions that it does not move; a new start is a new start."""
+    old = world.owner()
+    old.consumer.pause([world.place(number) for number in range(4)])
+    new = world.join()
+    world.settle(old, new)
+    stayed = old.owned
+    new.consumer.close()
+    world.settle(old)
+    world.produce(2)
+    old.read(4)
+    assert {number for number, _ in old.places_read} == frozenset(range(4)) - stayed
+    old.consumer.resume([world.place(number) for number in stayed])
+    old.read(4)
+    assert sorted(old.places_read) == [(p, o) for p in range(4) for o in range(2)]
+
+
+# --- attention -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timeout_s", [-1, 30])
+def test_a_blocked_poll_lets_a_rebalance_through(new_world: NewWorld, timeout_s: float) -> None:
+    """Callbacks run inside it, on its thread, while it goes on waiting for a record."""
+    world = new_world(2)
+    threads: list[int] = []
+    old = world.owner(revoke=lambda *_: threads.append(threading.get_ident()))
+    new = world.reader()
+    polling: list[int] = []
+
+    def poll() -> None:
+        polling.append(threading.get_ident())
+        old.poll(timeout_s)
+
+    with in_thread(poll) as returned:
+        new.subscribe()
+        eventually(lambda: (new.poll(), len(new.owned) == 1)[1], "a share", 20)
+        assert threads == polling
+        assert returned == []
+        world.produce(1, old.owned)
+    assert len(old.records) == 1
+
+
+def test_a_rebalance_gets_through_while_the_main_thread_is_blocked(new_world: NewWorld) -> None:
+    """poll(-1) of the thread that made the consumer, as most programs have it."""
+    world = new_world(2)
+    old = world.owner()
+    new = world.reader()
+
+    def join_and_produce() -> None:
+        new.subscribe()
+        eventually(lambda: (new.poll(), len(new.owned) == 1)[1], "a share", 20)
+        world.produce(1)
+
+    with in_thread(join_and_produce):
+        message = old.poll(-1)
+    assert message is not None
+    assert [event.kind for event in old.story[-2:]] == ["revoke", "record"]
+
+
+def test_polling_may_move_from_thread_to_thread(world: World) -> None:
+    """Each polls until the next takes over, with short calls and with long ones, and rebalances go on."""
+    reader = world.owner()
+    for timeout_s in (0.05, 3.0, 0.05):
+        other = world.reader()
+        with in_thread(functools.partial(poll_until_one_was_here, reader, timeout_s)):
+            other.subscribe()
+            eventually(functools.partial(has_two, other), "a share")
+            other.consumer.close()
+    assert [len(event.partitions) for event in reader.events("revoke")] == [2, 2, 2]
+
+
+def poll_until_one_was_here(reader: Reader, timeout_s: float) -> None:
+    """On a thread of its own."""
+    start = len(reader.story)
+    kinds = ["revoke", "assign"]
+    eventually(
+        lambda: (reader.poll(timeout_s), [event.kind for event in reader.story[start:]] == kinds)[1], "gone again"
+    )
+
+
+def has_two(reader: Reader) -> bool:
+    reader.poll()
+    return len(reader.owned) == 2
+
+
+# --- subscriptions ---------------------------------------------------------------------------------------------------
+
+
+def test_unsubscribe_gives_back_and_a_new_subscription_starts_over(world: World) -> None:
+    """Other topics, other callbacks: the last callbacks of the old ones come first."""
+    second_topic = f"{world.topic}-2"
+    world.group.admin.create_topic(second_topic, 1)
+    world.produce(1)
+    world.produce(1, [0], second_topic)
+    reader = world.owner()
+    reader.read(4 - len(reader.records))
+    reader.consumer.unsubscribe()
+    eventually(lambda: (reader.poll(), reader.events("revoke"))[1], "the last callback")
+    assert reader.consumer.assignment() == []
+    told: list[int] = []
+    reader.consumer.subscribe([second_topic], on_assign=lambda _, places: told.extend(p.partition for p in places))
+    (record,) = reader.read(1)
+    assert (record.topic(), told) == (second_topic, [0])
+    assert len(reader.events("assign")) == len(reader.events("revoke")) == 1
+
+
+def test_a_changed_subscription_moves_only_what_changed(world: World) -> None:
+    """Partitions of the topic that stays are neither revoked nor read again."""
+    second_topic = f"{world.topic}-2"
+    world.group.admin.create_topic(second_topic, 1)
+    world.produce(1)
+    world.produce(1, [0], second_topic)
+    reader = world.owner()
+    reader.read(4 - len(reader.records))
+    reader.subscribe(world.topic, second_topic)
+    assert [record.topic() for record in reader.read(1)] == [second_topic]
+    assert reader.events("revoke") == []
