@@ -165,11 +165,11 @@ class _Author:
         return [step]
 
     def _odd_instance(self) -> list[Step]:
-        """Another instance id than its own, but never in a join: see the known differences."""
+        """Another instance id than its own, or none; but never in a join that is valid: see the known differences."""
         who, instance_id = self._who(), self._random.choice((None, "", "i-1", "i-2", "i-9"))
         if self._happens(0.2):
             return [Leave(who, instance_id, named=self._happens(0.5))]
-        joins = (Epoch.JOIN,) if not instance_id else ()
+        joins = (Epoch.JOIN,) if instance_id == "" else ()
         return [
             Beat(who, self._random.choice((Epoch.INSIDE, Epoch.PAUSE, Epoch.LEAVE, *joins)), instance_id=instance_id)
         ]
