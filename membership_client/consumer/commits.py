@@ -92,7 +92,8 @@ class Commits:
             raise as_kafka_exception(ConfigError("store_offsets() needs a message or offsets."))
         stored = self._wanted(message, offsets)
         if foreign := sorted(stored.keys() - ours(self._raw.assignment())):
-            raise as_kafka_exception(NotOwnedError(f"Not assigned: {', '.join(map(str, foreign))}."))
+            error = NotOwnedError(f"Not assigned: {', '.join(map(str, foreign))}.")
+            raise as_kafka_exception(error, KafkaError._STATE)
         self.ledger.store(stored)
 
     def report(self, error: KafkaError | None, offsets: Places) -> None:

@@ -33,18 +33,18 @@ _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
 )
 
 
-def as_kafka_error(error: MembershipError) -> KafkaError:
-    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), KafkaError._FAIL)
-    return KafkaError(code, str(error), isinstance(error, FatalError))
+def as_kafka_error(error: MembershipError, code: int | None = None) -> KafkaError:
+    known = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), KafkaError._FAIL)
+    return KafkaError(known if code is None else code, str(error), isinstance(error, FatalError))
 
 
-def as_kafka_exception(error: MembershipError) -> MembershipError:
-    """The same error, of the same type, that is a KafkaException too."""
+def as_kafka_exception(error: MembershipError, code: int | None = None) -> MembershipError:
+    """The same error, of the same type, that is a KafkaException too; with another code where confluent-kafka has one."""
     if isinstance(error, KafkaException):
         return error
     both = _both(type(error)).__new__(_both(type(error)))
     both.__dict__.update(error.__dict__)
-    both.args = (as_kafka_error(error),)
+    both.args = (as_kafka_error(error, code),)
     return both
 
 
@@ -53,7 +53,9 @@ _MADE: dict[type[MembershipError], type[MembershipError]] = {}
 
 def _both(kind: type[MembershipError]) -> type[MembershipError]:
     if kind not in _MADE:
-        _MADE[kind] = type(kind.__name__, (kind, KafkaException), {"__module__": kind.__module__})
+        # A closed confluent_kafka.Consumer raises RuntimeError, and programs end their loops by it.
+        also = (RuntimeError,) if issubclass(kind, errors.MemberClosedError) else ()
+        _MADE[kind] = type(kind.__name__, (kind, KafkaException, *also), {"__module__": kind.__module__})
     return _MADE[kind]
 
 

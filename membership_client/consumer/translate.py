@@ -22,7 +22,10 @@ def theirs_at(offsets: Mapping[TopicPartition, Offset]) -> list[confluent_kafka.
 
 def their_offset(partition: TopicPartition, offset: Offset) -> confluent_kafka.TopicPartition:
     epoch = -1 if offset.leader_epoch is None else offset.leader_epoch
-    return confluent_kafka.TopicPartition(*partition, offset.offset, offset.metadata, epoch)
+    if offset.metadata:
+        return confluent_kafka.TopicPartition(*partition, offset.offset, offset.metadata, epoch)
+    # Not "" for none: what is read from here may be committed by librdkafka, and brokers keep the two apart.
+    return confluent_kafka.TopicPartition(*partition, offset.offset, leader_epoch=epoch)
 
 
 def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[TopicPartition]:
