@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import queue
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -36,6 +38,8 @@ from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.topic_names import TopicNames
+from membership_client.trace import Journal
+from membership_client.trace.trace_file import TraceFile
 from membership_client.types import (
     CloseReport,
     CloseStep,
@@ -85,7 +89,8 @@ class GroupMember:
             connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
         )
         member = Member(config=self._config, member_id=_new_member_id())
-        watching = (log_step, *observers, self._on_step)
+        self._journal = Journal(member, _trace_file(member))
+        watching = (log_step, self._journal.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks")
         self._worker.runner = self._runner
@@ -214,6 +219,11 @@ class GroupMember:
         member = self._worker.member
         return error_for(member.problem, member.identity) if member.problem else None
 
+    @property
+    def trace(self) -> Journal:
+        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`; any thread."""
+        return self._journal
+
     def health(self) -> Health:
         """For liveness and readiness probes."""
         if self._forked or self._crash is not None:
@@ -340,6 +350,7 @@ class GroupMember:
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
             self._runs_on = None
+            self._journal.close()
             self._offer_last()
             self._ended.put(None)
 
@@ -403,6 +414,17 @@ class _Waiter:
                 self.tell(snapshot)
         except Exception as error:  # noqa: BLE001 - it is raised where it belongs
             self.tell(error)
+
+
+def _trace_file(member: Member) -> TraceFile | None:
+    config = member.config
+    if config.trace_file is None:
+        return None
+    instance = config.group_instance_id or member.member_id
+    filled = config.trace_file.format(
+        group=config.group_id, member=member.member_id, instance=instance, pid=os.getpid()
+    )
+    return TraceFile(Path(filled), max_bytes=config.trace_file_max_bytes, keep=config.trace_file_keep)
 
 
 def _as_text(reason: object) -> str | None:

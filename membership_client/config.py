@@ -51,6 +51,12 @@ class MemberConfig:
     retry_when_full_s: float | None = None
     """Seconds between attempts to enter a full group; None makes a full group fatal."""
     callback_errors: CallbackErrorPolicy = "raise"
+    trace_file: str | None = None
+    """Every step goes to this file as well; `{group}`, `{member}`, `{instance}` and `{pid}` are filled in."""
+    trace_file_max_bytes: int = 10_000_000
+    """At this size the file is put aside, and a new one begun."""
+    trace_file_keep: int = 3
+    """How many of those that were put aside are kept."""
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> MemberConfig:
@@ -71,6 +77,9 @@ class MemberConfig:
         _require_instance_id(self.group_instance_id)
         _require_choice("group.instance.id.conflict", self.group_instance_id_conflict, get_args(ConflictPolicy))
         _require_choice("callback_errors", self.callback_errors, get_args(CallbackErrorPolicy))
+        _require_template("trace.file", self.trace_file)
+        _require_whole("trace.file.max.bytes", self.trace_file_max_bytes, least=10_000)
+        _require_whole("trace.file.keep", self.trace_file_keep, least=0)
         self._check_durations()
         parse_bootstrap(self.bootstrap_servers)
 
@@ -145,6 +154,21 @@ def _require_instance_id(value: object) -> None:
 def _require_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ConfigError(f"{key} must be one of {', '.join(choices)}, not {value!r}.")
+
+
+def _require_template(key: str, value: str | None) -> None:
+    _require_optional_text(key, value)
+    try:
+        (value or "").format(group="", member="", instance="", pid=0)
+    except (IndexError, KeyError, ValueError):
+        raise ConfigError(
+            f"{key}: {value!r} may contain {{group}}, {{member}}, {{instance}} and {{pid}} only."
+        ) from None
+
+
+def _require_whole(key: str, value: object, *, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{key} must be a whole number, at least {least}, not {value!r}.")
 
 
 def _require_milliseconds(key: str, value: object) -> None:

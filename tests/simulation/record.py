@@ -16,7 +16,7 @@ from tests.simulation.script import Action
 class Record:
     def __init__(self, cluster: FakeCluster) -> None:
         self._cluster = cluster
-        self._entries: list[tuple[float, str, Step | Action | str]] = []
+        self.entries: list[tuple[float, str, Step | Action | str]] = []
         self._logged = 0
         self._names: dict[UUID, str] = {}
         self.learn_topics()
@@ -28,33 +28,33 @@ class Record:
     def add_step(self, who: str, taken: Step) -> None:
         self._add_broker_log()
         if taken.after is not taken.before or taken.effects:
-            self._entries.append((taken.at, who, taken))
+            self.entries.append((taken.at, who, taken))
 
     def add_action(self, at: float, action: Action) -> None:
         self._add_broker_log()
-        self._entries.append((at, "*", action))
+        self.entries.append((at, "*", action))
 
     def add_note(self, at: float, text: str) -> None:
         self._add_broker_log()
-        self._entries.append((at, "*", text))
+        self.entries.append((at, "*", text))
 
     def _add_broker_log(self) -> None:
         log = self._cluster.groups.log
         if len(log) > self._logged:
-            self._entries += [(at, "#", text) for at, text in log[self._logged :]]
+            self.entries += [(at, "#", text) for at, text in log[self._logged :]]
             self._logged = len(log)
 
     def lines(self) -> list[str]:
         """`*` is the script, `#` the coordinator's log, and the rest are members."""
         self._add_broker_log()
-        return [line for entry in self._entries for line in self._render(*entry)]
+        return [line for entry in self.entries for line in self._render(*entry)]
 
     def story(self) -> list[str]:
         """As `lines`, with heartbeats that bring no news only counted."""
         self._add_broker_log()
         found: list[str] = []
         uneventful: Counter[str] = Counter()
-        for at, who, entry in self._entries:
+        for at, who, entry in self.entries:
             if isinstance(entry, Step) and self._is_routine(entry):
                 uneventful[who] += sum(1 for effect in entry.effects if isinstance(effect, Send))
                 continue

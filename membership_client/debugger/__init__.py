@@ -1,0 +1,1 @@
+"""What traces tell: replay, diagnosis, report."""

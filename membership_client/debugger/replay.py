@@ -1,0 +1,58 @@
+"""A recorded run through the same state machine: does this version do what was done then?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from membership_client.core.events import Event
+from membership_client.core.machine import step
+from membership_client.core.member import Member
+from membership_client.trace.reading import Section, TraceError
+from membership_client.trace.values import Json, decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Where a replay first did something else. Lines are those of the file."""
+
+    line: int
+    what: str
+    recorded: Json
+    replayed: Json
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.what} was {self.recorded}, and is {self.replayed} when replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`member` is where it ended: after the last step, or where it diverged."""
+
+    steps: int
+    member: Member
+    divergence: Divergence | None = None
+
+
+def replay(section: Section) -> Replay:
+    """TraceError if a line is not what this version writes."""
+    member, steps = _decoded(section, section.line, Member, section.header["start"]), 0
+    for number, entry in enumerate(section.entries, section.line + 1):
+        if "event" not in entry:
+            continue
+        event = _decoded(section, number, Event, entry["event"])
+        member, effects = step(member, event, entry["at"])
+        steps += 1
+        replayed = {"state": member.state.name, "epoch": member.epoch, "effects": [encode(e) for e in effects]}
+        for what, now in replayed.items():
+            if (then := entry.get(what, [])) != now:
+                return Replay(steps, member, Divergence(number, what, then, now))
+    return Replay(steps, member)
+
+
+def _decoded(section: Section, line: int, kind: Any, data: Json) -> Any:
+    try:
+        return decode(kind, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        text = f"{section.path}, line {line}: {error!r}; it was written by version {section.header.get('client')}."
+        raise TraceError(text) from error

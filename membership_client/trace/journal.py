@@ -1,0 +1,160 @@
+"""The recorder of one member: always on, bounded, and cheap enough to forget about."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from membership_client.core.events import CallbackReturned, Effect, Event, Heartbeat, Send
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.trace.origin import origin
+from membership_client.trace.redaction import redacted
+from membership_client.trace.trace_file import TraceFile
+from membership_client.trace.values import Json, encode, ranges
+from membership_client.types import MemberState
+
+VERSION = 1
+
+_KEEP = 100
+"""Entries per generation. Two generations are kept, so there are always at least the last hundred."""
+
+_LATE_S = 0.01
+
+
+class Recorded(NamedTuple):
+    """What of a step is worth keeping: not the members before and after, which are large."""
+
+    at: float
+    state: MemberState
+    epoch: int
+    event: Event
+    effects: tuple[Effect, ...]
+    changes: dict[str, Json]
+    late_s: float
+    """How much later than due a heartbeat was sent."""
+    cpu_s: float
+    """CPU time of the process so far: one that was stopped used none meanwhile."""
+
+
+Entry = Recorded | dict[str, Json]
+
+
+class Generation:
+    """A member as it was, and what happened from then on: enough to replay it."""
+
+    def __init__(self, start: Member) -> None:
+        self.start = start
+        self.entries: list[Entry] = []
+
+
+class Journal:
+    """`on_step` is an observer and runs on the membership thread; `note` may be called by any thread.
+
+    With a `file` every entry is also written there, when it happens.
+    """
+
+    def __init__(self, start: Member, file: TraceFile | None = None) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._member = start
+        self._older = Generation(start)
+        self._newer = Generation(start)
+        if file is not None:
+            file.write(_header(start))
+
+    def on_step(self, step: Step) -> None:
+        after = step.after
+        changes = dict(_changes(step.before, after))
+        late_s, cpu_s = _lateness_s(step), time.process_time()
+        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, changes, late_s, cpu_s)
+        with self._lock:
+            self._keep(entry)
+            self._member = after
+            self._write(entry)
+
+    def note(self, kind: str, **facts: Json) -> None:
+        """Something that is no step: a commit, a warning. Facts must be plain JSON, and hold no record's content."""
+        entry = {"at": time.monotonic(), "note": kind, **facts}
+        with self._lock:
+            self._keep(entry)
+            self._write(entry)
+
+    def _keep(self, entry: Entry) -> None:
+        if len(self._newer.entries) >= _KEEP:
+            self._older, self._newer = self._newer, Generation(self._member)
+        self._newer.entries.append(entry)
+
+    def _write(self, entry: Entry) -> None:
+        if self._file is not None and self._file.write(_line(_shown(entry))):
+            self._file.write(_header(self._member))
+
+    def lines(self) -> list[str]:
+        """What is in memory, as a trace. Any thread."""
+        with self._lock:
+            start, entries = self._older.start, [*self._older.entries, *self._newer.entries]
+        return [_header(start), *(_line(_shown(entry)) for entry in entries)]
+
+    def save(self, path: Path | str) -> None:
+        """Write what is in memory, as a trace that the command line reads."""
+        Path(path).write_text("\n".join(self.lines()) + "\n")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _header(start: Member) -> str:
+    """The line that a trace begins with."""
+    who = {"group": start.config.group_id, "member": start.member_id, "instance": start.config.group_instance_id}
+    now = {"wall": time.time(), "at": time.monotonic()}
+    return _line({"trace": VERSION, **who, **origin(), **now, "start": encode(start)})
+
+
+_line = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+
+
+def _shown(entry: Entry) -> dict[str, Json]:
+    if not isinstance(entry, Recorded):
+        return entry
+    shown: dict[str, Json] = {
+        "at": entry.at,
+        "state": entry.state.name,
+        "epoch": entry.epoch,
+        "event": encode(_safe(entry.event)),
+    }
+    if entry.effects:
+        shown["effects"] = [encode(effect) for effect in entry.effects]
+    shown.update(entry.changes)
+    if entry.late_s > _LATE_S:
+        shown["late"] = round(entry.late_s, 6)
+    shown["cpu"] = round(entry.cpu_s, 6)
+    return shown
+
+
+def _changes(before: Member, after: Member) -> Iterator[tuple[str, Json]]:
+    if after.cause is not before.cause and after.cause is not None:
+        yield "cause", str(after.cause)
+    if after.owned is not before.owned:
+        yield (
+            "owned",
+            {after.names.get(topic, str(topic)): ranges(part) for topic, part in after.owned.by_topic.items()},
+        )
+    if after.problem is not before.problem:
+        yield "problem", None if after.problem is None else encode(after.problem)
+
+
+def _lateness_s(step: Step) -> float:
+    beats = any(isinstance(effect, Send) and isinstance(effect.request, Heartbeat) for effect in step.effects)
+    return step.at - step.before.heartbeat_due if beats and step.before.heartbeat_due > 0 else 0.0
+
+
+def _safe(event: Event) -> Event:
+    if isinstance(event, CallbackReturned) and event.error is not None:
+        return replace(event, error=redacted(event.error))
+    return event

@@ -1,0 +1,41 @@
+"""Where a trace comes from: enough to find the process that had an instance id."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+
+def origin() -> dict[str, str | int]:
+    """Of the calling process and thread. No environment variables beyond the names that orchestrators give."""
+    found: dict[str, str | int | None] = {
+        "client": _version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "pod": os.environ.get("POD_NAME") or (os.environ.get("HOSTNAME") if _in_kubernetes() else None),
+        "spark": _spark_task(),
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _version() -> str:
+    try:
+        return version("membership-client")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _in_kubernetes() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+def _spark_task() -> str | None:
+    """Only where a Spark worker has loaded pyspark already; nobody else pays for the import."""
+    pyspark = sys.modules.get("pyspark")
+    task = pyspark.TaskContext.get() if pyspark is not None else None
+    if task is None:
+        return None
+    return f"stage {task.stageId()}, partition {task.partitionId()}, attempt {task.attemptNumber()}"

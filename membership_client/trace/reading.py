@@ -1,0 +1,88 @@
+"""Traces as they are read: sections, each a header and what happened after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from membership_client.errors import MembershipError
+from membership_client.trace.journal import VERSION
+from membership_client.trace.values import Json
+
+
+class TraceError(MembershipError, ValueError):
+    advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote."
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One run of one member, or the part of it that lies in one file.
+
+    `at` of its entries is the member's monotonic clock; `wall(at)` is the time of day, by the clock of its machine.
+    """
+
+    path: Path
+    line: int
+    """Of the header; entry i stands i + 1 lines below."""
+    header: dict[str, Json]
+    entries: list[dict[str, Json]] = field(default_factory=list)
+    torn: bool = False
+    """The last line was not whole: the process was killed while it wrote."""
+
+    @property
+    def name(self) -> str:
+        """The instance id, or else the member id."""
+        return str(self.header["instance"] or self.header["member"])
+
+    def wall(self, at: float) -> float:
+        return float(self.header["wall"] + at - self.header["at"])
+
+
+def read_trace(path: Path | str) -> list[Section]:
+    """TraceError names the line that cannot be read; a last line without its end is no error."""
+    path = Path(path)
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}.") from error
+    lines = text.split("\n")
+    whole, rest = lines[:-1], lines[-1]
+    sections = _sections(path, whole)
+    if rest and sections:
+        last = sections[-1]
+        sections[-1] = Section(path, last.line, last.header, last.entries, torn=True)
+    if not sections:
+        raise TraceError(f"{path} is empty.")
+    return sections
+
+
+def _sections(path: Path, lines: Iterable[str]) -> list[Section]:
+    sections: list[Section] = []
+    for number, line in enumerate(lines, 1):
+        entry = _parse(path, number, line)
+        if "trace" in entry:
+            _check_version(path, number, entry["trace"])
+            sections.append(Section(path, number, entry))
+        elif not sections:
+            raise TraceError(f"{path}, line {number}: a trace begins with a header.")
+        else:
+            sections[-1].entries.append(entry)
+    return sections
+
+
+def _parse(path: Path, number: int, line: str) -> dict[str, Json]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        entry = None
+    if not isinstance(entry, dict):
+        raise TraceError(f"{path}, line {number} is not a line of a trace.")
+    return entry
+
+
+def _check_version(path: Path, number: int, version: object) -> None:
+    if version != VERSION:
+        text = f"{path}, line {number}: the trace has version {version}, and this program reads version {VERSION}."
+        raise TraceError(text)

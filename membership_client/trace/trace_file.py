@@ -1,0 +1,92 @@
+"""A trace as a file of lines: whole lines only, on disk as soon as they are written, and never more than it may take."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from pathlib import Path
+
+logger = logging.getLogger("membership_client")
+
+
+class TraceFile:
+    """Appends; a file that another process is writing is left alone, and one with the pid in its name is used instead.
+
+    One `write` per line, unbuffered: what was written survives SIGKILL of this process. Trouble with the disk ends the
+    trace with a warning and never reaches the member.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._file: int | None = None
+        try:
+            self._open()
+        except OSError as error:
+            self._give_up(error)
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def write(self, line: str) -> bool:
+        """True if this filled the file: a new one was begun and wants a header."""
+        if self._file is None:
+            return False
+        try:
+            self._size += os.write(self._file, line.encode() + b"\n")
+            return self._rotate() if self._size >= self._max_bytes else False
+        except OSError as error:
+            self._give_up(error)
+            return False
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _rotate(self) -> bool:
+        """`trace` becomes `trace.1`, which becomes `trace.2`, and so on; the oldest goes."""
+        self.close()
+        for number in range(self._keep, 0, -1):
+            older = self._numbered(number - 1) if number > 1 else self._path
+            if older.exists():
+                older.replace(self._numbered(number))
+        if self._keep == 0:
+            self._path.unlink()
+        self._open()
+        return True
+
+    def _open(self) -> None:
+        self._path, self._file = _open_own(self._path)
+        self._size = os.fstat(self._file).st_size
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+    def _give_up(self, error: OSError) -> None:
+        logger.warning("The trace %s cannot be written and ends here: %s", self._path, error)
+        self.close()
+
+
+def _open_own(path: Path) -> tuple[Path, int]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return path, _open(path)
+    except BlockingIOError:
+        own = path.with_name(f"{path.name}.pid{os.getpid()}")
+        logger.warning("The trace %s belongs to another member; this one is written to %s.", path, own)
+        return own, _open(own)
+
+
+def _open(path: Path) -> int:
+    """Locked for as long as it is open, also against another member of this process."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(file)
+        raise
+    return file

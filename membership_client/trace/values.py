@@ -1,0 +1,218 @@
+"""The core's values as JSON and back, by their type hints.
+
+A value of a class that is one of several carries its name as `is`. Fields that have their default are left out, so a
+line stays short enough for a person. Floats survive exactly, because a replay must see the very times of the run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from membership_client.partitions import Partitions
+from membership_client.types import TopicPartition
+
+Json = Any
+
+
+def encode(value: Any) -> Json:
+    """For json.dumps. TypeError for a value that has no form here, which is a bug."""
+    kind: Any = type(value)
+    return _encoder(kind)(value)
+
+
+def decode(hint: Any, data: Json) -> Any:
+    """The value of that type; ValueError, KeyError or TypeError if the data is not one."""
+    return _decoder(hint)(data)
+
+
+# --- to JSON ---------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _encoder(kind: Any) -> Callable[[Any], Json]:  # noqa: PLR0911 - one per kind
+    if kind in _PLAIN:
+        return _same
+    if kind is float:
+        return _encode_float
+    if kind is TopicPartition or kind is UUID:
+        return str
+    if kind is Partitions:
+        return _encode_partitions
+    if issubclass(kind, int):  # An error code by name is still a number.
+        return int
+    if issubclass(kind, enum.Enum):
+        return _encode_enum
+    if _has_fields(kind):
+        return functools.partial(_encode_fields, kind.__name__, _defaults(kind))
+    if issubclass(kind, (tuple, frozenset, list)):
+        return _encode_many
+    if issubclass(kind, Mapping):
+        return _encode_mapping
+    raise TypeError(f"{kind.__name__} has no form in a trace")
+
+
+_PLAIN = frozenset({str, int, bool, types.NoneType})
+
+
+def _has_fields(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind)
+
+
+def _same(value: Any) -> Json:
+    return value
+
+
+def _encode_float(value: float) -> Json:
+    return value if abs(value) != float("inf") else str(value)
+
+
+def _encode_enum(value: enum.Enum) -> Json:
+    return value.name
+
+
+def _encode_partitions(value: Partitions) -> Json:
+    return {str(topic): ranges(numbers) for topic, numbers in value.by_topic.items()}
+
+
+def _encode_fields(name: str, defaults: tuple[tuple[str, Any], ...], value: Any) -> Json:
+    shown: dict[str, Json] = {"is": name}
+    for field, default in defaults:
+        part = getattr(value, field)
+        if part is default:
+            continue
+        kind: Any = type(part)
+        if kind not in _PLAIN:
+            shown[field] = _encoder(kind)(part)
+        elif part != default:
+            shown[field] = part
+    return shown
+
+
+def _encode_many(value: Iterable[Any]) -> Json:
+    parts = [encode(part) for part in value]
+    return sorted(parts) if isinstance(value, frozenset) else parts
+
+
+def _encode_mapping(value: Mapping[Any, Any]) -> Json:
+    return {str(key): encode(part) for key, part in value.items()}
+
+
+_REQUIRED = object()
+
+
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple((field.name, _default(field)) for field in dataclasses.fields(kind))
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return _REQUIRED if field.default is dataclasses.MISSING else field.default
+
+
+# --- from JSON -------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _decoder(hint: Any) -> Callable[[Json], Any]:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {types.UnionType, typing.Union}:
+        return _decoder_of_union(arguments)
+    if origin is typing.Literal:
+        return _same
+    if origin in {tuple, frozenset}:
+        return functools.partial(_decode_many, origin, _decoder(arguments[0]))
+    if origin is Mapping or (isinstance(origin, type) and issubclass(origin, Mapping)):
+        return functools.partial(_decode_mapping, *map(_decoder, arguments))
+    return _decoder_of_class(hint)
+
+
+def _decoder_of_class(kind: Any) -> Callable[[Json], Any]:
+    simple: dict[Any, Callable[[Json], Any]] = {
+        str: _same,
+        int: _same,
+        bool: _same,
+        types.NoneType: _same,
+        float: float,
+        UUID: UUID,
+        TopicPartition: _decode_partition,
+        Partitions: _decode_partitions,
+    }
+    if kind in simple:
+        return simple[kind]
+    if issubclass(kind, enum.Enum):
+        return functools.partial(_decode_enum, kind)
+    return functools.partial(_decode_fields, kind)
+
+
+def _decoder_of_union(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
+    options: list[Any] = [option for option in arguments if option is not types.NoneType]
+    named: dict[str, Any] = {option.__name__: option for option in options if _has_fields(option)}
+
+    def decode_one(data: Json) -> Any:
+        if data is None:
+            return None
+        if isinstance(data, dict) and "is" in data:
+            return _decoder(named[data["is"]])(data)
+        (option,) = [option for option in options if option not in named.values()] or options
+        return _decoder(option)(data)
+
+    return decode_one
+
+
+def _decode_many(kind: Any, part: Callable[[Json], Any], data: Json) -> Any:
+    return kind(map(part, data))
+
+
+def _decode_mapping(key: Callable[[Json], Any], part: Callable[[Json], Any], data: Json) -> Any:
+    return {key(name): part(value) for name, value in data.items()}
+
+
+def _decode_enum(kind: Any, data: Json) -> Any:
+    return kind[data]
+
+
+def _decode_fields(kind: Any, data: Json) -> Any:
+    hints = _hints(kind)
+    return kind(**{name: _decoder(hints[name])(value) for name, value in data.items() if name != "is"})
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _decode_partition(data: str) -> TopicPartition:
+    topic, _, number = data.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def _decode_partitions(data: Mapping[str, str]) -> Partitions:
+    return Partitions({UUID(topic): frozenset(_numbers(text)) for topic, text in data.items()})
+
+
+# --- numbers of partitions, as people write them ---------------------------------------------------------------------
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-3,7`."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def _numbers(text: str) -> Iterable[int]:
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)

@@ -1,0 +1,146 @@
+"""Trace files: readable after a kill, refused with a reason, never in the way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from membership_client import ConfigError, GroupMember, MemberConfig
+from membership_client.core.events import CallbackReturned
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.trace import Journal, TraceError, read_trace
+from membership_client.trace.redaction import redacted
+from membership_client.trace.trace_file import TraceFile
+
+CONFIG = MemberConfig(bootstrap_servers="broker:9092", group_id="shop", group_instance_id="till-1")
+MEMBER = Member(config=CONFIG, member_id="m1")
+
+
+def trace_file(path: Path, max_bytes: int = 10**9, keep: int = 3) -> TraceFile:
+    return TraceFile(path, max_bytes=max_bytes, keep=keep)
+
+
+def test_a_header_says_who_and_where(tmp_path: Path) -> None:
+    """Group, member, instance id, host and process: who held this id at that time?"""
+    Journal(MEMBER, trace_file(tmp_path / "t")).close()
+    (section,) = read_trace(tmp_path / "t")
+    assert section.name == "till-1"
+    assert (section.header["group"], section.header["member"], section.header["pid"]) == ("shop", "m1", os.getpid())
+    assert section.header["host"]
+    assert section.wall(section.header["at"] + 5) == section.header["wall"] + 5
+
+
+def test_a_torn_last_line_is_no_error(tmp_path: Path) -> None:
+    """A process that was killed while it wrote leaves half a line; the rest is as good as ever."""
+    journal = Journal(MEMBER, trace_file(tmp_path / "t"))
+    journal.note("commit", partitions=3)
+    journal.close()
+    with (tmp_path / "t").open("a") as file:
+        file.write('{"at":1.0,"no')
+    (section,) = read_trace(tmp_path / "t")
+    assert section.torn
+    assert [entry["note"] for entry in section.entries] == ["commit"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "is empty"),
+        ("hello\n", "line 1 is not a line of a trace"),
+        ('{"at":1.0}\n', "begins with a header"),
+        ('{"trace":99}\n', "has version 99, and this program reads version 1"),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_the_reason(content: str, told: str, tmp_path: Path) -> None:
+    """Also one of another version: it is said which, and nothing is guessed."""
+    (tmp_path / "t").write_text(content)
+    with pytest.raises(TraceError, match=told):
+        read_trace(tmp_path / "t")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """As any other wrong file."""
+    with pytest.raises(TraceError, match="No such file"):
+        read_trace(tmp_path / "nothing")
+
+
+def test_a_restarted_process_continues_the_file(tmp_path: Path) -> None:
+    """Two runs in one file are two sections."""
+    for _ in range(2):
+        Journal(MEMBER, trace_file(tmp_path / "t")).close()
+    assert len(read_trace(tmp_path / "t")) == 2
+
+
+def test_two_members_never_share_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The second writes beside it, and says where."""
+    first = trace_file(tmp_path / "t")
+    with caplog.at_level(logging.WARNING, "membership_client"):
+        second = trace_file(tmp_path / "t")
+    assert second.path == tmp_path / f"t.pid{os.getpid()}"
+    assert str(second.path) in caplog.text
+    first.close()
+    second.close()
+
+
+def test_rotation_keeps_so_many_and_no_more(tmp_path: Path) -> None:
+    """The disk is never filled by a trace."""
+    journal = Journal(MEMBER, trace_file(tmp_path / "t", max_bytes=10_000, keep=2))
+    for number in range(2000):
+        journal.note("commit", number=number)
+    journal.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t", "t.1", "t.2"]
+    numbers = [e["number"] for name in ("t.2", "t.1", "t") for s in read_trace(tmp_path / name) for e in s.entries]
+    assert numbers == list(range(numbers[0], 2000))
+
+
+def test_a_disk_that_fails_ends_the_trace_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One warning, and the member goes on."""
+    (tmp_path / "file").write_text("in the way")
+    with caplog.at_level(logging.WARNING, "membership_client"):
+        journal = Journal(MEMBER, trace_file(tmp_path / "file" / "t"))
+        journal.note("commit")
+    assert len(caplog.messages) == 1
+    assert "ends here" in caplog.text
+
+
+def test_names_are_filled_in(tmp_path: Path) -> None:
+    """One configuration serves all processes."""
+    template = str(tmp_path / "{group}-{instance}-{pid}.jsonl")
+    config = MemberConfig(bootstrap_servers="127.0.0.1:1", group_id="shop", group_instance_id="a", trace_file=template)
+    GroupMember(config).close()
+    assert len(read_trace(tmp_path / f"shop-a-{os.getpid()}.jsonl")) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("trace.file.max.bytes", 5), ("trace.file.keep", -1), ("trace.file", ""), ("trace.file", "{x}")]
+)
+def test_settings_that_cannot_work_are_refused(key: str, value: object) -> None:
+    """At construction."""
+    with pytest.raises(ConfigError, match=key):
+        MemberConfig.from_dict({"bootstrap.servers": "b:1", "group.id": "g", key: value})
+
+
+def test_what_an_exception_says_is_left_out() -> None:
+    """Its message may quote a record; its type and its places are kept, innermost first."""
+    error = (
+        "Traceback (most recent call last):\n"
+        '  File "/app/shop.py", line 40, in on_assign\n    load(state)\n'
+        '  File "/app/state.py", line 12, in load\n    raise ValueError(record)\n'
+        "shop.BadRecord: card number 4111 1111\nof a customer"
+    )
+    assert redacted(error) == "shop.BadRecord at load (state.py:12) < on_assign (shop.py:40)"
+    assert redacted("RuntimeError: no thread can be started any more") == "RuntimeError"
+    assert redacted("???") == "an exception"
+
+
+def test_a_callbacks_error_is_redacted_in_the_trace() -> None:
+    """Also in memory, once it is shown."""
+    journal = Journal(MEMBER)
+    journal.on_step(Step(1.0, MEMBER, CallbackReturned(7, "ValueError: 4111 1111"), (), MEMBER))
+    assert "4111" not in "".join(journal.lines())
+    assert json.loads(journal.lines()[1])["event"]["error"] == "ValueError"

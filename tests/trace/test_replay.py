@@ -1,0 +1,101 @@
+"""Every run can be replayed, from its trace alone, through the same state machine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from membership_client.core.machine import Step
+from membership_client.debugger.replay import replay
+from membership_client.trace import Journal, TraceError, read_trace
+from membership_client.trace.trace_file import TraceFile
+from tests.simulation.generate import script_of
+from tests.simulation.play import play
+
+
+def lives(seed: int) -> dict[int, list[Step]]:
+    """What each member of a simulated group in trouble went through."""
+    found: dict[int, list[Step]] = defaultdict(list)
+    current: dict[str, int] = {}
+    for _, who, entry in play(script_of(seed)).record.entries:
+        if not isinstance(entry, Step):
+            continue
+        if not any(steps and steps[-1].after is entry.before for steps in [found[current.get(who, -1)]]):
+            current[who] = len(found)
+        found[current[who]].append(entry)
+    return {number: steps for number, steps in found.items() if steps}
+
+
+def longest_life() -> list[Step]:
+    """Of several runs: more steps than a journal keeps in memory."""
+    return max((steps for seed in range(12) for steps in lives(seed).values()), key=len)
+
+
+def recorded(steps: list[Step], path: Path, max_bytes: int = 10**9) -> list[Path]:
+    """The files that a journal writes of these steps, the oldest first."""
+    journal = Journal(steps[0].before, TraceFile(path, max_bytes=max_bytes, keep=99))
+    for step in steps:
+        journal.on_step(step)
+    journal.close()
+    return [*sorted(path.parent.glob(f"{path.name}.*"), key=lambda p: -int(p.suffix[1:])), path]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_trace_replays_exactly(seed: int, tmp_path: Path) -> None:
+    """Whatever happened to it: faults, fences, contests, leaves, callbacks that raise."""
+    for number, steps in lives(seed).items():
+        (path,) = recorded(steps, tmp_path / f"{number}.jsonl")
+        (section,) = read_trace(path)
+        outcome = replay(section)
+        assert outcome.divergence is None
+        assert outcome.steps == len(steps)
+        assert outcome.member.owned == steps[-1].after.owned
+
+
+def test_every_part_of_a_rotated_trace_replays_on_its_own(tmp_path: Path) -> None:
+    """Each file begins with the member as it was then."""
+    steps = longest_life()
+    parts = recorded(steps, tmp_path / "trace", max_bytes=10_000)
+    assert len(parts) > 2
+    outcomes = [replay(section) for part in parts for section in read_trace(part)]
+    assert [outcome.divergence for outcome in outcomes] == [None] * len(outcomes)
+    assert sum(outcome.steps for outcome in outcomes) == len(steps)
+    assert outcomes[-1].member.owned == steps[-1].after.owned
+
+
+def test_what_is_in_memory_replays_too(tmp_path: Path) -> None:
+    """It begins in the middle of the run, with the member of that moment, and is bounded."""
+    steps = longest_life()
+    journal = Journal(steps[0].before)
+    for step in steps:
+        journal.on_step(step)
+    journal.save(tmp_path / "saved")
+    (section,) = read_trace(tmp_path / "saved")
+    assert 100 <= len(section.entries) <= 200
+    assert replay(section).divergence is None
+
+
+def test_the_first_step_that_comes_out_differently_is_named(tmp_path: Path) -> None:
+    """With its line, and with what was and what is."""
+    steps = max(lives(3).values(), key=len)
+    (path,) = recorded(steps, tmp_path / "trace")
+    lines = path.read_text().splitlines(keepends=True)
+    changed = next(i for i, line in enumerate(lines) if '"state":"STABLE"' in line)
+    lines[changed] = lines[changed].replace('"state":"STABLE"', '"state":"ACK"')
+    path.write_text("".join(lines))
+    (section,) = read_trace(path)
+    divergence = replay(section).divergence
+    assert divergence is not None
+    assert str(divergence) == f"line {changed + 1}: state was ACK, and is STABLE when replayed"
+
+
+def test_an_event_that_this_version_does_not_know_is_refused(tmp_path: Path) -> None:
+    """With the line, and the version that wrote it."""
+    steps = max(lives(3).values(), key=len)
+    (path,) = recorded(steps, tmp_path / "trace")
+    path.write_text(path.read_text().replace('"is":"Tick"', '"is":"Tock"'))
+    (section,) = read_trace(path)
+    with pytest.raises(TraceError, match=r"line \d+: KeyError\('Tock'\); it was written by version"):
+        replay(section)
