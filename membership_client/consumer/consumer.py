@@ -107,7 +107,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def consumer_group_metadata(self) -> bytes:
         """For a producer's send_offsets_to_transaction(): who we are at this moment, so that a zombie is refused."""
-        return group_metadata(self._member.snapshot)
+        return group_metadata(self._member.snapshot, as_member=self._polling.subscribed)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -60,14 +60,16 @@ def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartiti
     return TopicPartition(record.topic, record.partition)
 
 
-def group_metadata(snapshot: Snapshot) -> bytes:
-    """A member's identity as librdkafka serialises it, for a producer's send_offsets_to_transaction()."""
-    instance = snapshot.instance_id
+def group_metadata(snapshot: Snapshot, *, as_member: bool) -> bytes:
+    """Who commits, as librdkafka serialises it, for a producer's send_offsets_to_transaction().
+
+    Epoch 0 of a member that is out of the group is always refused. The -1 of those who never joined is not: brokers
+    accept it from anybody in an empty group, so also from a member they have dropped and whose work others have done.
+    """
+    instance = snapshot.instance_id if as_member else None
     tail = b"\x01" if instance is None else b"\x00" + _terminated(instance)
-    epoch = snapshot.epoch if snapshot.epoch > 0 else -1
-    return (
-        b"CGMDv2:" + struct.pack("=i", epoch) + _terminated(snapshot.group_id) + _terminated(snapshot.member_id) + tail
-    )
+    epoch, member_id = (max(0, snapshot.epoch), snapshot.member_id) if as_member else (-1, "")
+    return b"CGMDv2:" + struct.pack("=i", epoch) + _terminated(snapshot.group_id) + _terminated(member_id) + tail
 
 
 def _terminated(text: str) -> bytes:
