@@ -64,6 +64,7 @@ class FakeGroup:
         """A static member left for a while: its partitions stay reserved until its session ends."""
         self.members[member.member_id] = replace(member, epoch=TEMPORARY_LEAVE_EPOCH, pending=NOTHING)
         self.terms.pop(member.member_id, None)
+        self.recount()
 
     def remove(self, member: Enrolled) -> None:
         self._forget(member.member_id)

@@ -124,6 +124,12 @@ SITUATIONS = (
         ends="accepted at 2, no news",
     ),
     _situation(
+        "newcomer after an instance that went for a while",
+        (Actor("b", Subscription(("mails",)), "slot"), Actor("a", Subscription(pattern="b.*"))),
+        *(Beat("b"), Beat("a"), Beat("a", Epoch.LEAVE), Beat("b", Epoch.PAUSE), Beat("a")),
+        ends="accepted at 4, told nothing",
+    ),
+    _situation(
         "removed by an operator",
         (A, B),
         *(Beat("a"), Beat("b"), Leave("a"), Beat("a", Epoch.INSIDE)),
