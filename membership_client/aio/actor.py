@@ -1,0 +1,125 @@
+"""A thread that does one job after another, for coroutines that must not block."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
+
+from membership_client.aio.jobs import Job, Jobs, nothing
+from membership_client.aio.reply import Reply
+from membership_client.errors import MemberClosedError
+
+T = TypeVar("T")
+
+
+def _never() -> bool:
+    return False
+
+
+class Actor:
+    """A daemon thread, started with the first job. What was posted is done, whether or not its poster still waits.
+
+    `between` runs when no job waits, again and again while it returns True; `at_end` runs after the last job. Both on
+    this thread. `nudge` is called after each post, by its poster.
+    """
+
+    def __init__(
+        self, name: str, *, between: Callable[[], bool] = _never, at_end: Job = nothing, nudge: Job = nothing
+    ) -> None:
+        self.jobs = Jobs()
+        """A job that waits may serve the others meanwhile."""
+        self._name = name
+        self._between = between
+        self._at_end = at_end
+        self._nudge = nudge
+        self._alone: deque[Job] = deque()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._ended = False
+
+    async def ask(self, action: Callable[[], T]) -> T:
+        """What it returns or raises on this thread. MemberClosedError once the thread has ended."""
+        reply: Reply[T] = Reply()
+        self.post(functools.partial(reply.carry_out, functools.partial(self.while_open, action)))
+        return await reply
+
+    def post(self, job: Job, *, alone: bool = False) -> None:
+        """Have it done in its turn, or `alone`: outside of any other. Any thread; never blocks."""
+        with self._lock:
+            self._check_open()
+            self._start()
+            if alone:
+                self._alone.append(job)
+            self.jobs.post(nothing if alone else job)
+        self._nudge()
+
+    def do(self, action: Callable[[], T]) -> T:
+        """Have it done there and wait for it. On this thread, and while there is none, it is done here."""
+        if self._thread is None or self.is_current() or not self._thread.is_alive():
+            return action()
+        outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self.post(functools.partial(_settle, outcome, action))
+        return outcome.result()
+
+    def while_open(self, action: Callable[[], T], then: Job = nothing) -> T:
+        """For jobs that must not be done any more when their turn comes after the end."""
+        self._check_open()
+        value = action()
+        then()
+        return value
+
+    def stop(self) -> None:
+        """No more jobs; those that were posted before are done."""
+        with self._lock:
+            self._ended = True
+        self.jobs.post(nothing)
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise MemberClosedError("It is closed.")
+
+    def _start(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            thread.start()
+            self._thread = thread
+
+    # --- on its own thread -------------------------------------------------------------------------------------------
+
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    def serve_all(self) -> None:
+        """Do what waits, if this is the thread to do it."""
+        while self.is_current() and self.jobs:
+            self.jobs.serve()
+
+    def _work(self) -> None:
+        again = False
+        while not self._ended:
+            if self._alone:
+                self._alone.popleft()()
+            elif again and not self.jobs:
+                again = self._between()
+            else:
+                self.jobs.serve()
+                again = True
+        self._finish()
+
+    def _finish(self) -> None:
+        while self._alone:
+            self._alone.popleft()()
+        while self.jobs:
+            self.jobs.serve()
+        self._at_end()
+
+
+def _settle(outcome: concurrent.futures.Future[T], action: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(action())
+    except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
+        outcome.set_exception(error)

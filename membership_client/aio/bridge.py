@@ -1,0 +1,83 @@
+"""The application's callbacks, as the Consumer's thread calls them: they run on the loop while that thread waits."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Mapping
+
+from membership_client.aio.actor import Actor
+from membership_client.aio.jobs import Job, Jobs, nothing
+from membership_client.aio.loop_call import LOST, LoopCall
+from membership_client.aio.records import Records
+from membership_client.core.events import CallbackKind
+from membership_client.listener import Callback, CallbackContext
+from membership_client.types import TopicPartition
+
+_SLICE_S = 0.05
+"""How often the waiting thread looks whether the partitions are lost, or the loop is closed."""
+
+
+class Bridge:
+    """A listener for the sync Consumer. The thread that waits for a callback does what the callback asks for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, actor: Actor, records: Records) -> None:
+        self.callbacks: Mapping[CallbackKind, Callback] = {}
+        self._loop = loop
+        self._actor = actor
+        self._records = records
+        self._call: LoopCall | None = None
+        self._jobs = actor.jobs
+
+    @property
+    def is_calling(self) -> bool:
+        """Is it a callback that is calling us?"""
+        return self._call is not None and self._call.is_current
+
+    def post(self, job: Job, *, alone: bool = False) -> None:
+        """For a callback: to the thread that waits for it. For all others: to the consumer's own."""
+        if self.is_calling:
+            self._jobs.post(job)
+        else:
+            self._actor.post(job, alone=alone)
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        self._run(CallbackKind.ASSIGNED, partitions, context)
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """Records in line are kept until the callback has returned, because what it commits ends before them."""
+        self._actor.do(functools.partial(self._records.pause, partitions))
+        try:
+            self._run(CallbackKind.REVOKED, partitions, context)
+        finally:
+            self._actor.do(functools.partial(self._records.drop, partitions))
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        self._actor.do(functools.partial(self._records.drop, partitions))
+        self._run(CallbackKind.LOST, partitions, context)
+
+    def _run(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        if (callback := self.callbacks.get(kind)) is None:
+            return
+        # Beside a hold another thread is here, and what a callback commits there is a matter of that thread.
+        self._jobs = self._actor.jobs if self._actor.is_current() else Jobs()
+        outcome: list[BaseException | None] = []
+        ended = functools.partial(_note, outcome, self._jobs)
+        self._call = LoopCall(self._loop, functools.partial(callback, partitions, context), context, ended)
+        self._call.start()
+        while not outcome:
+            self._jobs.serve(_SLICE_S)
+            self._watch(self._call, lost=context.lost and kind is not CallbackKind.LOST)
+        if outcome[0] is not None:
+            raise outcome[0]
+
+    def _watch(self, call: LoopCall, *, lost: bool) -> None:
+        call.end_with_loop()
+        if lost:
+            call.give_up(LOST)
+
+
+def _note(outcome: list[BaseException | None], jobs: Jobs, error: BaseException | None) -> None:
+    """On any thread; wakes the one that waits."""
+    outcome.append(error)
+    jobs.post(nothing)

@@ -1,0 +1,262 @@
+"""Consumer for asyncio."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from membership_client.aio.actor import Actor
+from membership_client.aio.bridge import Bridge
+from membership_client.aio.fetcher import Fetcher
+from membership_client.aio.jobs import nothing
+from membership_client.aio.member import running_loop
+from membership_client.aio.reading import Reading
+from membership_client.aio.records import Records
+from membership_client.aio.reply import Reply, in_thread
+from membership_client.consumer.commits import Places
+from membership_client.consumer.consumer import Record
+from membership_client.consumer.hooks import Hook, hooks_of
+from membership_client.consumer.kafka_errors import as_kafka_exceptions
+from membership_client.consumer.translate import ours
+from membership_client.errors import ConfigError, MemberClosedError
+from membership_client.types import CloseReport, Health, LeaveMode, Snapshot
+
+T = TypeVar("T")
+
+_AHEAD = 500
+"""So many records are read at once for those who take them one by one."""
+
+
+class Consumer:
+    """`membership_client.Consumer`, with callbacks on the event loop in which it was made.
+
+    One thread of its own makes all calls into librdkafka, one after the other, so whatever calls into it is awaited.
+    As in the Consumer, callbacks run while the application awaits records, leaves a hold(), or closes, and
+    `max.poll.interval.ms` measures the time between: whoever has records in hand is left alone.
+
+    Callbacks may be coroutines, and may await the consumer's methods; not more records. One that is still under way when
+    the group stops waiting for it, or when its partitions are lost, is cancelled and counts as failed.
+
+    Records are read ahead while somebody awaits some. Until they are handed out they count as not read, for commits and
+    for position(), and they are dropped with their partition. A call that is cancelled loses no record.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        self._records = Records()
+        self._reading = Reading(self._records)
+        with as_kafka_exceptions():
+            loop = running_loop()
+        self._actor = Actor("aio-consumer", between=self._between, at_end=self._reading.end, nudge=self._nudge)
+        self._fetcher = Fetcher({**(config or {}), **more}, self._records, self._actor.do)
+        self._bridge = Bridge(loop, self._actor, self._records)
+
+    # --- the group ---------------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str],
+        on_assign: Hook | None = None,
+        on_revoke: Hook | None = None,
+        on_lost: Hook | None = None,
+        *,
+        listener: object | None = None,
+    ) -> None:
+        """Join with these topics; those that begin with `^` are patterns. Returns at once.
+
+        A callback takes this consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
+        methods take what RebalanceListener's take. Each may be a coroutine function.
+        """
+        with as_kafka_exceptions():
+            self._bridge.callbacks = hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=True)
+        self._fetcher.subscribe(topics, listener=self._bridge)
+
+    async def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
+        """Leave the group; its last callbacks run when records are next awaited."""
+        await self._do(functools.partial(self._fetcher.unsubscribe, leave, reason=reason))
+
+    def memberid(self) -> str:
+        return self._fetcher.memberid()
+
+    def consumer_group_metadata(self) -> bytes:
+        """For a producer's send_offsets_to_transaction()."""
+        return self._fetcher.consumer_group_metadata()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """State, epoch, ownership, cause: the membership of this moment."""
+        return self._fetcher.snapshot
+
+    def health(self) -> Health:
+        """For liveness and readiness probes."""
+        return self._fetcher.health()
+
+    def owner_epoch(self, record: Record) -> int | None:
+        """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
+        return self._fetcher.owner_epoch(record)
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    async def getone(self, timeout_s: float | None = None) -> Message | None:
+        """The next record, as poll() returns it; None only when time is up."""
+        taken = await self._take(1, _AHEAD, timeout_s)
+        return taken[0] if taken else None
+
+    async def getmany(self, max_records: int = 500, timeout_s: float | None = 1.0) -> list[Message]:
+        """What there is, up to `max_records`, as consume() returns it; waits for the first, none when time is up."""
+        if max_records < 1:
+            with as_kafka_exceptions():
+                raise ConfigError(f"getmany() returns at least one record, not {max_records}.")
+        return await self._take(max_records, max_records, timeout_s)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        """Records until the consumer is closed. Errors that are not events are raised."""
+        while True:
+            try:
+                message = await self.getone()
+            except MemberClosedError:
+                raise StopAsyncIteration from None
+            error = message.error() if message is not None else None
+            if message is not None and error is None:
+                return message
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
+                raise KafkaException(error)
+
+    async def _take(self, count: int, ahead: int, timeout_s: float | None) -> list[Message]:
+        with as_kafka_exceptions():
+            if self._bridge.is_calling:
+                raise ConfigError("A callback cannot await records: they come when it has returned.")
+            return await self._reading.take(count, ahead, timeout_s, self._actor.post)
+
+    # --- assignment --------------------------------------------------------------------------------------------------
+
+    async def assignment(self) -> Places:
+        """What is fetched now."""
+        return await self._do(self._fetcher.assignment)
+
+    async def position(self, partitions: Places) -> Places:
+        """The offset after the last record that was handed out, by partition."""
+        return await self._do(functools.partial(self._fetcher.position, partitions))
+
+    async def seek(self, partition: confluent_kafka.TopicPartition) -> None:
+        """Read on from there; what was read ahead is dropped. Works from on_assign on."""
+        await self._do(
+            functools.partial(self._fetcher.seek, partition), functools.partial(self._records.drop, ours([partition]))
+        )
+
+    async def pause(self, partitions: Places) -> None:
+        """Hand out no records of these; they wait."""
+        await self._do(
+            functools.partial(self._fetcher.pause, partitions), functools.partial(self._records.pause, ours(partitions))
+        )
+
+    async def resume(self, partitions: Places) -> None:
+        """Hand out records of these again."""
+        await self._do(
+            functools.partial(self._fetcher.resume, partitions),
+            functools.partial(self._records.resume, ours(partitions)),
+        )
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    async def commit(self, message: Message | None = None, offsets: Places | None = None) -> Places:
+        """Commit the record, the offsets, or all that was handed out; returns what was committed, once it is.
+
+        NotOwnedError once the partition is others'. One that is cancelled may still be carried out.
+        """
+        with as_kafka_exceptions():
+            outcome: Reply[Places] = Reply()
+            await self._do(functools.partial(self._fetcher.begin_commit, message, offsets, outcome))
+            return await outcome
+
+    async def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
+        """What the next commit() without arguments, or the next automatic one, commits."""
+        await self._do(functools.partial(self._fetcher.store_offsets, message, offsets))
+
+    async def committed(self, partitions: Places, timeout_s: float = 60.0) -> Places:
+        """What the group last committed."""
+        return await in_thread(functools.partial(self._fetcher.committed, partitions, timeout_s))
+
+    # --- long work ---------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def hold(self, *work: Record) -> AsyncIterator[Self]:
+        """Long work on these records' partitions (without any: on all) is under way, and is no reason to leave.
+
+        When the group wants partitions back, `revoke_pending` says so: end early, and leave the block; the callback runs
+        there. A revoke of other partitions only does not wait.
+        """
+        held = self._fetcher.hold(*work)
+        held.__enter__()
+        try:
+            yield self
+        except BaseException as error:
+            held.__exit__(type(error), error, error.__traceback__)  # Which runs no callbacks, so it may be done here.
+            raise
+        await self._do(functools.partial(held.__exit__, None, None, None), alone=True)
+
+    def revoke_pending(self, record: Record) -> bool:
+        """Does the group wait for us to give this partition up, or is it gone already? Cheap."""
+        return self._fetcher.revoke_pending(record)
+
+    # --- going -------------------------------------------------------------------------------------------------------
+
+    async def close(
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+    ) -> CloseReport:
+        """Commit, give the partitions back, leave, and end: within `timeout_s`, and a second time does nothing.
+
+        What a callback raises is raised when all is done. A cancelled close goes on by itself.
+        """
+        return await self._end(functools.partial(self._fetcher.close, leave, reason=reason, timeout_s=timeout_s))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """After an exception nothing more is committed automatically: the record that raised it must come again."""
+        await self._end(functools.partial(self._fetcher.__exit__, kind, error, trace))
+
+    async def _end(self, close: Callable[[], object]) -> CloseReport:
+        if self._bridge.is_calling:
+            await self._do(close)  # Raises, because it cannot end what it is called from.
+        with contextlib.suppress(MemberClosedError):  # Somebody was faster.
+            await self._do(functools.partial(self._end_now, close), alone=True)
+        assert self._fetcher.report is not None
+        return self._fetcher.report
+
+    def _end_now(self, close: Callable[[], object]) -> None:
+        try:
+            close()
+        except BaseException:
+            self._fetcher.close()  # A callback raised; the rest goes on from there.
+            raise
+        finally:
+            self._actor.stop()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    async def _do(self, action: Callable[[], T], then: Callable[[], None] = nothing, *, alone: bool = False) -> T:
+        """On the consumer's thread; for a callback, on the one that waits for it."""
+        reply: Reply[T] = Reply()
+        job = functools.partial(reply.carry_out, functools.partial(self._actor.while_open, action, then))
+        with as_kafka_exceptions():
+            self._bridge.post(job, alone=alone)
+            return await reply
+
+    def _between(self) -> bool:
+        return self._reading.serve(self._fetcher, lambda: bool(self._actor.jobs))
+
+    def _nudge(self) -> None:
+        if self._reading.inside_poll:
+            self._fetcher.ring(self._actor.serve_all)

@@ -1,0 +1,94 @@
+"""One callback, on the loop of the application, seen from the threads that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+from collections.abc import Callable
+
+from membership_client.errors import CallbackFailedError
+from membership_client.listener import CallbackContext
+
+Ended = Callable[[BaseException | None], None]
+
+NO_TIME = "It was cancelled: the group waits for it no longer."
+LOST = "It was cancelled: its partitions were lost meanwhile."
+_SHUT_DOWN = "It was cancelled, as its event loop's other tasks were."
+_CLOSED = "Its event loop is closed, so it cannot run: close the member or consumer before its loop ends."
+
+_inside: contextvars.ContextVar[LoopCall | None] = contextvars.ContextVar("inside", default=None)
+
+
+class LoopCall:
+    """Calls `callback` in a task of its own and awaits what it returns; `ended` is told once, on any thread.
+
+    It is cancelled when the context's time is up or when it is given up; a plain function cannot be.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        callback: Callable[[], object],
+        context: CallbackContext,
+        ended: Ended,
+    ) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._context = context
+        self._ended = [ended]
+        self._task: asyncio.Task[None] | None = None
+        self._why: str | None = None
+
+    def start(self) -> None:
+        """Any thread; never blocks."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._begin)
+        self.end_with_loop()
+
+    def give_up(self, why: str) -> None:
+        """Cancel it. Any thread; never blocks."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._cancel, why)
+        self.end_with_loop()
+
+    def end_with_loop(self) -> None:
+        """A closed loop runs nothing any more, and does not say so by itself. Any thread."""
+        if self._loop.is_closed():
+            self._end(CallbackFailedError(_CLOSED))
+
+    @property
+    def is_current(self) -> bool:
+        """Is it this callback, or a task it has started, that is calling us?"""
+        return _inside.get() is self and bool(self._ended)
+
+    # --- on the loop -------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._run())
+        self._task.add_done_callback(self._finish)
+
+    async def _run(self) -> None:
+        _inside.set(self)
+        left_s = self._context.remaining_s()
+        timer = None if left_s is None else self._loop.call_later(left_s, self._cancel, NO_TIME)
+        try:
+            returned = self._callback()
+            if inspect.isawaitable(returned):
+                await returned
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _cancel(self, why: str) -> None:
+        if self._task is not None and self._why is None:
+            self._why = why
+            self._task.cancel(why)
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._end(CallbackFailedError(self._why or _SHUT_DOWN) if task.cancelled() else task.exception())
+
+    def _end(self, error: BaseException | None) -> None:
+        with contextlib.suppress(IndexError):  # It has ended already.
+            self._ended.pop()(error)

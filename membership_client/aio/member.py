@@ -1,0 +1,150 @@
+"""GroupMember for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from membership_client import client
+from membership_client.aio.actor import Actor
+from membership_client.aio.reply import Reply, in_thread
+from membership_client.aio.runner import LoopRunner
+from membership_client.client import Condition
+from membership_client.config import MemberConfig
+from membership_client.errors import ConfigError, MembershipError
+from membership_client.listener import callbacks_of
+from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
+from membership_client.worker import Observer
+
+
+class GroupMember:
+    """`membership_client.GroupMember`, with callbacks on the event loop in which it was made.
+
+    They may be coroutines: one that is still under way when the group stops waiting for it, or when its partitions are
+    lost, is cancelled and counts as failed. Heartbeats depend on the loop no more than on anything else: one that is
+    blocked costs its own time only. What has to wait is awaited; all else is plain, and never blocks.
+    """
+
+    def __init__(
+        self,
+        config: MemberConfig | Mapping[str, Any],
+        *,
+        listener: object | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        callbacks = {} if listener is None else callbacks_of(listener, coroutines=True)
+        self._runner = LoopRunner(running_loop(), callbacks)
+        self._member = _Awaitable(config, observers=observers, runner=self._runner)
+        self._errands = Actor(f"{self.snapshot.group_id}-offsets")
+
+    # --- asking for membership ---------------------------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """Join with these topics, or change them while a member. Returns at once."""
+        self._member.subscribe(topics)
+
+    def subscribe_pattern(self, regex: str) -> None:
+        """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
+        self._member.subscribe_pattern(regex)
+
+    def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
+        """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
+        self._member.unsubscribe(leave, reason=reason)
+
+    def poll(self) -> None:
+        """Tell the member that the application is alive, and learn what went wrong since the last time."""
+        self._member.poll()
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    async def commit(self, offsets: Mapping[TopicPartition, Offset | int], *, timeout_s: float = 10.0) -> None:
+        """Commit as this member, in the order of the calls. One that is cancelled may still be carried out."""
+        await self._errands.ask(functools.partial(self._member.commit, dict(offsets), timeout_s=timeout_s))
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
+    ) -> dict[TopicPartition, Offset | None]:
+        """What the group last committed; None where nothing."""
+        return await self._errands.ask(functools.partial(self._member.committed, list(partitions), timeout_s=timeout_s))
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The present moment, whole."""
+        return self._member.snapshot
+
+    @property
+    def epoch(self) -> int:
+        """The member epoch; not positive while the group does not count on us."""
+        return self._member.epoch
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
+        return self._member.assignment()
+
+    def owns(self, partition: TopicPartition) -> bool:
+        return self._member.owns(partition)
+
+    @property
+    def error(self) -> MembershipError | None:
+        """What is wrong at the moment, if anything; fatal errors stay."""
+        return self._member.error
+
+    def health(self) -> Health:
+        """For liveness and readiness probes."""
+        return self._member.health()
+
+    async def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
+        """Wait for a state, or for whatever a function of the snapshot says; it is called on the membership thread.
+
+        Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
+        """
+        return await self._member.when(condition, timeout_s)
+
+    # --- going -------------------------------------------------------------------------------------------------------
+
+    async def close(
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+    ) -> CloseReport:
+        """Give the partitions back and leave: within `timeout_s`, and a second time does nothing.
+
+        A cancelled close goes on by itself, and so does one that a callback asks for, when that returns.
+        """
+        close = functools.partial(self._member.close, leave, reason=reason, timeout_s=timeout_s)
+        return close() if self._runner.is_current_thread() else await in_thread(functools.partial(self._end, close))
+
+    def _end(self, close: functools.partial[CloseReport]) -> CloseReport:
+        report = close()
+        self._errands.stop()
+        return report
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
+
+
+class _Awaitable(client.GroupMember):
+    async def when(self, condition: Condition, timeout_s: float | None) -> Snapshot:
+        reply: Reply[Snapshot | Exception] = Reply()
+        with self._waiting(condition, reply.give) as waiter:
+            try:
+                outcome = await reply.within(timeout_s)
+            except TimeoutError:
+                raise self._too_late(condition, timeout_s) from None
+        return self._verdict(waiter, outcome)
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The loop for callbacks; ConfigError without one, because a thread cannot guess which is meant."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigError("Create it inside a coroutine: its callbacks run on that coroutine's event loop.") from None

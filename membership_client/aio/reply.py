@@ -1,0 +1,65 @@
+"""What another thread owes a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Reply(Generic[T]):
+    """Made and awaited on the loop, given on any thread. Only the first outcome counts, and a dead loop is no error."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._future: asyncio.Future[T] = self._loop.create_future()
+
+    @property
+    def wanted(self) -> bool:
+        """Does somebody still wait for it?"""
+        return not self._future.done() and not self._loop.is_closed()
+
+    def carry_out(self, action: Callable[[], T]) -> None:
+        """Give what it returns or raises."""
+        try:
+            value = action()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
+            self.fail(error)
+        else:
+            self.give(value)
+
+    def give(self, value: T) -> None:
+        self._tell(self._future.set_result, value)
+
+    def fail(self, error: BaseException) -> None:
+        self._tell(self._future.set_exception, error)
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._future.__await__()
+
+    async def within(self, timeout_s: float | None) -> T:
+        """TimeoutError if it does not come in time."""
+        return await asyncio.wait_for(self._future, timeout_s)
+
+    def _tell(self, settle: Callable[[Any], None], outcome: object) -> None:
+        if threading.get_ident() == self._thread:
+            self._settle(settle, outcome)
+            return
+        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            self._loop.call_soon_threadsafe(self._settle, settle, outcome)
+
+    def _settle(self, settle: Callable[[Any], None], outcome: object) -> None:
+        if not self._future.done():
+            settle(outcome)
+
+
+async def in_thread(action: Callable[[], T]) -> T:
+    """Its outcome. The thread is a daemon of its own: cancelling leaves it to end by itself, and no loop waits for it."""
+    reply: Reply[T] = Reply()
+    threading.Thread(target=reply.carry_out, args=(action,), name="aio-errand", daemon=True).start()
+    return await reply
