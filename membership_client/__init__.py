@@ -3,6 +3,7 @@
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
 from membership_client.consumer import Consumer
+from membership_client.core.events import Budget
 from membership_client.errors import (
     BrokerTooOldError,
     CallbackFailedError,
@@ -44,9 +45,12 @@ from membership_client.types import (
     Snapshot,
     TopicPartition,
 )
+from membership_client.watchdog import BudgetWarning
 
 __all__ = [
     "BrokerTooOldError",
+    "Budget",
+    "BudgetWarning",
     "CallbackContext",
     "CallbackFailedError",
     "Cause",

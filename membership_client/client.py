@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from membership_client import lifetime
 from membership_client.config import MemberConfig, is_text, parse_bootstrap
-from membership_client.core.events import CallbackReturned, Close, Subscribe, Tick, Unsubscribe
+from membership_client.core.events import Budget, CallbackReturned, Close, Subscribe, Tick, Unsubscribe, Warn
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.view import health_of, snapshot_of
@@ -32,8 +32,8 @@ from membership_client.errors import (
     error_for,
     may_resubscribe,
 )
-from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_of
-from membership_client.logs import log_step, logger
+from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
+from membership_client.logs import log_step, log_warning, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
@@ -50,6 +50,7 @@ from membership_client.types import (
     Snapshot,
     TopicPartition,
 )
+from membership_client.watchdog import warning_of
 from membership_client.worker import Observer, Worker
 
 _TOPIC_NAMES = TopicNames()
@@ -92,11 +93,12 @@ class GroupMember:
         self._journal = Journal(member, _trace_file(member))
         watching = (log_step, self._journal.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
-        self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks")
+        self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
         self._worker.runner = self._runner
         self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)
         self._start_token = [None]
         self._runs_on: int | None = None
+        self._polled_by: int | None = None
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._offsets = Offsets(self._worker)
         self._waiters: list[_Waiter] = []
@@ -151,6 +153,7 @@ class GroupMember:
         Cheap enough for every record.
         """
         worker = self._worker
+        self._polled_by = threading.get_ident()
         first, worker.polled_at = worker.polled_at is None, time.monotonic()
         if first or worker.member.state is MemberState.STALE:
             worker.post(Tick())
@@ -356,12 +359,26 @@ class GroupMember:
 
     def _on_step(self, step: Step) -> None:
         """On the membership thread, after every step."""
+        for effect in step.effects:
+            if isinstance(effect, Warn):
+                self._warn(effect)
         if isinstance(step.event, CallbackReturned) and step.event.error and self._config.callback_errors == "raise":
             self._unraised.put(CallbackFailedError(f"A callback raised {step.event.error}.", step.before.identity))
         if self._waiters:
             snapshot = snapshot_of(step.after, step.at)
             for waiter in tuple(self._waiters):
                 waiter.offer(snapshot)
+
+    def _warn(self, effect: Warn) -> None:
+        """In the log, in the trace and to the listener."""
+        thread = self._polled_by if effect.budget is Budget.POLL else self._runner.thread()
+        warning = warning_of(effect, thread)
+        log_warning(self._worker.member, warning)
+        facts = {"spent": warning.spent_s, "limit": warning.limit_s, "thread": warning.thread}
+        self._journal.note(
+            "warning", budget=effect.budget.name, call=effect.call_id, **facts, stack=list(warning.stack)
+        )
+        self._runner.warn(warning)
 
     def _offer_last(self) -> None:
         snapshot = self.snapshot

@@ -13,6 +13,7 @@ from typing import Protocol
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import ListenerError
 from membership_client.types import Cause, TopicPartition
+from membership_client.watchdog import BudgetWarning
 
 
 class CallbackContext:
@@ -41,7 +42,7 @@ class CallbackContext:
 
 
 class RebalanceListener:
-    """Override what you need; each method may leave out its second argument.
+    """Override what you need; each of the three callbacks may leave out its second argument.
 
     All callbacks of one member run one at a time, in order, on a thread of their own: never on the thread that keeps
     the membership alive, so heartbeats go on however long a callback takes. What it is called with is the change, not
@@ -58,6 +59,9 @@ class RebalanceListener:
     def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
         """Partitions that are already others': do not commit. Does nothing unless overridden."""
 
+    def on_budget_warning(self, warning: BudgetWarning) -> None:
+        """A callback, the next poll or a close takes long. On a thread of its own: the others may be what is stuck."""
+
 
 _METHODS = {
     CallbackKind.ASSIGNED: "on_partitions_assigned",
@@ -65,6 +69,7 @@ _METHODS = {
     CallbackKind.LOST: "on_partitions_lost",
 }
 
+OnWarning = Callable[[BudgetWarning], object]
 Callback = Callable[[tuple[TopicPartition, ...], CallbackContext], object]
 
 
@@ -112,6 +117,12 @@ class CallbackRunner(Protocol):
     def tell_lost(self, call_id: int) -> None: ...
     def is_current_thread(self) -> bool: ...
 
+    def thread(self) -> int | None:
+        """The one that runs callbacks, or that will when it gets to them."""
+
+    def warn(self, warning: BudgetWarning) -> None:
+        """Tell the application, not on the calling thread."""
+
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
         """On the thread that closes the member: wait until `ended(seconds)` says so, and run what only it can run."""
 
@@ -121,8 +132,9 @@ class CallbackRunner(Protocol):
 class ThreadRunner:
     """Runs callbacks on one daemon thread, started with the first of them; `done` is called there when each returns."""
 
-    def __init__(self, callbacks: dict[CallbackKind, Callback], name: str) -> None:
+    def __init__(self, callbacks: dict[CallbackKind, Callback], name: str, on_warning: OnWarning | None = None) -> None:
         self._callbacks = callbacks
+        self._on_warning = on_warning
         self._name = name
         self._calls: queue.SimpleQueue[tuple[RunCallback, Done] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -151,6 +163,12 @@ class ThreadRunner:
         """Is a callback calling us?"""
         return threading.current_thread() is self._thread
 
+    def thread(self) -> int | None:
+        return self._thread.ident if self._thread else None
+
+    def warn(self, warning: BudgetWarning) -> None:
+        tell(self._on_warning, warning)
+
     def tell_lost(self, call_id: int) -> None:
         if self._current is not None and self._current[0] == call_id:
             self._current[1]._lost.set()  # noqa: SLF001 - the runner is the context's other half
@@ -165,7 +183,8 @@ class ThreadRunner:
     def _work(self) -> None:
         while (job := self._calls.get()) is not None:
             call, done = job
-            done(CallbackReturned(call.call_id, self._outcome(call)))
+            began_at, thread = time.monotonic(), threading.current_thread().name
+            done(CallbackReturned(call.call_id, self._outcome(call), began_at, thread))
 
     def _outcome(self, call: RunCallback) -> str | None:
         assert self._current is not None
@@ -174,6 +193,21 @@ class ThreadRunner:
         except BaseException as error:  # noqa: BLE001 - whatever user code raises becomes a recorded failure
             return as_text(error)
         return None
+
+
+def tell(on_warning: OnWarning | None, warning: BudgetWarning) -> None:
+    """On a thread of its own; what it raises is its own affair."""
+    if on_warning is not None:
+        threading.Thread(target=on_warning, args=(warning,), name="budget-warning", daemon=True).start()
+
+
+def warned_of(listener: object) -> OnWarning | None:
+    """The listener's own `on_budget_warning`, if it has one."""
+    found = getattr(listener, "on_budget_warning", None)
+    return None if found is None or getattr(type(listener), "on_budget_warning", None) is _DOES_NOTHING else found
+
+
+_DOES_NOTHING = RebalanceListener.on_budget_warning
 
 
 def as_text(error: BaseException) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from membership_client.core.events import CallbackReturned, WarnPollBudget
+from membership_client.core.events import Budget, CallbackReturned
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.errors import ProblemKind
 from membership_client.types import MemberState
+from membership_client.watchdog import BudgetWarning
 
 S = MemberState
 
@@ -21,12 +22,9 @@ _QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
 def log_step(step: Step) -> None:
     """An observer that writes what people need to know, and nothing else."""
     before, after = step.before, step.after
-    who = _name(after)
+    who = name_of(after)
     if isinstance(step.event, CallbackReturned) and step.event.error:
         logger.warning("%s: a callback raised: %s", who, step.event.error)
-    for effect in step.effects:
-        if isinstance(effect, WarnPollBudget):
-            _warn_poll(who, effect, after)
     if after.state is not before.state:
         _log_state(who, before, after)
     elif _is_new_problem(before, after):
@@ -41,6 +39,19 @@ def _is_new_problem(before: Member, after: Member) -> bool:
     return old is None or (old.kind, old.detail) != (new.kind, new.detail)
 
 
+def log_warning(member: Member, warning: BudgetWarning) -> None:
+    """Somebody should look at that thread before the budget is gone."""
+    consequence = _CONSEQUENCES[warning.budget]
+    logger.warning("%s: %s. When it is all gone, %s.", name_of(member), warning, consequence)
+
+
+_CONSEQUENCES = {
+    Budget.POLL: "this member leaves the group; inside Consumer.hold() it does not",
+    Budget.CALLBACK: "the group does not wait for this member any longer, and gives its partitions to others",
+    Budget.CLOSE: "it ends without waiting for the rest",
+}
+
+
 def _log_problem(who: str, member: Member) -> None:
     assert member.problem is not None
     kind = member.problem.kind
@@ -49,17 +60,8 @@ def _log_problem(who: str, member: Member) -> None:
     logger.log(level, "%s: %s", who, member.problem.detail)
 
 
-def _name(member: Member) -> str:
+def name_of(member: Member) -> str:
     return f"[{member.config.group_id}/{member.config.group_instance_id or member.member_id}]"
-
-
-def _warn_poll(who: str, effect: WarnPollBudget, member: Member) -> None:
-    logger.warning(
-        "%s: no poll for %.1f s, %.0f %% of max.poll.interval.ms; at 100 %% this member leaves the group.",
-        who,
-        effect.since_poll_s,
-        100 * effect.since_poll_s / member.poll_interval_s,
-    )
 
 
 def _log_state(who: str, before: Member, after: Member) -> None:

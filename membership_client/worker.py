@@ -22,7 +22,7 @@ from membership_client.core.events import (
     TellLost,
     Tick,
     TopicsResolved,
-    WarnPollBudget,
+    Warn,
 )
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
@@ -167,7 +167,7 @@ class Worker:
                 self.runner.tell_lost(effect.call_id)
             case Stop():
                 self.stopped = True
-            case WarnPollBudget():
+            case Warn():
                 pass  # For those who watch.
 
     def _send(self, send: Send) -> None:

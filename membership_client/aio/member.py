@@ -15,7 +15,7 @@ from membership_client.aio.runner import LoopRunner
 from membership_client.client import Condition
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
-from membership_client.listener import callbacks_of
+from membership_client.listener import callbacks_of, warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
 from membership_client.worker import Observer
 
@@ -36,7 +36,7 @@ class GroupMember:
         observers: Sequence[Observer] = (),
     ) -> None:
         callbacks = {} if listener is None else callbacks_of(listener, coroutines=True)
-        self._runner = LoopRunner(running_loop(), callbacks)
+        self._runner = LoopRunner(running_loop(), callbacks, warned_of(listener))
         self._member = _Awaitable(config, observers=observers, runner=self._runner)
         self._errands = Actor(f"{self.snapshot.group_id}-offsets")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 import time
 from collections.abc import Callable, Mapping
 
 from membership_client.aio.loop_call import LOST, LoopCall
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
-from membership_client.listener import Callback, CallbackContext, Done, as_text
+from membership_client.listener import Callback, CallbackContext, Done, OnWarning, as_text, tell
+from membership_client.watchdog import BudgetWarning
 
 _SLICE_S = 0.1
 """How often a closing thread looks whether the loop still lives."""
@@ -18,8 +20,15 @@ _SLICE_S = 0.1
 class LoopRunner:
     """A `listener.CallbackRunner`. One callback at a time, because the member asks for one at a time."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, callbacks: Mapping[CallbackKind, Callback]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        callbacks: Mapping[CallbackKind, Callback],
+        on_warning: OnWarning | None = None,
+    ) -> None:
         self._loop = loop
+        self._thread = threading.get_ident()
+        self._on_warning = on_warning
         self._callbacks = callbacks
         self._current: tuple[RunCallback, CallbackContext, LoopCall] | None = None
 
@@ -43,7 +52,7 @@ class LoopRunner:
             running.give_up(LOST)
 
     def thread(self) -> int | None:
-        """The loop's, once a callback has run there."""
+        """The loop's, which is where this was made."""
         return self._thread
 
     def warn(self, warning: BudgetWarning) -> None:

@@ -1,33 +1,27 @@
-"""What is a thread doing that should poll? Its stack, and the records that its functions have in hand."""
+"""Which records is a thread working on that should poll?"""
 
 from __future__ import annotations
 
-import sys
-import traceback
 from collections.abc import Iterator
 from types import FrameType
 
 from confluent_kafka import Message
 
+from membership_client.watchdog import frame_of
+
 _DEPTH = 40
 
 
-def describe(thread: int) -> str:
-    """Of a running thread, for a log. Records are named by where they are from; what is in them is never shown."""
-    frame = sys._current_frames().get(thread)
-    if frame is None:
-        return "The thread that polled has ended."
-    stack = "".join(traceback.format_stack(frame)).rstrip()
-    records = ", ".join(dict.fromkeys(_records(frame))) or "none that can be seen"
-    return f"Records in hand: {records}. The thread that polled is here:\n{stack}"
+def in_hand(thread: int | None) -> list[str]:
+    """Of a running thread: the records that its functions have, by where they are from; what is in them is not shown."""
+    return list(dict.fromkeys(_records(frame_of(thread))))
 
 
-def _records(frame: FrameType) -> Iterator[str]:
-    current: FrameType | None = frame
+def _records(frame: FrameType | None) -> Iterator[str]:
     for _ in range(_DEPTH):
-        if current is None:
+        if frame is None:
             return
-        for name, value in tuple(current.f_locals.items()):
+        for name, value in tuple(frame.f_locals.items()):
             if isinstance(value, Message):
-                yield f"{value.topic()}[{value.partition()}]@{value.offset()} ({name} in {current.f_code.co_name})"
-        current = current.f_back
+                yield f"{value.topic()}-{value.partition()}@{value.offset()} ({name} in {frame.f_code.co_name})"
+        frame = frame.f_back

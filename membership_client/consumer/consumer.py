@@ -24,6 +24,7 @@ from membership_client.consumer.polling import Polling
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
 from membership_client.errors import ConfigError, MembershipError
+from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
 
 Record = Message | confluent_kafka.TopicPartition | TopicPartition
@@ -83,14 +84,17 @@ class Consumer(confluent_kafka.Consumer):
         A callback takes the consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
         methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
         """
-        with as_kafka_exceptions():
-            names, regex = _subscription(topics)
-            self._polling.hooks = hooks_of(self, on_assign, on_revoke, on_lost, listener)
+        names, regex = _subscription(topics)
+        with (
+            as_kafka_exceptions(),
+            self._polling.hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
+        ):
             if regex is None:
                 self._member.subscribe(names)
             else:
                 self._member.subscribe_pattern(regex)
         self._polling.wanted = True
+        self._polling.desk.on_warning = warned_of(listener)
         self._polling.attendant.start()
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:

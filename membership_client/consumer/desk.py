@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
-from membership_client.listener import CallbackContext, Done, as_text
+from membership_client.listener import CallbackContext, Done, OnWarning, as_text, tell
 from membership_client.types import TopicPartition
+from membership_client.watchdog import BudgetWarning
 
 _SLICE_S = 0.02
 """How often a closing thread looks for callbacks."""
@@ -35,12 +36,14 @@ class Desk:
     """A `listener.CallbackRunner` whose callbacks run on whichever thread serves it.
 
     `prepare` is told of a callback on the membership thread, and has `carry_out` left here once it may run.
-    `attract` makes the polling thread come by.
+    `attract` makes the polling thread come by, and `poller` says which one that is.
     """
 
-    def __init__(self, prepare: Callable[[Call], None], attract: Callable[[], None]) -> None:
+    def __init__(self, prepare: Callable[[Call], None], attract: Callable[[], None], poller: Callable[[], int]) -> None:
+        self.on_warning: OnWarning | None = None
         self._prepare = prepare
         self._attract = attract
+        self._poller = poller
         self._tasks: deque[Callable[[], None]] = deque()
         self._call: Call | None = None
         self._served_by: int | None = None
@@ -70,17 +73,17 @@ class Desk:
 
     def carry_out(self, call: Call, handle: Callable[[], None]) -> None:
         """Run a callback and tell the member; then raise what it raised."""
-        self._served_by = threading.get_ident()
+        self._served_by, began_at = threading.get_ident(), time.monotonic()
         try:
             handle()
         except BaseException as error:
-            self._finish(call, as_text(error))
+            self._finish(call, began_at, as_text(error))
             raise
-        self._finish(call, None)
+        self._finish(call, began_at, None)
 
-    def _finish(self, call: Call, error: str | None) -> None:
+    def _finish(self, call: Call, began_at: float, error: str | None) -> None:
         self._served_by, self._call = None, None
-        call.done(CallbackReturned(call.wanted.call_id, error))
+        call.done(CallbackReturned(call.wanted.call_id, error, began_at, threading.current_thread().name))
 
     # --- listener.CallbackRunner -------------------------------------------------------------------------------------
 
@@ -92,6 +95,12 @@ class Desk:
         call = self._call
         if call is not None and call.wanted.call_id == call_id:
             call.context._lost.set()
+
+    def thread(self) -> int | None:
+        return self._served_by or self._poller()
+
+    def warn(self, warning: BudgetWarning) -> None:
+        tell(self.on_warning, warning)
 
     def is_current_thread(self) -> bool:
         return threading.get_ident() == self._served_by

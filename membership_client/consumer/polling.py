@@ -14,7 +14,7 @@ import confluent_kafka
 
 from membership_client.client import GroupMember
 from membership_client.consumer.attendant import Attendant
-from membership_client.consumer.busy import describe
+from membership_client.consumer.busy import in_hand
 from membership_client.consumer.commits import Commits
 from membership_client.consumer.data_path import Committed, DataPath
 from membership_client.consumer.desk import Call, Desk
@@ -24,10 +24,11 @@ from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.knock import knock, pass_for
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours
-from membership_client.core.events import CallbackKind, WarnPollBudget
+from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, OffsetTimeoutError
 from membership_client.listener import Callback
+from membership_client.logs import name_of
 from membership_client.types import MemberState, TopicPartition
 
 logger = logging.getLogger("membership_client")
@@ -53,10 +54,10 @@ class Polling:
         """Who polled last."""
         every_s = min(_LOOK_EVERY_S, settings.member.max_poll_interval_ms / 20_000)
         self.attendant = Attendant(self.knock, self._attend, every_s, f"{settings.member.group_id}-attendant")
-        self.desk = Desk(self._prepare, self.attendant.call)
+        self.desk = Desk(self._prepare, self.attendant.call, lambda: self.thread)
         self.member = GroupMember(settings.member, observers=(self._on_step,), runner=self.desk)
         self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
-        self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings.start)
+        self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings)
         self._raw = raw
         self._raises = settings.member.callback_errors == "raise"
         self._holds = Holds()
@@ -69,6 +70,16 @@ class Polling:
     def subscribed(self) -> bool:
         """Also while an unsubscribe is under way, whose callbacks may still commit."""
         return self.wanted or self.member.snapshot.state is not MemberState.UNSUBSCRIBED
+
+    @contextlib.contextmanager
+    def hooked(self, hooks: dict[CallbackKind, Callback]) -> Iterator[None]:
+        """These callbacks from now on, unless the block fails."""
+        before, self.hooks = self.hooks, hooks
+        try:
+            yield
+        except BaseException:
+            self.hooks = before
+            raise
 
     # --- on the polling thread ---------------------------------------------------------------------------------------
 
@@ -100,8 +111,8 @@ class Polling:
             return None
         try:
             self.member.poll()
-        except CallbackFailedError:
-            return None  # It was raised where it happened.
+        except CallbackFailedError as error:
+            return None if self._raises else error  # It was raised where it happened, or has ended the member.
         except MembershipError as error:
             return error
         return None
@@ -150,8 +161,9 @@ class Polling:
     def _on_step(self, step: Step) -> None:
         if step.after.state is MemberState.FATAL and step.before.state is not MemberState.FATAL:
             self.attendant.call()
-        if any(isinstance(effect, WarnPollBudget) for effect in step.effects):
-            logger.warning("[%s] %s", step.after.config.group_id, describe(self.thread))
+        if any(isinstance(effect, Warn) for effect in step.effects) and (records := in_hand(self.desk.thread())):
+            logger.warning("%s: in hand: %s", name_of(step.after), ", ".join(records))
+            self.member.trace.note("in hand", records=records)
 
     # --- on the committer's thread -----------------------------------------------------------------------------------
 

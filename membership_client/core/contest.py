@@ -41,9 +41,8 @@ def refused(member: Member, message: str | None, now: float) -> Change:
     if member.contest is None:
         return _waiting(replace(member, contest=_open(member, detail, now))), ()
     contest = replace(member.contest, detail=detail)
-    if contest.give_up_at is not None and now >= contest.give_up_at:
-        return _fail(replace(member, contest=contest))
-    step = ContestStep.IDENTIFY if _needs_identity(member, contest) else _last_step(contest)
+    asks = _is_over(contest, now) or _needs_identity(member, contest)
+    step = ContestStep.IDENTIFY if asks else _last_step(contest)
     return slow_down(_waiting(replace(member, contest=replace(contest, step=step))), "dialogue_pace", now), ()
 
 
@@ -51,6 +50,11 @@ def _open(member: Member, detail: str, now: float) -> Contest:
     waits = member.config.group_instance_id_conflict == "wait"
     give_up_at = None if waits else now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
     return Contest(step=ContestStep.IDENTIFY, since=now, give_up_at=give_up_at, detail=detail)
+
+
+def _is_over(contest: Contest, now: float) -> bool:
+    """Time is up; but who holds the id now is asked once more, since it may be ourselves, by a join whose answer was lost."""
+    return contest.give_up_at is not None and now >= contest.give_up_at
 
 
 def _needs_identity(member: Member, contest: Contest) -> bool:
@@ -118,7 +122,7 @@ def answered(member: Member, response: Response, now: float) -> Change:
     if isinstance(response, Refused) and response.code in policy.DESCRIBE:
         return _ask_again(member, policy.DESCRIBE[response.code], now), ()
     if contest.step is ContestStep.IDENTIFY:
-        return _identified(member, contest, response)
+        return _identified(member, contest, response, now)
     if contest.step is ContestStep.MEASURE:
         return _measured(member, contest, response), ()
     return _released(member, contest, response, now), ()
@@ -135,14 +139,17 @@ def unanswerable(member: Member, now: float) -> Change:
     return answered(member, Refused(Code.UNSUPPORTED_VERSION), now)
 
 
-def _identified(member: Member, contest: Contest, response: Response) -> Change:
+def _identified(member: Member, contest: Contest, response: Response, now: float) -> Change:
     holder = _holder_in(response, member.config.group_instance_id)
     contest = replace(contest, holder=holder)
     if member.state is S.FENCED:
         return _lose_to(replace(member, contest=contest))
     if holder is not None and holder.member_id == member.member_id:
         return _waiting(replace(member, contest=replace(contest, step=ContestStep.RELEASE))), ()
-    return _by_policy(replace(member, contest=contest), contest, known=isinstance(response, GroupDescribed))
+    known = isinstance(response, GroupDescribed)
+    if _is_over(contest, now) and (holder is not None or not known):
+        return _fail(replace(member, contest=contest))
+    return _by_policy(replace(member, contest=contest), contest, known=known)
 
 
 def _by_policy(member: Member, contest: Contest, *, known: bool) -> Change:

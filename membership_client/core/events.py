@@ -254,6 +254,9 @@ class CallbackReturned:
     call_id: int
     error: str | None = None
     """The exception, as text with its traceback, if it raised."""
+    began_at: float | None = None
+    """When it really began: a consumer's callbacks wait for a poll."""
+    thread: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,12 +320,23 @@ class TellLost:
     call_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class WarnPollBudget:
-    """The application has used this fraction of `max.poll.interval.ms` without polling."""
+class Budget(enum.Enum):
+    """A time that somebody may take, and no more."""
 
-    fraction: float
-    since_poll_s: float
+    POLL = "the next poll"
+    CALLBACK = "a callback"
+    CLOSE = "the close"
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """So much of a budget is gone, and the rest is running out."""
+
+    budget: Budget
+    spent_s: float
+    limit_s: float
+    call_id: int | None = None
+    """Which callback, if it is one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,4 +344,4 @@ class Stop:
     """The member is closed: end the thread."""
 
 
-Effect = Send | Disconnect | RunCallback | TellLost | WarnPollBudget | Stop
+Effect = Send | Disconnect | RunCallback | TellLost | Warn | Stop

@@ -28,6 +28,7 @@ from membership_client.core import (
     polling,
     reconciliation,
     refusals,
+    watchdog,
 )
 from membership_client.core.copying import replace
 from membership_client.core.events import (
@@ -306,6 +307,8 @@ RULES: tuple[Rule, ...] = (
     contest.GIVE_UP,
     polling.EXPIRE,
     polling.WARN,
+    watchdog.WARN_OF_CALL,
+    watchdog.WARN_OF_CLOSE,
     callbacks.LOSE,
     reconciliation.GIVE_BACK,
     leaving.TELL,

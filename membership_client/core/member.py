@@ -97,6 +97,7 @@ class RunningCall:
     kind: CallbackKind
     partitions: Partitions
     began_at: float
+    warned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,7 @@ class Departure:
     outcome: str | None = None
     """How telling the coordinator ended; None while it has not."""
     clean: bool = True
+    warned: bool = False
     steps: tuple[CloseStep, ...] = ()
 
 

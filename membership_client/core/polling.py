@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from membership_client.core.callbacks import tell_lost
 from membership_client.core.copying import replace
-from membership_client.core.events import Polled, WarnPollBudget
+from membership_client.core.events import Budget, Polled, Warn
 from membership_client.core.leaving import depart
 from membership_client.core.member import IN_GROUP, Change, Member
 from membership_client.core.rule import Rule
@@ -30,7 +30,7 @@ def _warns(member: Member) -> float | None:
 
 def _warn(member: Member, now: float) -> Change:
     assert member.polled_at is not None
-    warning = WarnPollBudget(WARN_AT[member.poll_warnings], now - member.polled_at)
+    warning = Warn(Budget.POLL, now - member.polled_at, member.poll_interval_s)
     return replace(member, poll_warnings=member.poll_warnings + 1), (warning,)
 
 

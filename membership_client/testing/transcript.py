@@ -42,7 +42,7 @@ from membership_client.core.events import (
     Tick,
     TopicsResolved,
     Unsubscribe,
-    WarnPollBudget,
+    Warn,
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
@@ -191,8 +191,8 @@ def describe_effect(effect: Effect, names: Names) -> str:
             return f"call {effect.call_id}: {effect.kind.value} {_describe_named(effect.partitions)}{provisional}"
         case TellLost():
             return f"tell call {effect.call_id} that its partitions are lost"
-        case WarnPollBudget():
-            return f"warn: no poll for {effect.since_poll_s:g} s"
+        case Warn():
+            return f"warn: {effect.spent_s:g} s of {effect.limit_s:g} s for {effect.budget.value} are gone"
         case Stop():
             return "stop"
 

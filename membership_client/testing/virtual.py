@@ -30,6 +30,7 @@ from membership_client.listener import Done
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import Client
 from membership_client.types import Node
+from membership_client.watchdog import BudgetWarning
 from membership_client.worker import Observer, Worker
 
 
@@ -149,6 +150,11 @@ class VirtualRunner:
 
     def is_current_thread(self) -> bool:
         return False
+
+    def thread(self) -> int | None:
+        return None
+
+    def warn(self, warning: BudgetWarning) -> None: ...
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
         ended(timeout_s)

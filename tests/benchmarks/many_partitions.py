@@ -31,6 +31,7 @@ from membership_client.core.member import Member
 from membership_client.listener import Done
 from membership_client.net.codec import decode, encode
 from membership_client.types import MemberState, Node
+from membership_client.watchdog import BudgetWarning
 from membership_client.worker import Worker
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.stage import Sizes, Stage
@@ -97,6 +98,11 @@ class _Runner:
     def tell_lost(self, call_id: int) -> None: ...
     def is_current_thread(self) -> bool:
         return False
+
+    def thread(self) -> int | None:
+        return None
+
+    def warn(self, warning: BudgetWarning) -> None: ...
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None: ...
 

@@ -44,7 +44,7 @@ class Outcomes:
 
     def next(self) -> tuple[str, type[MembershipError] | None]:
         name, error = self._told.get(timeout=30)
-        return name, error and type(error)
+        return name, None if error is None else type(error)
 
 
 def committed_behind_another(coordinator: Coordinator, *commits: Commit) -> Committer:

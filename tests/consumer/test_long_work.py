@@ -92,11 +92,10 @@ def test_work_beyond_the_poll_interval_is_warned_of_and_then_costs_the_partition
     record = next_record(consumer)
     with caplog.at_level(logging.WARNING, "membership_client"):
         eventually(lambda: consumer.snapshot.state is MemberState.STALE, "a stale member")
-    warned = [text for text in caplog.messages if "Records in hand" in text]
-    assert warned
-    name = f"{record.topic()}[{record.partition()}]@{record.offset()} (record in "
-    assert name in warned[0]
-    assert "eventually" in warned[0]
+    stacks = [text for text in caplog.messages if "for the next poll are gone" in text]
+    records = [text for text in caplog.messages if "in hand" in text]
+    assert "eventually (members.py" in stacks[0]
+    assert f"{record.topic()}-{record.partition()}@{record.offset()} (record in " in records[0]
     assert consumer.owner_epoch(record) is None
     assert next_record(consumer).offset() == 0
     assert len(lost) == 4

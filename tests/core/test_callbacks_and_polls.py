@@ -13,7 +13,7 @@ from membership_client.core.events import (
     TellLost,
     Tick,
     Unsubscribe,
-    WarnPollBudget,
+    Warn,
 )
 from membership_client.errors import ProblemKind
 from membership_client.types import MemberState
@@ -102,11 +102,11 @@ def test_there_is_no_poll_interval_for_those_who_never_poll() -> None:
     assert play.member.state is S.STABLE
 
 
-def keep_alive(play: Play, seconds: float) -> list[WarnPollBudget]:
+def keep_alive(play: Play, seconds: float) -> list[Warn]:
     """Heartbeats are answered while the application is busy."""
     seen, end = [], play.now + seconds
     while play.now < end:
-        seen += [e for e in play.advance(min(1.0, end - play.now)) if isinstance(e, WarnPollBudget)]
+        seen += [e for e in play.advance(min(1.0, end - play.now)) if isinstance(e, Warn)]
         if play.member.dialogue and isinstance(play.member.dialogue.request, Heartbeat):
             play.answer(Heartbeat, accepted(max(play.member.epoch, 2)))
     return seen
@@ -116,9 +116,9 @@ def test_warnings_come_at_half_and_four_fifths_of_the_budget() -> None:
     """Before it is too late, once each; a poll starts the count again."""
     play = Play.new(max_poll_interval_ms=100_000).stable(0)
     play.do(Polled(play.now))
-    assert [w.fraction for w in keep_alive(play, 90.0)] == [0.5, 0.8]
+    assert [round(w.spent_s / w.limit_s, 2) for w in keep_alive(play, 90.0)] == [0.5, 0.8]
     play.do(Polled(play.now))
-    assert [w.fraction for w in keep_alive(play, 60.0)] == [0.5]
+    assert [round(w.spent_s / w.limit_s, 2) for w in keep_alive(play, 60.0)] == [0.5]
 
 
 def test_an_exceeded_poll_interval_leaves_at_once_and_loses_everything() -> None:

@@ -117,8 +117,27 @@ def test_a_wait_for_an_instance_id_ends_with_a_late_refusal() -> None:
     play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(10.0))
     play.now += 60.0
     play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "held"))
+    play.advance(1.0)
+    play.answer(DescribeGroup, HELD)
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.INSTANCE_ID_IN_USE)
+
+
+def test_a_late_refusal_because_of_our_own_lost_join_is_not_the_end() -> None:
+    """Seed 7721: the join that was let in lost its answer, and the next one was refused by the id's holder: ourselves."""
+    play = Play.new(group_instance_id="i").joining()
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "held"))
+    play.answer(DescribeGroup, HELD)
+    play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(10.0))
+    play.now += 60.0
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "owned by me"))
+    play.advance(1.0)
+    me = DescribedMember(member_id=play.member.member_id, instance_id="i", client_id="c", host="h")
+    play.answer(DescribeGroup, GroupDescribed((me,)))
+    assert play.heartbeat().epoch == -2
+    play.answer(Heartbeat, accepted(-2))
+    play.answer(Heartbeat, accepted(4, orders(0)))
+    assert play.member.state is S.RECONCILING
 
 
 def test_a_topic_that_nobody_can_name_is_asked_for_ever_less_often() -> None:

@@ -113,6 +113,7 @@ class Runs:
 
     def __init__(self, callback: Callable[[Any, CallbackContext], None]) -> None:
         self.returned: list[CallbackReturned] = []
+        self.threads: list[str | None] = []
         self._news = threading.Semaphore(0)
         self.runner = ThreadRunner({CallbackKind.ASSIGNED: callback}, "callbacks")
 
@@ -120,7 +121,8 @@ class Runs:
         self.runner.run(call, self._done)
 
     def _done(self, event: CallbackReturned) -> None:
-        self.returned.append(event)
+        self.returned.append(CallbackReturned(event.call_id, event.error))
+        self.threads.append(event.thread)
         self._news.release()
 
     def wait(self) -> CallbackReturned:
@@ -137,6 +139,7 @@ def test_callbacks_run_on_one_other_thread() -> None:
         assert runs.wait() == CallbackReturned(call_id)
     runs.runner.stop()
     assert threads[0] is threads[1] is not threading.current_thread()
+    assert runs.threads == ["callbacks", "callbacks"]
     threads[0].join(30)
     assert not threads[0].is_alive()
 

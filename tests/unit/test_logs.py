@@ -7,19 +7,19 @@ import logging
 import pytest
 
 from membership_client.core.events import (
+    Budget,
     DescribedMember,
     DescribeGroup,
     Effect,
     Event,
     GroupDescribed,
     Heartbeat,
-    Polled,
     Refused,
-    Tick,
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.logs import log_step
+from membership_client.logs import log_step, log_warning
+from membership_client.watchdog import BudgetWarning
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
 TAKEN = Refused(111, "the instance id is owned by them.")
@@ -88,18 +88,26 @@ def test_a_failed_callback_is_told_once_with_its_traceback(log: pytest.LogCaptur
     assert "Traceback ...\nValueError: no disk" in line
 
 
-def test_the_poll_budget_warns_before_it_is_gone(log: pytest.LogCaptureFixture) -> None:
-    """Twice, with the share that is used up; then the member is out, and that is told too."""
-    play = logged(max_poll_interval_ms=5000)
-    play.stable(0)
-    play.do(Polled(play.now))
-    for _ in range(10):
-        play.now += 0.5
-        play.do(Tick())
-    half, most, out = lines(log, logging.WARNING)
-    assert "no poll for 2.5 s, 50 % of max.poll.interval.ms" in half
-    assert "no poll for 4.0 s, 80 % of max.poll.interval.ms" in most
-    assert "out of the group (poll interval exceeded" in out
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (
+            Budget.POLL,
+            "12.0 s of the 20 s for the next poll are gone; thread worker is at work (shop.py:7) < main (shop.py:1)",
+        ),
+        (Budget.CALLBACK, "for a callback are gone"),
+        (Budget.CLOSE, "for the close are gone"),
+    ],
+)
+def test_a_budget_that_runs_out_is_told_with_the_busy_thread_and_the_consequence(
+    log: pytest.LogCaptureFixture, budget: Budget, told: str
+) -> None:
+    """What is eating it, where it is, and what happens next."""
+    stack = ("work (shop.py:7)", "main (shop.py:1)")
+    log_warning(logged().member, BudgetWarning(budget=budget, spent_s=12.0, limit_s=20.0, thread="worker", stack=stack))
+    (line,) = lines(log, logging.WARNING)
+    assert told in line
+    assert "When it is all gone, " in line
 
 
 def test_passing_trouble_is_not_a_warning(log: pytest.LogCaptureFixture) -> None:

@@ -12,6 +12,7 @@ import pytest
 from membership_client.config import MemberConfig
 from membership_client.core.events import (
     Answered,
+    Budget,
     CallbackKind,
     Close,
     Failed,
@@ -23,7 +24,7 @@ from membership_client.core.events import (
     Subscribe,
     Tick,
     Unsubscribe,
-    WarnPollBudget,
+    Warn,
 )
 from membership_client.core.machine import Step, step
 from membership_client.testing.fake_cluster import FakeCluster
@@ -162,8 +163,8 @@ def test_an_application_that_stops_polling_is_out_until_it_polls_again() -> None
     scene.worker.polled_at = scene.brokers.now
     scene.worker.post(Tick())
     scene.until(lambda: scene.worker.member.state is S.STALE)
-    warned = [effect for shown in scene.steps for effect in shown.effects if isinstance(effect, WarnPollBudget)]
-    assert [warning.fraction for warning in warned] == [0.5, 0.8]
+    warned = [effect for shown in scene.steps for effect in shown.effects if isinstance(effect, Warn)]
+    assert [(warning.budget, round(warning.spent_s)) for warning in warned] == [(Budget.POLL, 10), (Budget.POLL, 16)]
     assert scene.runner.calls[-1].kind is CallbackKind.LOST
     scene.pass_time(30.0)
     assert scene.worker.member.state is S.STALE

@@ -1,0 +1,44 @@
+"""Budgets that are being eaten: a callback the group waits for, a close that is bounded. Each warns once, at half."""
+
+from __future__ import annotations
+
+from membership_client.core.copying import replace
+from membership_client.core.events import Budget, Warn
+from membership_client.core.member import Change, Member
+from membership_client.core.rule import Rule
+
+WARN_AT = 0.5
+
+
+def _call_warns(member: Member) -> float | None:
+    call = member.call
+    return None if call is None or call.warned else call.began_at + WARN_AT * member.poll_interval_s
+
+
+def _warn_of_call(member: Member, now: float) -> Change:
+    call = member.call
+    assert call is not None
+    warning = Warn(Budget.CALLBACK, now - call.began_at, member.poll_interval_s, call.call_id)
+    return replace(member, call=replace(call, warned=True)), (warning,)
+
+
+WARN_OF_CALL = Rule(_call_warns, _warn_of_call)
+
+
+def _close_warns(member: Member) -> float | None:
+    departure = member.departure
+    if departure is None or not departure.closes or departure.warned or departure.give_up_at is None:
+        return None
+    return departure.began_at + WARN_AT * (departure.give_up_at - departure.began_at)
+
+
+def _warn_of_close(member: Member, now: float) -> Change:
+    departure = member.departure
+    assert departure is not None
+    assert departure.give_up_at is not None
+    limit_s = departure.give_up_at - departure.began_at
+    warning = Warn(Budget.CLOSE, now - departure.began_at, limit_s)
+    return replace(member, departure=replace(departure, warned=True)), (warning,)
+
+
+WARN_OF_CLOSE = Rule(_close_warns, _warn_of_close)

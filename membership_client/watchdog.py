@@ -1,0 +1,54 @@
+"""What is a thread doing that should be done by now? Told in the log, in the trace and to the listener."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from types import FrameType
+
+from membership_client.core.events import Budget, Warn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetWarning:
+    """A budget is half gone. One of these per episode and budget; the poll interval warns again at four fifths."""
+
+    budget: Budget
+    spent_s: float
+    limit_s: float
+    thread: str | None
+    """The name of the thread that is busy; None if it is not known."""
+    stack: tuple[str, ...]
+    """Where it is, innermost first: `function (file.py:12)`."""
+
+    def __str__(self) -> str:
+        spent = f"{self.spent_s:.1f} s of the {self.limit_s:g} s for {self.budget.value} are gone"
+        return f"{spent}; thread {self.thread} is at {' < '.join(self.stack)}" if self.stack else spent
+
+
+def warning_of(effect: Warn, thread: int | None) -> BudgetWarning:
+    """With what that thread is doing at this moment."""
+    frame = frame_of(thread)
+    return BudgetWarning(
+        budget=effect.budget,
+        spent_s=effect.spent_s,
+        limit_s=effect.limit_s,
+        thread=_name_of(thread) if frame else None,
+        stack=_places(frame) if frame else (),
+    )
+
+
+def frame_of(thread: int | None) -> FrameType | None:
+    """The innermost frame of a running thread."""
+    return sys._current_frames().get(thread) if thread is not None else None  # noqa: SLF001 - documented all the same
+
+
+def _name_of(thread: int | None) -> str:
+    return next((t.name for t in threading.enumerate() if t.ident == thread), str(thread))
+
+
+def _places(frame: FrameType) -> tuple[str, ...]:
+    found = reversed(traceback.extract_stack(frame, limit=40))
+    return tuple(f"{place.name} ({place.filename.rpartition('/')[2]}:{place.lineno})" for place in found)
