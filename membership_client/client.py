@@ -27,6 +27,7 @@ from membership_client.errors import (
     Identity,
     MemberClosedError,
     MembershipError,
+    Problem,
     UnexpectedBrokerError,
     WaitTimeoutError,
     error_for,
@@ -104,6 +105,7 @@ class GroupMember:
         self._waiters: list[_Waiter] = []
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._crash: BaseException | None = None
+        self._forgiven: Problem | None = None
         self._close_report: CloseReport | None = None
         self._forked = False
         self._named: tuple[Partitions, frozenset[TopicPartition]] = (NOTHING, frozenset())
@@ -135,6 +137,7 @@ class GroupMember:
         member = self._worker.member
         if member.state is MemberState.FATAL and member.problem and not may_resubscribe(member.problem):
             raise error_for(member.problem, member.identity)
+        self._forgiven = member.problem if member.state is MemberState.FATAL else None
         self._worker.post(event)
         if self._may_start():
             self._start()
@@ -160,7 +163,7 @@ class GroupMember:
         self._check_usable()
         if not self._unraised.empty():
             raise self._unraised.get()
-        if worker.member.state is MemberState.FATAL and (error := self.error):
+        if self._is_fatal() and (error := self.error):
             raise error
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -255,7 +258,8 @@ class GroupMember:
         waiter = _Waiter(condition if callable(condition) else lambda snapshot: snapshot.state is condition, tell)
         self._waiters.append(waiter)
         try:
-            waiter.offer(self.snapshot)
+            if self._is_fatal() or self._worker.member.state is not MemberState.FATAL:
+                waiter.offer(self.snapshot)
             if self._worker.stopped:
                 tell(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
             yield waiter
@@ -388,6 +392,11 @@ class GroupMember:
     @property
     def _identity(self) -> Identity:
         return self._worker.member.identity
+
+    def _is_fatal(self) -> bool:
+        """Not while a subscribe() that starts over is still to be taken in by the membership thread."""
+        member = self._worker.member
+        return member.state is MemberState.FATAL and (member.problem is None or member.problem is not self._forgiven)
 
     def _is_own_thread(self) -> bool:
         return threading.get_ident() == self._runs_on or self._runner.is_current_thread()

@@ -36,6 +36,9 @@ _SLICE_S = 0.2
 _LONGEST_STAY_S = 2.0
 """Longest stay inside librdkafka's poll(), where callbacks can run but not raise."""
 
+_CLOSE_GRACE_S = 0.5
+"""So much longer than it was told may a close take, for librdkafka's threads to end."""
+
 _WATCHED_CALLS = 8
 """So many calls of poll() are watched every second, to learn who polls and with which timeouts."""
 
@@ -284,31 +287,49 @@ class Consumer(confluent_kafka.Consumer):
     def close(  # type: ignore[override]  # the report is more than confluent-kafka's nothing
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
     ) -> CloseReport:
-        """Commit, give the partitions back, leave, and end: within `timeout_s`. Callbacks run on this thread."""
+        """Commit, give the partitions back, leave, and end: within `timeout_s`, and once. Any thread.
+
+        Callbacks run on this thread; what they raise is raised when all is done.
+        """
         if self._closed_by is not None or os.getpid() != self._pid:  # A forked child has none of librdkafka's threads.
             return self._member.close()
         if self._polling.desk.is_current_thread():
             raise as_kafka_exception(
                 ConfigError("close() cannot end what it is called from: return from the callback.")
             )
+        deadline = time.monotonic() + timeout_s
         with contextlib.suppress(TimeoutError):
             self._commits.committer.commit_and_wait({}, timeout_s)  # What was submitted before goes first.
-        reports: list[CloseReport] = []
-        self._polling.as_poller(
-            lambda: reports.append(self._member.close(leave, reason=reason or self._stop_reason, timeout_s=timeout_s))
-        )
-        self._end()
-        return reports[0]
+        left_s = max(0.0, deadline - time.monotonic())
+        try:
+            return self._polling.as_poller(
+                lambda: self._member.close(leave, reason=reason or self._stop_reason, timeout_s=left_s)
+            )
+        finally:
+            self._end(deadline)
 
-    def _end(self) -> None:
+    def _end(self, deadline: float) -> None:
         self._closed_by = threading.get_ident()
         self._polling.attendant.stop()
         self._commits.committer.stop()
-        for number, handler in self._old_handlers.items():
-            signal.signal(number, handler)
-        with contextlib.suppress(MembershipError):
-            self._polling.desk.serve()
-        self._raw.close()
+        self._restore_handlers()
+        try:
+            with contextlib.suppress(MembershipError):
+                self._polling.desk.serve()
+        finally:
+            self._watch()  # Whoever polls learns it now.
+            self._close_fetcher(deadline)
+
+    def _restore_handlers(self) -> None:
+        if threading.current_thread() is threading.main_thread():  # Python allows it nowhere else.
+            for number, handler in self._old_handlers.items():
+                signal.signal(number, handler)
+
+    def _close_fetcher(self, deadline: float) -> None:
+        """When nobody is inside any more; a poll() that does not come back is not waited for."""
+        closing = threading.Thread(target=self._raw.close, name="closing-fetcher", daemon=True)
+        closing.start()
+        closing.join(max(_CLOSE_GRACE_S, deadline - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self

@@ -13,6 +13,7 @@ import confluent_kafka
 from membership_client.consumer.committer import Committer
 from membership_client.consumer.desk import Call
 from membership_client.consumer.ledger import Ledger
+from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours, their_offset, theirs
 from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, OffsetTimeoutError
@@ -31,14 +32,15 @@ _LAST_COMMIT_S = 10.0
 class DataPath:
     """`epochs` says since which member epoch each partition is fetched."""
 
-    def __init__(self, raw: confluent_kafka.Consumer, ledger: Ledger, committer: Committer, start: int) -> None:
+    def __init__(self, raw: confluent_kafka.Consumer, ledger: Ledger, committer: Committer, settings: Settings) -> None:
         self.epochs: dict[TopicPartition, int] = {}
         self.call: Call | None = None
         """The callback that is running now."""
         self._raw = raw
         self._ledger = ledger
         self._committer = committer
-        self._start = start
+        self._start = settings.start
+        self._keeps_failed = settings.member.callback_errors == "continue"
         self._starts: dict[TopicPartition, confluent_kafka.TopicPartition] = {}
 
     # --- the three callbacks -----------------------------------------------------------------------------------------
@@ -58,7 +60,8 @@ class DataPath:
         try:
             self._run(call, hook)
         except BaseException:
-            self._drop(partitions)  # It will be tried again, from the start.
+            if not self._keeps_failed:
+                self._drop(partitions)  # It will be tried again, from the start.
             raise
 
     def revoked(self, call: Call, hook: Callback, *, commit: bool) -> None:

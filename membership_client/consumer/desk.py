@@ -106,10 +106,16 @@ class Desk:
         return threading.get_ident() == self._served_by
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
-        """The application closes instead of polling, so its callbacks run here."""
+        """The application closes instead of polling, so its callbacks run here; what they raise, at the end."""
         deadline = time.monotonic() + timeout_s
+        raised: list[Exception] = []
         while not ended(_SLICE_S) and time.monotonic() < deadline:
-            self.serve()
+            try:
+                self.serve()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the group must not wait for it
+                raised.append(error)
+        if raised:
+            raise raised[0]
 
     def stop(self) -> None:
         """Nothing to stop: it has no thread."""

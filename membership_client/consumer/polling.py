@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import confluent_kafka
 
@@ -32,6 +33,8 @@ from membership_client.logs import name_of
 from membership_client.types import MemberState, TopicPartition
 
 logger = logging.getLogger("membership_client")
+
+T = TypeVar("T")
 
 _LOOK_EVERY_S = 1.0
 
@@ -213,13 +216,13 @@ class Polling:
 
     # --- on whichever thread closes ----------------------------------------------------------------------------------
 
-    def as_poller(self, action: Callable[[], None]) -> None:
+    def as_poller(self, action: Callable[[], T]) -> T:
         """Use librdkafka although another thread may be inside poll()."""
-        contextvars.copy_context().run(self._as_poller, action)
+        return contextvars.copy_context().run(self._as_poller, action)
 
-    def _as_poller(self, action: Callable[[], None]) -> None:
+    def _as_poller(self, action: Callable[[], T]) -> T:
         pass_for(self.thread)
-        action()
+        return action()
 
 
 def _raise(error: Exception) -> None:

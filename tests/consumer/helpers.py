@@ -104,13 +104,13 @@ class World:
         self.topic = self.group.topic
         self.partitions = partitions
         self.readers: list[Reader] = []
-        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
         self.group.admin.set_group_config(self.group.id, **(QUICK | settings))
         self.group.admin.create_topic(self.topic, partitions)
 
     def config(self, more: dict[str, Any] | None = None) -> dict[str, Any]:
         """Reads from the start, and commits only when told, unless it says otherwise."""
-        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.group.id}
+        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.group.id, "log_level": 0}
         return {**base, "auto.offset.reset": "earliest", "enable.auto.commit": False, **(more or {})}
 
     def reader(self, config: dict[str, Any] | None = None, **actions: Action) -> Reader:
@@ -143,7 +143,7 @@ class World:
 
     def produce(self, count: int, partitions: Iterable[int] | None = None, topic: str | None = None) -> None:
         """So many records to each of the partitions."""
-        producer = Producer({"bootstrap.servers": self.bootstrap_servers, "linger.ms": 5})
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers, "linger.ms": 5, "log_level": 0})
         for number in range(self.partitions) if partitions is None else partitions:
             for _ in range(count):
                 producer.produce(topic or self.topic, b"record", partition=number)

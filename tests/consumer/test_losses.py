@@ -1,0 +1,90 @@
+"""Partitions that others own already: nothing is committed, and whoever tries learns it."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from membership_client import Consumer, NotOwnedError
+from tests.consumer.helpers import Places, Reader, World
+from tests.integration.members import eventually
+
+pytestmark = pytest.mark.kafka
+
+AUTO_COMMIT = {"enable.auto.commit": True, "auto.commit.interval.ms": 60_000}
+
+
+def remove(world: World, reader: Reader) -> None:
+    """As a session that expired, or an administrator, would."""
+    world.group.remove(reader.consumer.memberid())
+
+
+def test_nothing_is_committed_of_lost_partitions(world: World) -> None:
+    """Not automatically, not by the callback: their records come again."""
+    refused: list[KafkaException] = []
+
+    def commit(consumer: Consumer, _: Places) -> None:
+        with pytest.raises(NotOwnedError) as caught:
+            consumer.commit(reader.records[0], asynchronous=False)
+        assert isinstance(caught.value, KafkaException)
+        refused.append(caught.value)
+        assert consumer.owner_epoch(reader.records[0]) is None
+
+    world.produce(5)
+    reader = world.owner(AUTO_COMMIT, lost=commit)
+    reader.read(20 - len(reader.records))
+    epoch = reader.consumer.owner_epoch(reader.records[0])
+    remove(world, reader)
+    eventually(lambda: (reader.consumer.poll(0), refused)[1], "a loss")
+    assert refused[0].args[0].code() == KafkaError._ASSIGNMENT_LOST
+    assert world.committed() == {}
+    world.settle(reader)
+    reader.read(40 - len(reader.records))
+    assert sorted(reader.places_read) == sorted(2 * [(p, o) for p in range(4) for o in range(5)])
+    assert epoch is not None
+    assert reader.events("revoke") == []
+
+
+def test_a_commit_before_the_callback_had_its_turn_is_refused_too(world: World) -> None:
+    """The group dropped us and the application, which is at work, does not know it yet."""
+    world.produce(5)
+    reader = world.owner()
+    reader.read(20 - len(reader.records))
+    record, epoch = reader.records[0], reader.consumer.snapshot.epoch
+    remove(world, reader)
+    eventually(lambda: reader.consumer.owner_epoch(record) is None, "a member that knows")
+    with pytest.raises(NotOwnedError):
+        reader.consumer.commit(record, asynchronous=False)
+    with pytest.raises(KafkaException):
+        reader.consumer.commit(asynchronous=False)
+    assert reader.events("lost") == []
+    world.settle(reader)
+    assert reader.consumer.snapshot.epoch > epoch
+    assert world.committed() == {}
+
+
+def test_without_on_lost_the_revoke_callback_is_told(world: World) -> None:
+    """As confluent-kafka has it."""
+    told: list[int] = []
+    reader = world.reader()
+    reader.consumer.subscribe([world.topic], on_revoke=lambda _, places: told.append(len(places)))
+    world.settle(reader)
+    remove(world, reader)
+    eventually(lambda: (reader.poll(), told)[1], "a loss")
+    assert told == [4]
+
+
+def test_work_that_outlives_the_ownership_sees_it_in_the_record(world: World) -> None:
+    """owner_epoch() is the same for as long as a partition stays, and another one after it came back."""
+    world.produce(1)
+    reader = world.owner()
+    reader.read(4 - len(reader.records))
+    epochs = [reader.consumer.owner_epoch(record) for record in reader.records]
+    other = world.join()
+    world.settle(reader, other)
+    stayed = [r for r in reader.records if r.partition() in reader.owned]
+    assert {reader.consumer.owner_epoch(record) for record in stayed} == set(epochs)
+    other.consumer.close()
+    world.settle(reader)
+    returned = [record for record in reader.records if record not in stayed]
+    assert all((reader.consumer.owner_epoch(record) or 0) > max(filter(None, epochs)) for record in returned)
