@@ -120,6 +120,21 @@ def test_the_static_example_survives_a_kill(orders: KafkaCluster) -> None:
 
 
 @pytest.mark.kafka
+def test_the_asyncio_example_reads_until_it_is_told_to_stop(orders: KafkaCluster) -> None:
+    """It handles an order, gives its partitions back on SIGTERM, and ends well."""
+    producer = Producer({"bootstrap.servers": orders.bootstrap_servers})
+    producer.produce("orders", b"a book")
+    producer.flush()
+    process = run_example("asyncio_consumer.py", orders.bootstrap_servers)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("order b'")
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert "giving up [0, 1, 2, 3, 4, 5] because closed" in output
+    assert process.returncode == 0
+
+
+@pytest.mark.kafka
 def test_the_long_work_example_waits_for_its_worker(orders: KafkaCluster) -> None:
     """The revoke callback waits until the worker thread has stopped."""
     output, _ = run_example("long_work.py", orders.bootstrap_servers, "1").communicate(timeout=60)
