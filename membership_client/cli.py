@@ -16,6 +16,11 @@ a static member without anybody noticing, one is killed with SIGKILL and its rep
 computed from what was recorded, and the exit code is 1 if anything did not come out as expected.
 """
 
+_REPLAY = """\
+Runs every step of each trace through the state machine of this version, and compares what it does with what was done.
+The exit code is 0 if nothing differs, 1 at the first step that comes out differently, 2 if a trace cannot be read.
+"""
+
 _DEMO_BROKERS = """\
 The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
 otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
@@ -25,17 +30,7 @@ otherwise librdkafka's mock cluster, which needs neither but cannot tell every s
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong."""
     options = _parser().parse_args(arguments)
-    # Imported late: --help and --version answer at once.
-    from membership_client.demo.run import Options, run  # noqa: PLC0415
-
-    return run(
-        Options(
-            broker=options.broker,
-            bootstrap_servers=options.bootstrap_servers,
-            plain=options.plain,
-            svg=options.svg,
-        )
-    )
+    return int(options.run(options))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_demo(commands.add_parser("demo", help="watch a group live: joins, a restart, a SIGKILL and a takeover"))
+    _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
     return parser
 
 
@@ -63,6 +59,33 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
         "--plain", action="store_true", help="lines instead of the live view, as when the output is not a terminal"
     )
     demo.add_argument("--svg", type=Path, metavar="FILE", help="also write the picture of the run to FILE (needs rich)")
+    demo.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    # Commands are imported late: --help and --version answer at once.
+    from membership_client.demo.run import Options, run  # noqa: PLC0415
+
+    return run(
+        Options(
+            broker=options.broker,
+            bootstrap_servers=options.bootstrap_servers,
+            plain=options.plain,
+            svg=options.svg,
+        )
+    )
+
+
+def _add_replay(replay: argparse.ArgumentParser) -> None:
+    replay.description = _REPLAY
+    replay.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces, written by trace.file")
+    replay.set_defaults(run=_replay)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from membership_client.debugger.replaying import replay_files  # noqa: PLC0415
+
+    return replay_files(options.files)
 
 
 def _version() -> str:

@@ -40,6 +40,7 @@ from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
+from membership_client.trace.commit_tally import CommitTally
 from membership_client.trace.trace_file import TraceFile
 from membership_client.types import (
     CloseReport,
@@ -92,6 +93,7 @@ class GroupMember:
         )
         member = Member(config=self._config, member_id=_new_member_id())
         self._journal = Journal(member, _trace_file(member))
+        self._tally = CommitTally(self._journal)
         watching = (log_step, self._journal.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
@@ -181,7 +183,8 @@ class GroupMember:
         if negative := sorted(p for p, o in whole.items() if o.offset < 0):
             raise ConfigError(f"An offset is the number of a record, so not negative: {', '.join(map(str, negative))}.")
         if whole:
-            self._offsets.commit(whole, timeout_s)
+            with self._tally.commit(len(whole)):
+                self._offsets.commit(whole, timeout_s)
 
     def committed(
         self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0

@@ -1,0 +1,31 @@
+"""The command `membership-client replay`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from membership_client.debugger.replay import replay
+from membership_client.trace import Section, TraceError, read_trace
+
+
+def replay_files(paths: Iterable[Path]) -> int:
+    """Prints one line per run; the exit code says how it went."""
+    try:
+        outcomes = [_replay_section(section) for path in paths for section in read_trace(path)]
+    except TraceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if all(outcomes) else 1
+
+
+def _replay_section(section: Section) -> bool:
+    outcome = replay(section)
+    who = f"{section.path}: {section.name} of {section.header['group']}"
+    if outcome.divergence is not None:
+        print(f"{who}: after {outcome.steps} steps, {outcome.divergence}")
+        return False
+    torn = ", then a torn line" if section.torn else ""
+    print(f"{who}: {outcome.steps} steps, all as recorded{torn}")
+    return True
