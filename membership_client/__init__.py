@@ -1,8 +1,9 @@
 """Kafka consumer-group membership: stay in the group, and know what it does to you and why."""
 
+from typing import TYPE_CHECKING, Any
+
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
-from membership_client.consumer import Consumer
 from membership_client.core.events import Budget
 from membership_client.errors import (
     BrokerTooOldError,
@@ -46,6 +47,9 @@ from membership_client.types import (
     TopicPartition,
 )
 from membership_client.watchdog import BudgetWarning
+
+if TYPE_CHECKING:
+    from membership_client.consumer import Consumer
 
 __all__ = [
     "BrokerTooOldError",
@@ -92,3 +96,12 @@ __all__ = [
     "UnsupportedAssignorError",
     "WaitTimeoutError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Consumer is loaded when somebody wants it: who brings another fetcher does not need librdkafka in memory."""
+    if name != "Consumer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from membership_client.consumer import Consumer  # noqa: PLC0415 - that is the point
+
+    return Consumer
