@@ -102,6 +102,7 @@ class GroupMember:
         self._start_token = [None]
         self._runs_on: int | None = None
         self._polled_by: int | None = None
+        self._poller = threading.get_ident
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._offsets = Offsets(self._worker)
         self._waiters: list[_Waiter] = []
@@ -158,7 +159,7 @@ class GroupMember:
         Cheap enough for every record.
         """
         worker = self._worker
-        self._polled_by = threading.get_ident()
+        self._polled_by = self._poller()
         first, worker.polled_at = worker.polled_at is None, time.monotonic()
         if first or worker.member.state is MemberState.STALE:
             worker.post(Tick())

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from membership_client.aio.actor import Actor
 from membership_client.aio.jobs import Job, Jobs, nothing
 from membership_client.aio.loop_call import LOST, LoopCall
 from membership_client.aio.records import Records
+from membership_client.aio.warnings import on_loop
 from membership_client.core.events import CallbackKind
-from membership_client.listener import Callback, CallbackContext
+from membership_client.listener import Callback, CallbackContext, OnWarning
 from membership_client.types import TopicPartition
 
 _SLICE_S = 0.05
@@ -22,12 +24,24 @@ class Bridge:
     """A listener for the sync Consumer. The thread that waits for a callback does what the callback asks for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, actor: Actor, records: Records) -> None:
-        self.callbacks: Mapping[CallbackKind, Callback] = {}
+        self.on_budget_warning: OnWarning | None = None
+        self._callbacks: Mapping[CallbackKind, Callback] = {}
         self._loop = loop
         self._actor = actor
         self._records = records
         self._call: LoopCall | None = None
         self._jobs = actor.jobs
+
+    @contextlib.contextmanager
+    def leading_to(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
+        """These from now on, unless the block fails."""
+        before = self._callbacks, self.on_budget_warning
+        self._callbacks, self.on_budget_warning = callbacks, on_loop(self._loop, on_warning)
+        try:
+            yield
+        except BaseException:
+            self._callbacks, self.on_budget_warning = before
+            raise
 
     @property
     def is_calling(self) -> bool:
@@ -57,7 +71,7 @@ class Bridge:
         self._run(CallbackKind.LOST, partitions, context)
 
     def _run(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-        if (callback := self.callbacks.get(kind)) is None:
+        if (callback := self._callbacks.get(kind)) is None:
             return
         # Beside a hold another thread is here, and what a callback commits there is a matter of that thread.
         self._jobs = self._actor.jobs if self._actor.is_current() else Jobs()

@@ -25,6 +25,7 @@ from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.translate import ours
 from membership_client.errors import ConfigError, MemberClosedError
+from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Snapshot
 
 T = TypeVar("T")
@@ -73,8 +74,9 @@ class Consumer:
         methods take what RebalanceListener's take. Each may be a coroutine function.
         """
         with as_kafka_exceptions():
-            self._bridge.callbacks = hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=True)
-        self._fetcher.subscribe(topics, listener=self._bridge)
+            callbacks = hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=True)
+        with self._bridge.leading_to(callbacks, warned_of(listener)):
+            self._fetcher.subscribe(topics, listener=self._bridge)
 
     async def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
         """Leave the group; its last callbacks run when records are next awaited."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,12 +23,15 @@ OnThread = Callable[[Callable[[], Places]], Places]
 
 
 class Fetcher(Consumer):
-    """Records in line are not counted as read: not by position(), and thus by no commit."""
+    """Records in line are not counted as read: not by position(), and thus by no commit. Made on the loop's thread."""
 
     def __init__(self, config: Mapping[str, Any], records: Records, on_thread: OnThread) -> None:
         super().__init__(config)
         self.report: CloseReport | None = None
         self._records = records
+        here = threading.get_ident()  # Records and callbacks are the loop's.
+        self._polling.desk.busy = lambda: here
+        self._member._poller = lambda: here  # noqa: SLF001 - not for users; this is the one exception
         self._commits.ledger.position = lambda partitions: on_thread(functools.partial(self.position, partitions))
 
     def position(self, partitions: Places) -> Places:

@@ -12,10 +12,12 @@ from membership_client import client
 from membership_client.aio.actor import Actor
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.aio.runner import LoopRunner
+from membership_client.aio.warnings import on_loop
 from membership_client.client import Condition
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
 from membership_client.listener import callbacks_of, warned_of
+from membership_client.trace import Journal
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
 from membership_client.worker import Observer
 
@@ -35,8 +37,8 @@ class GroupMember:
         listener: object | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
-        callbacks = {} if listener is None else callbacks_of(listener, coroutines=True)
-        self._runner = LoopRunner(running_loop(), callbacks, warned_of(listener))
+        callbacks, loop = {} if listener is None else callbacks_of(listener, coroutines=True), running_loop()
+        self._runner = LoopRunner(loop, callbacks, on_loop(loop, warned_of(listener)))
         self._member = _Awaitable(config, observers=observers, runner=self._runner)
         self._errands = Actor(f"{self.snapshot.group_id}-offsets")
 
@@ -93,6 +95,11 @@ class GroupMember:
     def error(self) -> MembershipError | None:
         """What is wrong at the moment, if anything; fatal errors stay."""
         return self._member.error
+
+    @property
+    def trace(self) -> Journal:
+        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`."""
+        return self._member.trace
 
     def health(self) -> Health:
         """For liveness and readiness probes."""

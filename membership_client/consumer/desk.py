@@ -43,7 +43,8 @@ class Desk:
         self.on_warning: OnWarning | None = None
         self._prepare = prepare
         self._attract = attract
-        self._poller = poller
+        self.busy: Callable[[], int | None] = lambda: self._served_by or poller()
+        """The thread that has a callback or records in hand."""
         self._tasks: deque[Callable[[], None]] = deque()
         self._call: Call | None = None
         self._served_by: int | None = None
@@ -97,7 +98,7 @@ class Desk:
             call.context._lost.set()
 
     def thread(self) -> int | None:
-        return self._served_by or self._poller()
+        return self.busy()
 
     def warn(self, warning: BudgetWarning) -> None:
         tell(self.on_warning, warning)
