@@ -189,16 +189,21 @@ class Group:
 
     def remove(self, member_id: str, instance_id: str | None = None) -> None:
         """As an administrator would, from outside. Groups on a single broker only."""
-        leaver = MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason="removed by the test")
-        request = LeaveGroupRequest(group_id=GroupId(self.id), members=(leaver,))
-        answer = ask(parse_addresses(self.bootstrap_servers)[0], request, LeaveGroupResponse)
-        assert [answer.error_code, *(member.error_code for member in answer.members)] == [ErrorCode.none] * 2
+        remove_member(self.bootstrap_servers, self.id, member_id, instance_id)
 
     def close(self) -> None:
         """All at once, because some may be without a broker."""
         if self.members:
             with ThreadPoolExecutor(len(self.members)) as pool:
                 list(pool.map(lambda member: member.close(LeaveMode.LEAVE, timeout_s=1), self.members))
+
+
+def remove_member(bootstrap_servers: str, group_id: str, member_id: str, instance_id: str | None = None) -> None:
+    """As an administrator would, from outside. Groups on a single broker only."""
+    leaver = MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason="removed by the test")
+    request = LeaveGroupRequest(group_id=GroupId(group_id), members=(leaver,))
+    answer = ask(parse_addresses(bootstrap_servers)[0], request, LeaveGroupResponse)
+    assert [answer.error_code, *(member.error_code for member in answer.members)] == [ErrorCode.none] * 2
 
 
 def log_about(cluster: KafkaCluster, text: str) -> Callable[[], str]:
