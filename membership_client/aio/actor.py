@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 from membership_client.aio.jobs import Job, Jobs, nothing
 from membership_client.aio.reply import Reply
-from membership_client.errors import MemberClosedError
+from membership_client.errors import ForkedMemberError, MemberClosedError
 
 T = TypeVar("T")
 
@@ -40,9 +41,10 @@ class Actor:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ended = False
+        self._pid = os.getpid()
 
     async def ask(self, action: Callable[[], T]) -> T:
-        """What it returns or raises on this thread. MemberClosedError once the thread has ended."""
+        """What it returns or raises on this thread. MemberClosedError once the thread has ended, or in a forked child."""
         reply: Reply[T] = Reply()
         self.post(functools.partial(reply.carry_out, functools.partial(self.while_open, action)))
         return await reply
@@ -79,6 +81,8 @@ class Actor:
         self.jobs.post(nothing)
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise ForkedMemberError("It belongs to the parent process.")
         if self._ended:
             raise MemberClosedError("It is closed.")
 

@@ -232,10 +232,9 @@ class Consumer:
     async def _end(self, close: Callable[[], object]) -> CloseReport:
         if self._bridge.is_calling:
             await self._do(close)  # Raises, because it cannot end what it is called from.
-        with contextlib.suppress(MemberClosedError):  # Somebody was faster.
+        with contextlib.suppress(MemberClosedError):  # Somebody was faster, or this is a forked child.
             await self._do(functools.partial(self._end_now, close), alone=True)
-        assert self._fetcher.report is not None
-        return self._fetcher.report
+        return self._fetcher.report or self._fetcher.close()
 
     def _end_now(self, close: Callable[[], object]) -> None:
         try:

@@ -74,6 +74,33 @@ async def main():
 asyncio.run(main())
 """
 
+IN_A_FORK = """
+import os
+
+async def begin():
+    consumer = aio.Consumer(config)
+    consumer.subscribe([topic])
+    assert await consumer.getone() is not None
+    return consumer
+
+async def use(consumer):
+    try:
+        await consumer.getone()
+    except Exception as error:
+        assert type(error).__name__ == "ForkedMemberError", error
+        assert "parent" in (await consumer.close()).reason
+        os._exit(7)
+
+consumer = asyncio.run(begin())
+if (child := os.fork()) == 0:
+    asyncio.run(use(consumer))
+    os._exit(1)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 7
+assert asyncio.run(consumer.getone()) is not None
+assert asyncio.run(consumer.close()).clean
+"""
+
 
 def end_of(stage: Stage, program: str) -> tuple[int, str]:
     """The program's exit code, and whatever it complained of."""
@@ -96,6 +123,13 @@ def test_a_loop_that_ends_with_everything_open(new_stage: NewStage, program: str
     stage.produce(3)
     assert end_of(stage, program) == (0, "")
     assert not ClusterAdmin(stage.group.bootstrap_servers).describe(stage.group.id).members
+
+
+def test_a_forked_child_finds_a_consumer_that_is_its_parents(new_stage: NewStage) -> None:
+    """It is told so, its close() does nothing, and the parent goes on, in a new loop if it wants."""
+    stage = new_stage(partitions=1)
+    stage.produce(3)
+    assert end_of(stage, IN_A_FORK) == (0, "")
 
 
 def test_a_loop_that_ends_inside_a_callback(new_stage: NewStage) -> None:
