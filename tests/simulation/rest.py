@@ -59,12 +59,7 @@ def _may_be_fatal(world: World, process: Process) -> bool:
         case ProblemKind.FENCED_INSTANCE_ID:
             return plan.instance_id is not None and bool(rivals)
         case ProblemKind.INSTANCE_ID_IN_USE:
-            # A dead holder is waited for, unless its session lasted longer than was promised because it moved.
-            itself = (
-                problem is not None and problem.holder is not None and problem.holder.member_id == process.member_id
-            )
-            lives = any(rival.alive or rival.name != process.name for rival in rivals)
-            return not itself and (lives or plan.conflict == "fail" or world.moved_at > 0)
+            return _may_lose_its_id(world, process, rivals)
         case ProblemKind.BROKER_TOO_OLD:
             return world.script.too_old
     return False
