@@ -1,0 +1,101 @@
+"""Consume, transform, produce, in transactions, until killed: a process for tests.
+
+Takes one JSON argument: `servers`, `group`, `source`, `target`, `transactional_id`, and `halt`, a phase and the number of
+the transaction that stops in it until a line comes in. Prints a JSON line for all that happens.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaException, Message, Producer, TopicPartition
+
+from membership_client import Consumer
+
+BATCH = 25
+
+
+def say(kind: str, **facts: Any) -> None:
+    os.write(1, (json.dumps({"kind": kind, **facts}) + "\n").encode())
+
+
+class Transformer:
+    """Every input record becomes one output record, or is read again."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._target: str = task["target"]
+        self._halt = tuple(task["halt"] or ())
+        self._number = itertools.count()
+        common = {"bootstrap.servers": task["servers"], "log_level": 0}
+        config = {"group.id": task["group"], "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        self._consumer = Consumer(common | config)
+        self._producer = Producer(common | {"transactional.id": task["transactional_id"]})
+        # A predecessor's transaction ends here, if it died in one.
+        self._producer.init_transactions()
+        self._consumer.subscribe([task["source"]])
+
+    def run(self) -> None:
+        while True:
+            batch = self._consumer.consume(BATCH, 0.2)
+            if batch:
+                self._transform(batch, next(self._number))
+
+    def _transform(self, batch: list[Message], number: int) -> None:
+        self._producer.begin_transaction()
+        self._reach("begun", number)
+        for message in batch:
+            assert message.error() is None, message.error()
+            self._producer.produce(self._target, message.value())
+        self._producer.flush()
+        self._reach("produced", number)
+        try:
+            self._producer.send_offsets_to_transaction(_ends(batch), self._consumer.consumer_group_metadata())
+            self._reach("sent", number)
+            self._producer.commit_transaction()
+        except KafkaException as error:
+            self._abort(batch, error)
+        else:
+            self._reach("committed", number)
+
+    def _abort(self, batch: list[Message], refusal: KafkaException) -> None:
+        """What is still ours is read again; what is not, its new owner reads."""
+        assert refusal.args[0].txn_requires_abort(), refusal
+        self._producer.abort_transaction()
+        ours = {(place.topic, place.partition) for place in self._consumer.assignment()}
+        for place in _starts(batch):
+            if (place.topic, place.partition) in ours:
+                self._consumer.seek(place)
+        say("refused", code=refusal.args[0].name())
+
+    def _reach(self, phase: str, number: int) -> None:
+        say(phase)
+        if (phase, number) == self._halt:
+            say("halted")
+            sys.stdin.readline()
+
+
+def _starts(batch: list[Message]) -> list[TopicPartition]:
+    """The first of each partition; later ones come first, so that the earlier replace them."""
+    return list({message.partition(): _place(message, 0) for message in reversed(batch)}.values())
+
+
+def _ends(batch: list[Message]) -> list[TopicPartition]:
+    """After the last of each partition."""
+    return list({message.partition(): _place(message, 1) for message in batch}.values())
+
+
+def _place(message: Message, after: int) -> TopicPartition:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return confluent_kafka.TopicPartition(topic, partition, offset + after)
+
+
+if __name__ == "__main__":
+    Transformer(json.loads(sys.argv[1])).run()
