@@ -133,8 +133,11 @@ class Consumer:
                 raise KafkaException(error)
 
     async def _take(self, count: int, ahead: int, timeout_s: float | None) -> list[Message]:
+        calling = self._bridge.is_calling
+        if not calling and (taken := self._reading.at_hand(count)):
+            return taken
         with as_kafka_exceptions():
-            if self._bridge.is_calling:
+            if calling:
                 raise ConfigError("A callback cannot await records: they come when it has returned.")
             return await self._reading.take(count, ahead, timeout_s, self._actor.post)
 
