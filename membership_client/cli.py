@@ -21,6 +21,12 @@ Runs every step of each trace through the state machine of this version, and com
 The exit code is 0 if nothing differs, 1 at the first step that comes out differently, 2 if a trace cannot be read.
 """
 
+_DIAGNOSE = """\
+Puts the traces of a group's members together, from any number of machines, restarts and rotated files, and says what
+went wrong, which lines show it, and what to do. What the traces do not tell is said to be unknown.
+The exit code is 0 if nothing is wrong, 1 if something is, 2 if a trace cannot be read.
+"""
+
 _DEMO_BROKERS = """\
 The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
 otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
@@ -42,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_demo(commands.add_parser("demo", help="watch a group live: joins, a restart, a SIGKILL and a takeover"))
     _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
+    _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
     return parser
 
 
@@ -86,6 +93,26 @@ def _replay(options: argparse.Namespace) -> int:
     from membership_client.debugger.replaying import replay_files  # noqa: PLC0415
 
     return replay_files(options.files)
+
+
+def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
+    diagnose.description = _DIAGNOSE
+    diagnose.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces of any members, in any order")
+    diagnose.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    diagnose.add_argument(
+        "--skew",
+        type=float,
+        default=2.0,
+        metavar="SECONDS",
+        help="by how much the machines' clocks may differ; nothing is concluded from less (default: 2)",
+    )
+    diagnose.set_defaults(run=_diagnose)
+
+
+def _diagnose(options: argparse.Namespace) -> int:
+    from membership_client.debugger.diagnosing import diagnose_files  # noqa: PLC0415
+
+    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json)
 
 
 def _version() -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from membership_client.core.events import Event
 from membership_client.core.machine import step
 from membership_client.core.member import Member
-from membership_client.trace.reading import Section, TraceError
-from membership_client.trace.values import Json, decode, encode
+from membership_client.debugger.decoding import decoded
+from membership_client.trace.reading import Section
+from membership_client.trace.values import Json, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Replay:
 
 def replay(section: Section) -> Replay:
     """TraceError if a line is not what this version writes."""
-    member, steps = _decoded(section, section.line, Member, section.header["start"]), 0
+    member, steps = decoded(section, section.line, Member, section.header["start"]), 0
     for number, entry in enumerate(section.entries, section.line + 1):
         if "event" not in entry:
             continue
-        event = _decoded(section, number, Event, entry["event"])
+        event = decoded(section, number, Event, entry["event"])
         member, effects = step(member, event, entry["at"])
         steps += 1
         replayed = {"state": member.state.name, "epoch": member.epoch, "effects": [encode(e) for e in effects]}
@@ -48,11 +48,3 @@ def replay(section: Section) -> Replay:
             if (then := entry.get(what, [])) != now:
                 return Replay(steps, member, Divergence(number, what, then, now))
     return Replay(steps, member)
-
-
-def _decoded(section: Section, line: int, kind: Any, data: Json) -> Any:
-    try:
-        return decode(kind, data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        text = f"{section.path}, line {line}: {error!r}; it was written by version {section.header.get('client')}."
-        raise TraceError(text) from error

@@ -195,7 +195,7 @@ def _decode_partition(data: str) -> TopicPartition:
 
 
 def _decode_partitions(data: Mapping[str, str]) -> Partitions:
-    return Partitions({UUID(topic): frozenset(_numbers(text)) for topic, text in data.items()})
+    return Partitions({UUID(topic): frozenset(numbers_of(text)) for topic, text in data.items()})
 
 
 # --- numbers of partitions, as people write them ---------------------------------------------------------------------
@@ -212,7 +212,8 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
 
 
-def _numbers(text: str) -> Iterable[int]:
+def numbers_of(text: str) -> Iterable[int]:
+    """What `ranges` wrote."""
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

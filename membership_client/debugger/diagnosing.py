@@ -1,0 +1,30 @@
+"""The command `membership-client diagnose`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.findings_json import as_json
+from membership_client.debugger.telling import report
+from membership_client.debugger.timeline import groups_of
+from membership_client.trace import TraceError, read_trace
+
+
+def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool) -> int:
+    """Prints the diagnosis; the exit code says whether anything is wrong."""
+    try:
+        # The same file twice, by a pattern that overlaps a name, is one file.
+        sections = [section for path in dict.fromkeys(paths) for section in read_trace(path)]
+        groups, findings = groups_of(sections, skew_s), diagnose(sections, skew_s)
+    except TraceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if in_json:
+        print(json.dumps(as_json(groups, findings), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(report(groups, findings)).rstrip() or "The traces are empty: nothing happened.")
+    return 1 if any(finding.kind.is_fault for finding in findings) else 0

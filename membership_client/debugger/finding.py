@@ -1,0 +1,82 @@
+"""What a diagnosis says: one thing that happened, with the lines that show it and what to do about it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from membership_client.types import TopicPartition
+
+Certainty = Literal["certain", "likely", "unknown"]
+"""Of the cause: the lines prove it, make it the best explanation, or do not tell it."""
+
+
+class FindingKind(enum.Enum):
+    """In order of weight: what ends members first, then what holds up the group, then what is only told."""
+
+    DUPLICATE_INSTANCE_ID = "duplicate instance id"
+    ACCESS_DENIED = "access denied"
+    GROUP_FULL = "group full"
+    KILLED = "killed"
+    PROCESS_STOPPED = "process stopped"
+    INTERPRETER_BLOCKED = "interpreter blocked"
+    POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
+    NETWORK_LOST = "network lost"
+    BROKER_RESTARTED = "broker restarted"
+    REMOVED_FROM_OUTSIDE = "removed from outside"
+    CALLBACK_FAILED = "callback failed"
+    REBALANCE_STORM = "rebalance storm"
+    WAITED_FOR_POLL = "waited for poll"
+    WAITED_FOR_CALLBACK = "waited for callback"
+    UNOWNED_PARTITION = "unowned partition"
+    COMMIT_REFUSED = "commit refused"
+    SLOW_CLOSE = "slow close"
+    REBALANCE = "rebalance"
+
+    @property
+    def weight(self) -> int:
+        """0 is the heaviest."""
+        return list(FindingKind).index(self)
+
+    @property
+    def is_fault(self) -> bool:
+        """A rebalance is how a group works, and is only told."""
+        return self is not FindingKind.REBALANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One line of a trace, and what it says."""
+
+    path: Path
+    line: int
+    time: float
+    """Time of day, by the clock of the member's machine."""
+    member: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`began` and `ended` are times of day, as seconds since 1970, by the clock of the first member named."""
+
+    kind: FindingKind
+    group: str
+    members: tuple[str, ...]
+    """Instance ids, or else member ids; whom it is about first."""
+    partitions: tuple[TopicPartition, ...] = ()
+    began: float
+    ended: float
+    sentence: str
+    evidence: tuple[Evidence, ...]
+    advice: str
+    certainty: Certainty = "certain"
+
+    @property
+    def lasted_s(self) -> float:
+        return self.ended - self.began
+
+    def overlaps(self, other: Finding, slack_s: float = 0.0) -> bool:
+        return self.began <= other.ended + slack_s and other.began <= self.ended + slack_s

@@ -1,0 +1,88 @@
+"""One run of one member, from its first recorded moment to its last, out of all files that hold a part of it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from membership_client.core.events import Close, Stop
+from membership_client.core.member import Member
+from membership_client.debugger.beats import Beat, beats_of
+from membership_client.debugger.calls import Call, calls_of
+from membership_client.debugger.finding import Evidence
+from membership_client.debugger.holdings import Holding, holdings_of
+from membership_client.debugger.moment import Moment
+
+
+# Without slots, for what is computed once; compared by identity, because nobody asks for more.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Life:
+    """Its moments are in order of its own clock. Times of day of two lives are only as comparable as their clocks."""
+
+    group: str
+    member_id: str
+    instance_id: str | None
+    host: str
+    pid: int
+    start: Member
+    moments: tuple[Moment, ...]
+    torn: bool
+    """It ends in half a line: the process was killed while it wrote, or the file was cut."""
+
+    @property
+    def name(self) -> str:
+        return self.instance_id or self.member_id
+
+    @property
+    def where(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+    @property
+    def began(self) -> float:
+        return self.moments[0].time
+
+    @property
+    def ended(self) -> float:
+        return self.moments[-1].time
+
+    @functools.cached_property
+    def steps(self) -> tuple[Moment, ...]:
+        return tuple(moment for moment in self.moments if moment.is_step)
+
+    @functools.cached_property
+    def notes(self) -> tuple[Moment, ...]:
+        return tuple(moment for moment in self.moments if not moment.is_step)
+
+    @functools.cached_property
+    def calls(self) -> tuple[Call, ...]:
+        return calls_of(self.moments)
+
+    @functools.cached_property
+    def beats(self) -> tuple[Beat, ...]:
+        return beats_of(self.steps)
+
+    @functools.cached_property
+    def holdings(self) -> tuple[Holding, ...]:
+        return holdings_of(self.steps, self.moments)
+
+    @functools.cached_property
+    def closing(self) -> Moment | None:
+        """When close() was called."""
+        return next((moment for moment in self.steps if isinstance(moment.event, Close)), None)
+
+    @functools.cached_property
+    def stop(self) -> Moment | None:
+        """When a close had ended."""
+        return next((moment for moment in self.steps if moment.effects_of(Stop)), None)
+
+    @property
+    def interval_s(self) -> float:
+        """The longest heartbeat interval it was told."""
+        return max((beat.interval_s for beat in self.beats if beat.interval_s), default=self.start.interval_s)
+
+    @property
+    def poll_interval_s(self) -> float:
+        return self.start.poll_interval_s
+
+    def evidence(self, moment: Moment, text: str) -> Evidence:
+        return Evidence(moment.path, moment.line, moment.time, self.name, text)

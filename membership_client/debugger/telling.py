@@ -1,0 +1,68 @@
+"""A diagnosis as text, for somebody who was woken by it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from membership_client.debugger.finding import Evidence, Finding
+from membership_client.debugger.timeline import Group
+
+
+def clock(time: float) -> str:
+    """`12:03:04.120`, in UTC, because the machines may stand anywhere."""
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def day(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
+    """Lines: of each group first a summary of two, then its findings."""
+    for group in groups:
+        own = [finding for finding in findings if finding.group == group.name]
+        yield from _summary(group, own)
+        for number, finding in enumerate((f for f in own if f.kind.is_fault), 1):
+            yield ""
+            yield from _fault(number, finding)
+        yield from _told(f for f in own if not f.kind.is_fault)
+        yield ""
+
+
+def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
+    began, ended = min(life.began for life in group.lives), max(life.ended for life in group.lives)
+    names = {life.name for life in group.lives}
+    runs = len(group.lives)
+    yield (
+        f"Group {group.name}: {len(names)} member{'s' * (len(names) > 1)} in {runs} run{'s' * (runs > 1)}, "
+        f"{day(began)} {clock(began)} to {clock(ended)} UTC, clocks within {group.skew_s:g} s."
+    )
+    faults = Counter(finding.kind.name for finding in findings if finding.kind.is_fault)
+    rebalances = sum(not finding.kind.is_fault for finding in findings)
+    said = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in faults.items())
+    yield f"{said or 'Nothing is wrong'}; {rebalances} rebalance{'s' * (rebalances != 1)}."
+
+
+def _fault(number: int, finding: Finding) -> Iterator[str]:
+    sure = "" if finding.certainty == "certain" else f" ({finding.certainty})"
+    yield f"{number}. {finding.kind.name}{sure} at {clock(finding.began)}"
+    yield f"   {finding.sentence}"
+    yield "   Evidence:"
+    yield from (f"     {_line(evidence)}" for evidence in finding.evidence)
+    yield f"   Do: {finding.advice}"
+
+
+def _line(evidence: Evidence) -> str:
+    return f"{evidence.path}:{evidence.line}  {clock(evidence.time)}  {evidence.member}  {evidence.text}"
+
+
+def _told(findings: Iterable[Finding]) -> Iterator[str]:
+    told = list(findings)
+    if told:
+        yield ""
+        yield "Rebalances:"
+    for finding in told:
+        first = finding.evidence[0]
+        yield f"  {clock(finding.began)}  {finding.sentence}  ({first.path}:{first.line})"

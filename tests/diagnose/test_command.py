@@ -1,0 +1,71 @@
+"""`membership-client diagnose`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from membership_client.cli import main
+from tests.core.play import orders
+from tests.diagnose.traces import Recorded, written
+
+
+def _failing(folder: Path) -> list[str]:
+    member = Recorded.named("a").stable(0).told(orders(0, 1))
+    member.returns("ValueError: 4111")
+    assert isinstance(member, Recorded)
+    return [str(path) for path in written([member.section()], folder)]
+
+
+def _healthy(folder: Path) -> list[str]:
+    member = Recorded.named("a").stable(0)
+    assert isinstance(member, Recorded)
+    return [str(path) for path in written([member.section()], folder)]
+
+
+def test_a_fault_is_told_with_its_lines_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A summary of two lines, then each finding; exit code 1."""
+    (path,) = _failing(tmp_path)
+    assert main(["diagnose", path]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("Group g: 1 member in 1 run, 2027-01-15 08:16:40.000 to 08:16:45.000 UTC")
+    assert "CALLBACK_FAILED; " in out.splitlines()[1]
+    assert re.search(rf"{re.escape(path)}:\d+  08:16:45.000  a  the assigned callback raised", out)
+    assert "Do: Mend the callback." in out
+
+
+def test_a_healthy_group_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0."""
+    assert main(["diagnose", *_healthy(tmp_path)]) == 0
+    assert "Nothing is wrong" in capsys.readouterr().out
+
+
+def test_programs_get_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the same exit code."""
+    (path,) = _failing(tmp_path)
+    assert main(["diagnose", "--json", path]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["diagnosis"] == 1
+    assert [group["group"] for group in shown["groups"]] == ["g"]
+    (finding,) = [finding for finding in shown["findings"] if finding["fault"]]
+    assert (finding["kind"], finding["members"], finding["partitions"]) == ("CALLBACK_FAILED", ["a"], ["orders-1"])
+    assert finding["evidence"][0]["file"] == path
+
+
+def test_what_is_no_trace_is_a_wrong_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error, with exit code 2."""
+    (tmp_path / "notes").write_text("hello\n")
+    assert main(["diagnose", *_healthy(tmp_path), str(tmp_path / "notes")]) == 2
+    assert "not a line of a trace" in capsys.readouterr().err
+
+
+def test_the_same_file_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pattern may well name it again."""
+    (path,) = _failing(tmp_path)
+    main(["diagnose", path])
+    once = capsys.readouterr().out
+    main(["diagnose", path, path])
+    assert capsys.readouterr().out == once

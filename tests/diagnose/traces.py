@@ -1,0 +1,132 @@
+"""Traces of played and simulated members: real steps through a real journal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from unittest import mock
+
+from membership_client.core.events import Effect, Event
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.finding import Finding, FindingKind
+from membership_client.trace import Journal, Section
+from membership_client.trace.reading import read_trace
+from membership_client.trace.trace_file import TraceFile
+from membership_client.trace.values import Json
+from tests.core.play import Play, config
+from tests.simulation.play import play
+from tests.simulation.script import Script
+
+EPOCH_S = 1_800_000_000.0
+
+
+class Kept(TraceFile):
+    """A file in memory: a journal itself keeps only the newest entries there."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, line: str) -> bool:
+        self.lines.append(line)
+        return False
+
+
+@dataclass
+class Recorded(Play):
+    """A member played by hand, with everything it does in a journal; the play's clock is that of the machine."""
+
+    kept: Kept = field(default_factory=Kept)
+    cpu_s: float = 1.0
+    """Of its process, so far."""
+    journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        with self.clock():
+            self.journal = Journal(self.member, self.kept)
+
+    @classmethod
+    def named(cls, member_id: str, *, now: float = 1000.0, **overrides: object) -> Recorded:
+        return cls(Member(config=config(**overrides), member_id=member_id), now=now)
+
+    def clock(self) -> contextlib.AbstractContextManager[object]:
+        clocks = {"monotonic": self.now, "time": EPOCH_S + self.now, "process_time": self.cpu_s}
+        shown = {name: mock.Mock(return_value=value) for name, value in clocks.items()}
+        return mock.patch.multiple("membership_client.trace.journal.time", **shown)
+
+    def do(self, event: Event) -> list[Effect]:
+        before = self.member
+        effects = super().do(event)
+        with self.clock():
+            self.journal.on_step(Step(self.now, before, event, tuple(effects), self.member))
+        return effects
+
+    def note(self, kind: str, **facts: Json) -> None:
+        with self.clock():
+            self.journal.note(kind, **facts)
+
+    def section(self, path: str = "a.jsonl", **header: Json) -> Section:
+        return section_of(self.kept.lines, path, **header)
+
+
+def section_of(lines: Iterable[str], path: str, **header: Json) -> Section:
+    """As the reader gives it, with another process in its header if one is given."""
+    first, *rest = (json.loads(line) for line in lines)
+    return Section(Path(path), 1, {**first, **header}, rest)
+
+
+def sections_of(script: Script) -> list[Section]:
+    """One for each run of each simulated process; the process and its number stand in the header."""
+    lives: list[tuple[str, list[Step]]] = []
+    current: dict[str, list[Step]] = {}
+    for _, who, entry in play(script).record.entries:
+        if not isinstance(entry, Step):
+            continue
+        if who not in current or current[who][-1].after is not entry.before:
+            current[who] = []
+            lives.append((who, current[who]))
+        current[who].append(entry)
+    return [_section(who, number, steps) for number, (who, steps) in enumerate(lives)]
+
+
+def _section(who: str, number: int, steps: list[Step]) -> Section:
+    return section_of(lines_of(steps), f"{who}.jsonl", host=f"host-{who}", pid=100 + number)
+
+
+def lines_of(steps: list[Step]) -> list[str]:
+    kept = Kept()
+    journal = Journal(steps[0].before, kept)
+    for taken in steps:
+        journal.on_step(taken)
+    return kept.lines
+
+
+def faults(sections: list[Section], skew_s: float = 2.0) -> list[Finding]:
+    return [finding for finding in diagnose(sections, skew_s) if finding.kind.is_fault]
+
+
+def kinds(findings: Iterable[Finding]) -> set[FindingKind]:
+    return {finding.kind for finding in findings}
+
+
+def shifted(section: Section, seconds: float) -> Section:
+    """As if the machine's clock were fast by so much."""
+    return replace(section, header={**section.header, "wall": section.header["wall"] + seconds})
+
+
+def written(sections: Iterable[Section], folder: Path) -> list[Path]:
+    """As files, one for each run."""
+    paths = []
+    for number, section in enumerate(sections):
+        path = folder / f"{number}-{section.path.name}"
+        path.write_text("".join(json.dumps(line) + "\n" for line in [section.header, *section.entries]))
+        paths.append(path)
+    return paths
+
+
+def read_all(paths: Iterable[Path]) -> list[Section]:
+    return [section for path in paths for section in read_trace(path)]
