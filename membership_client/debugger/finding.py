@@ -13,7 +13,7 @@ Certainty = Literal["certain", "likely", "unknown"]
 """Of the cause: the lines prove it, make it the best explanation, or do not tell it."""
 
 
-class FindingKind(enum.Enum):
+class Kind(enum.Enum):
     """In order of weight: what ends members first, then what holds up the group, then what is only told."""
 
     DUPLICATE_INSTANCE_ID = "duplicate instance id"
@@ -38,12 +38,12 @@ class FindingKind(enum.Enum):
     @property
     def weight(self) -> int:
         """0 is the heaviest."""
-        return list(FindingKind).index(self)
+        return list(Kind).index(self)
 
     @property
     def is_fault(self) -> bool:
         """A rebalance is how a group works, and is only told."""
-        return self is not FindingKind.REBALANCE
+        return self is not Kind.REBALANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Evidence:
 class Finding:
     """`began` and `ended` are times of day, as seconds since 1970, by the clock of the first member named."""
 
-    kind: FindingKind
+    kind: Kind
     group: str
     members: tuple[str, ...]
     """Instance ids, or else member ids; whom it is about first."""

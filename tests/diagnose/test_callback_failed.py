@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.finding import FindingKind
+from membership_client.debugger.finding import Kind
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, faults
 
@@ -18,7 +18,7 @@ def test_a_callback_that_raises_is_told_with_its_place() -> None:
     member.advance(3.0)
     member.returns(ERROR)
     (finding,) = faults([member.section()])
-    assert finding.kind is FindingKind.CALLBACK_FAILED
+    assert finding.kind is Kind.CALLBACK_FAILED
     assert finding.sentence == "The assigned callback of a raised ValueError at load (shop.py:12) 2 times."
     assert [str(partition) for partition in finding.partitions] == ["orders-1"]
     assert len(finding.evidence) == 2

@@ -13,7 +13,7 @@ from membership_client.core.events import Effect, Event
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.finding import Finding, FindingKind
+from membership_client.debugger.finding import Finding, Kind
 from membership_client.trace import Journal, Section
 from membership_client.trace.reading import read_trace
 from membership_client.trace.trace_file import TraceFile
@@ -109,7 +109,7 @@ def faults(sections: list[Section], skew_s: float = 2.0) -> list[Finding]:
     return [finding for finding in diagnose(sections, skew_s) if finding.kind.is_fault]
 
 
-def kinds(findings: Iterable[Finding]) -> set[FindingKind]:
+def kinds(findings: Iterable[Finding]) -> set[Kind]:
     return {finding.kind for finding in findings}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from membership_client.debugger.calls import Call
-from membership_client.debugger.finding import Finding, FindingKind
+from membership_client.debugger.finding import Finding, Kind
 from membership_client.debugger.life import Life
 from membership_client.debugger.timeline import Group
 
@@ -34,7 +34,7 @@ def _finding(life: Life, calls: list[Call]) -> Finding:
     times = f" {len(calls)} times" if len(calls) > 1 else ""
     policy = life.start.config.callback_errors
     return Finding(
-        kind=FindingKind.CALLBACK_FAILED,
+        kind=Kind.CALLBACK_FAILED,
         group=life.group,
         members=(life.name,),
         partitions=tuple(sorted({partition for call in calls for partition in call.partitions})),
