@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from confluent_kafka import Message
 
 from membership_client import aio
 from membership_client.consumer.commits import Places
+from membership_client.testing import KafkaCluster
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, offsets, read, run, until
-from tests.integration.members import PATIENCE_S, eventually
+from tests.integration.members import PATIENCE_S, QUICK, Group, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -137,3 +139,26 @@ def test_no_thread_outlives_its_consumer(stage: Stage) -> None:
     for thread in left:
         thread.join(PATIENCE_S)
     assert not any(thread.is_alive() for thread in left)
+
+
+def test_a_commit_that_nobody_answers_can_be_cancelled(kafka_factory: Callable[..., KafkaCluster]) -> None:
+    """Without a broker: the loop goes on, the consumer's thread is free for others, and closing is bounded."""
+    cluster = kafka_factory()
+    group = Group(cluster.bootstrap_servers, "unanswered")
+    group.admin.set_group_config(group.id, **QUICK)
+    group.create_topic(group.topic, 1)
+    stage = Stage(group, 1)
+
+    async def story() -> None:
+        consumer = aio.Consumer(stage.config())
+        consumer.subscribe([stage.topic])
+        while not consumer.snapshot.owned:
+            await consumer.getone(0.05)
+        await asyncio.to_thread(cluster.stop)
+        commit = asyncio.create_task(consumer.commit(offsets=[stage.place(0, 1)]))
+        await asyncio.wait({commit}, timeout=0.5)
+        assert len(await consumer.assignment()) == 1, "another call gets through"
+        await cancelled(commit)
+        assert not (await consumer.close(timeout_s=0.5)).clean
+
+    run(story())

@@ -300,3 +300,41 @@ def test_beside_a_hold_other_partitions_are_given_up_at_once(new_stage: NewStage
 
     run(story())
     assert places == [(1, 1), (0, 1)]
+
+
+def test_the_poll_interval_measures_the_time_between_two_awaits_for_records(new_stage: NewStage) -> None:
+    """Who stays away too long loses the partitions, and has them again after awaiting records once more."""
+    stage = new_stage(partitions=1)
+    stage.produce(50)
+    lost: list[int] = []
+
+    async def story() -> None:
+        async with stage.consumer(max_poll_interval_ms=1000) as consumer:
+            consumer.subscribe([stage.topic], on_lost=lambda consumer, partitions: lost.append(len(partitions)))
+            assert offsets(await read(consumer, 1)) == [0]
+            await until(lambda: consumer.snapshot.state is MemberState.STALE, "a stale member")
+            assert not lost, "nobody awaits records"
+            while not lost:
+                await consumer.getmany(timeout_s=0.05)
+            while not consumer.snapshot.owned:
+                await consumer.getone(0)
+            assert consumer.snapshot.state is not MemberState.STALE
+
+    run(story())
+
+
+def test_work_inside_a_hold_may_exceed_the_poll_interval(new_stage: NewStage) -> None:
+    """The member is where it was, with the epoch it had."""
+    stage = new_stage(partitions=1)
+    stage.produce(1)
+
+    async def story() -> None:
+        async with stage.consumer(max_poll_interval_ms=1000) as consumer:
+            consumer.subscribe([stage.topic])
+            (message,) = await read(consumer, 1)
+            before = consumer.owner_epoch(message)
+            async with consumer.hold(message):
+                await asyncio.sleep(2.5)
+            assert consumer.owner_epoch(message) == before is not None
+
+    run(story())
