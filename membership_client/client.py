@@ -38,6 +38,7 @@ from membership_client.logs import log_step, log_warning, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.telemetry import Telemetry
 from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
 from membership_client.trace.commit_tally import CommitTally
@@ -94,8 +95,10 @@ class GroupMember:
         member = Member(config=self._config, member_id=_new_member_id())
         self._journal = Journal(member, _trace_file(member))
         self._tally = CommitTally(self._journal)
-        watching = (log_step, self._journal.on_step, *observers, self._on_step)
+        self._telemetry = Telemetry(member)
+        watching = (log_step, self._journal.on_step, self._telemetry.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
+        self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
         self._worker.runner = self._runner
         self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)
@@ -141,7 +144,7 @@ class GroupMember:
         if member.state is MemberState.FATAL and member.problem and not may_resubscribe(member.problem):
             raise error_for(member.problem, member.identity)
         self._forgiven = member.problem if member.state is MemberState.FATAL else None
-        self._worker.post(event)
+        self._worker.post(self._telemetry.asked(event))
         if self._may_start():
             self._start()
 
@@ -149,7 +152,7 @@ class GroupMember:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
         self._check_usable()
         self._check_mode(leave)
-        self._worker.post(Unsubscribe(mode=leave, reason=_as_text(reason)))
+        self._worker.post(self._telemetry.asked(Unsubscribe(mode=leave, reason=_as_text(reason))))
 
     def poll(self) -> None:
         """Tell the member that the application is alive, and learn what went wrong since the last time.
@@ -184,7 +187,7 @@ class GroupMember:
         if negative := sorted(p for p, o in whole.items() if o.offset < 0):
             raise ConfigError(f"An offset is the number of a record, so not negative: {', '.join(map(str, negative))}.")
         if whole:
-            with self._tally.commit(len(whole)):
+            with self._tally.commit(len(whole)), self._telemetry.commit():
                 self._offsets.commit(whole, timeout_s)
 
     def committed(
@@ -315,7 +318,7 @@ class GroupMember:
 
     def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float) -> None:
         if not self._worker.stopped:
-            self._worker.post(Close(mode=leave, reason=reason, timeout_s=timeout_s))
+            self._worker.post(self._telemetry.asked(Close(mode=leave, reason=reason, timeout_s=timeout_s)))
 
     def _report(self, reason: str | None, timeout_s: float) -> CloseReport:
         closed = self._worker.member.closed
@@ -362,6 +365,7 @@ class GroupMember:
         finally:
             self._runs_on = None
             self._journal.close()
+            self._telemetry.end()
             self._offer_last()
             self._ended.put(None)
 

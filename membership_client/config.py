@@ -57,6 +57,8 @@ class MemberConfig:
     """At this size the file is put aside, and a new one begun."""
     trace_file_keep: int = 3
     """How many of those that were put aside are kept."""
+    telemetry_member_id_label: bool = False
+    """Member and instance id on metrics too: tells members apart, at the price of new series with every start."""
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> MemberConfig:
@@ -80,6 +82,7 @@ class MemberConfig:
         _require_template("trace.file", self.trace_file)
         _require_whole("trace.file.max.bytes", self.trace_file_max_bytes, least=10_000)
         _require_whole("trace.file.keep", self.trace_file_keep, least=0)
+        _require_boolean("telemetry.member.id.label", self.telemetry_member_id_label)
         self._check_durations()
         parse_bootstrap(self.bootstrap_servers)
 
@@ -169,6 +172,11 @@ def _require_template(key: str, value: str | None) -> None:
 def _require_whole(key: str, value: object, *, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigError(f"{key} must be a whole number, at least {least}, not {value!r}.")
+
+
+def _require_boolean(key: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key} must be True or False, not {value!r}.")
 
 
 def _require_milliseconds(key: str, value: object) -> None:

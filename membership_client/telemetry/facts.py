@@ -1,0 +1,81 @@
+"""What telemetry has to tell of a member, as values. Times are the member's own: seconds on its monotonic clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from membership_client.core.events import CallbackKind
+from membership_client.types import Cause, CauseKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """A rebalance began: the member was at rest, and is not any more."""
+
+    at: float
+    cause: Cause
+    epoch: int
+    """Before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseBegan:
+    at: float
+    phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseEnded:
+    at: float
+    phase: str
+    began_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackEnded:
+    at: float
+    kind: CallbackKind
+    wanted_at: float
+    began_at: float
+    """When it really began: a consumer's callbacks wait for a poll."""
+    partitions: int
+    moved: int
+    """How many of them changed hands: none if an assigned callback failed."""
+    thread: str | None
+    error: str | None
+    """What it raised, without the message: `ValueError at load (shop.py:12) < ...`."""
+    returned: bool
+    """False if it was still running when the member had to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseChanged:
+    """Something else happened while the rebalance was under way."""
+
+    at: float
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A rebalance under way came to nothing: fenced, out for want of polls, or ended. It may go on with a new join."""
+
+    at: float
+    kind: CauseKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    at: float
+    began: Began
+    outcome: str
+    epoch: int
+    """After it."""
+
+
+Fact = Began | PhaseBegan | PhaseEnded | CallbackEnded | CauseChanged | Fenced | Failed | Ended

@@ -1,0 +1,39 @@
+"""How long a heartbeat's answer took, and what was wrong with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from membership_client.core.error_codes import code_name
+from membership_client.core.events import Answered, Disconnect, Failed, FailureKind, Heartbeat, Refused
+from membership_client.core.machine import Step
+from membership_client.core.member import InFlight
+
+
+class Beat(NamedTuple):
+    took_s: float
+    error: str | None
+    """An error code's name, or why there was no answer."""
+
+
+def beat_of(step: Step) -> Beat | None:
+    """The heartbeat that this step ended, if it did."""
+    flight = step.before.dialogue
+    if flight is None or flight is step.after.dialogue or not isinstance(flight.request, Heartbeat):
+        return None
+    event = step.event
+    if isinstance(event, Answered | Failed) and event.request_id == flight.request_id:
+        return Beat(step.at - flight.sent_at, _error(event))
+    return _timed_out(step, flight)
+
+
+def _error(event: Answered | Failed) -> str | None:
+    if isinstance(event, Failed):
+        return event.kind.name.lower()
+    return code_name(event.response.code) if isinstance(event.response, Refused) else None
+
+
+def _timed_out(step: Step, flight: InFlight) -> Beat | None:
+    """What else ends a heartbeat is the member's own change of mind."""
+    dropped = any(isinstance(effect, Disconnect) and effect.to == flight.to for effect in step.effects)
+    return Beat(step.at - flight.sent_at, FailureKind.TIMED_OUT.name.lower()) if dropped else None

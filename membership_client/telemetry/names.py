@@ -1,0 +1,58 @@
+"""What spans, metrics and their attributes are called: OpenTelemetry's messaging words where it has one, else `membership.*`."""
+
+from __future__ import annotations
+
+SCOPE = "membership_client"
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+SYSTEM = "messaging.system"
+GROUP = "messaging.consumer.group.name"
+CLIENT_ID = "messaging.client.id"
+OPERATION_NAME = "messaging.operation.name"
+OPERATION_TYPE = "messaging.operation.type"
+ERROR_TYPE = "error.type"
+THREAD = "thread.name"
+EXCEPTION_TYPE = "exception.type"
+EXCEPTION_STACK = "exception.stacktrace"
+
+MEMBER_ID = "membership.member.id"
+INSTANCE_ID = "membership.instance.id"
+STATE = "membership.state"
+CAUSE_KIND = "membership.cause.kind"
+CAUSE_DETAIL = "membership.cause.detail"
+OUTCOME = "membership.outcome"
+PHASE = "membership.phase"
+BUDGET = "membership.budget"
+EPOCH_BEFORE = "membership.epoch.before"
+EPOCH_AFTER = "membership.epoch.after"
+CALLBACK_KIND = "membership.callback.kind"
+CALLBACK_RETURNED = "membership.callback.returned"
+CALLBACK_WAITED = "membership.callback.waited"
+PARTITIONS = "membership.partitions"
+PARTITIONS_MOVED = "membership.partitions.{kind}"
+
+# --- spans and their events ------------------------------------------------------------------------------------------
+
+REBALANCE_SPAN = "membership.rebalance"
+PHASE_SPAN = "membership.{phase}"
+CALLBACK_SPAN = "membership.callback.{kind}"
+CAUSE_EVENT = "membership.cause"
+EXCEPTION_EVENT = "exception"
+
+# --- metrics ---------------------------------------------------------------------------------------------------------
+
+REBALANCE_DURATION = "membership.rebalance.duration"
+REBALANCE_FAILURES = "membership.rebalance.failures"
+REBALANCE_AGE = "membership.rebalance.age"
+PHASE_DURATION = "membership.phase.duration"
+CALLBACK_DURATION = "membership.callback.duration"
+HEARTBEAT_DURATION = "membership.heartbeat.duration"
+HEARTBEAT_AGE = "membership.heartbeat.age"
+POLL_AGE = "membership.poll.age"
+FENCES = "membership.fences"
+WARNINGS = "membership.budget.warnings"
+MOVED = "membership.partitions.moved"
+ASSIGNED = "membership.partitions.assigned"
+MEMBERS = "membership.members"
+OPERATION_DURATION = "messaging.client.operation.duration"

@@ -1,0 +1,151 @@
+"""One span per rebalance, with a child per phase and per callback."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tracer, set_span_in_context
+
+from membership_client.core.member import Member
+from membership_client.telemetry import names
+from membership_client.telemetry.facts import Began, CallbackEnded, CauseChanged, Ended, Fact, PhaseBegan, PhaseEnded
+from membership_client.telemetry.follower import CRASHED
+from membership_client.telemetry.labels import cause_labels, error_type, span_labels
+from membership_client.telemetry.wall_clock import Anchor, wall_ns
+from membership_client.types import CauseKind
+
+_BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})
+
+
+class Spans:
+    """For the thread that owns the member. The spans of a rebalance that is not sampled are not made at all."""
+
+    def __init__(self, tracer: Tracer, member: Member, anchor: Anchor) -> None:
+        self._tracer = tracer
+        self._labels = span_labels(member)
+        self._anchor = anchor
+        self._offset_ns = 0
+        """Fixed for one rebalance, so that a clock that is set meanwhile cannot tear its spans apart."""
+        self._rebalance: Span | None = None
+        self._phase: tuple[PhaseBegan, Span] | None = None
+        self._moved: Counter[str] = Counter()
+        self._subscribed_by: SpanContext | None = None
+
+    def take(self, facts: Sequence[Fact], asked_by: SpanContext | None) -> None:
+        """What one step brought, and the application's span that asked for it, if one did."""
+        if asked_by is not None:
+            self._note(asked_by)
+        for fact in facts:
+            match fact:
+                case Began():
+                    self._begin(fact, asked_by)
+                case PhaseBegan():
+                    self._begin_phase(fact)
+                case PhaseEnded():
+                    self._end_phase(fact)
+                case CallbackEnded():
+                    self._tell_callback(fact)
+                case CauseChanged():
+                    self._tell_cause(fact)
+                case Ended():
+                    self._end(fact)
+
+    def _note(self, asked_by: SpanContext) -> None:
+        """A changed subscription shows only in the coordinator's answer; anything else shows at once."""
+        if self._rebalance is not None:
+            self._rebalance.add_link(asked_by)
+        else:
+            self._subscribed_by = asked_by
+
+    def _begin(self, began: Began, asked_by: SpanContext | None) -> None:
+        if began.cause.kind is CauseKind.SUBSCRIPTION_CHANGED:
+            asked_by = self._subscribed_by
+        self._subscribed_by = None
+        self._offset_ns = self._anchor()
+        self._moved.clear()
+        span = self._tracer.start_span(
+            names.REBALANCE_SPAN,
+            # Not the context of this thread, which may be the application's own if it closes what was never started.
+            context=Context(),
+            attributes={
+                **self._labels,
+                **cause_labels(began.cause),
+                names.OPERATION_NAME: "rebalance",
+                names.EPOCH_BEFORE: began.epoch,
+            },
+            links=() if asked_by is None else (Link(asked_by),),
+            start_time=self._ns(began.at),
+        )
+        self._rebalance = span if span.is_recording() else None
+
+    def _end(self, ended: Ended) -> None:
+        if self._rebalance is None:
+            return
+        moved = {names.PARTITIONS_MOVED.format(kind=kind): count for kind, count in self._moved.items()}
+        outcome = {names.OUTCOME: ended.outcome, names.EPOCH_AFTER: ended.epoch}
+        self._rebalance.set_attributes({**moved, **outcome})
+        if ended.outcome in _BAD_OUTCOMES:
+            self._rebalance.set_status(Status(StatusCode.ERROR, ended.outcome))
+        self._rebalance.end(self._ns(ended.at))
+        self._rebalance = None
+
+    def _begin_phase(self, began: PhaseBegan) -> None:
+        if self._rebalance is not None:
+            name = names.PHASE_SPAN.format(phase=began.phase)
+            self._phase = (began, self._child(name, self._rebalance, began.at, {names.PHASE: began.phase}))
+
+    def _end_phase(self, ended: PhaseEnded) -> None:
+        if self._phase is not None:
+            self._phase[1].end(self._ns(ended.at))
+            self._phase = None
+
+    def _tell_cause(self, changed: CauseChanged) -> None:
+        if self._rebalance is not None:
+            self._rebalance.add_event(names.CAUSE_EVENT, cause_labels(changed.cause), self._ns(changed.at))
+
+    def _tell_callback(self, ended: CallbackEnded) -> None:
+        self._moved[ended.kind.value] += ended.moved
+        if (parent := self._around(ended.began_at)) is None:
+            return
+        span = self._child(
+            names.CALLBACK_SPAN.format(kind=ended.kind.value), parent, ended.began_at, _callback_labels(ended)
+        )
+        if ended.error is not None:
+            self._tell_error(span, ended.error, ended.at)
+        span.end(self._ns(ended.at))
+
+    def _tell_error(self, span: Span, error: str, at: float) -> None:
+        """Its type and the places it passed; never its message, which may quote a record."""
+        kind = error_type(error)
+        facts = {names.EXCEPTION_TYPE: kind, names.EXCEPTION_STACK: error}
+        span.add_event(names.EXCEPTION_EVENT, facts, self._ns(at))
+        span.set_attribute(names.ERROR_TYPE, kind)
+        span.set_status(Status(StatusCode.ERROR, kind))
+
+    def _around(self, at: float) -> Span | None:
+        """The phase, unless it began later: a callback outlives the phase in which the member is thrown out."""
+        if self._phase is not None and self._phase[0].at <= at:
+            return self._phase[1]
+        return self._rebalance
+
+    def _child(self, name: str, parent: Span, at: float, more: dict[str, str | int | float | bool]) -> Span:
+        context = set_span_in_context(parent, Context())
+        return self._tracer.start_span(
+            name, context=context, attributes={**self._labels, **more}, start_time=self._ns(at)
+        )
+
+    def _ns(self, at: float) -> int:
+        return wall_ns(at, self._offset_ns)
+
+
+def _callback_labels(ended: CallbackEnded) -> dict[str, str | int | float | bool]:
+    thread = {} if ended.thread is None else {names.THREAD: ended.thread}
+    return {
+        names.CALLBACK_KIND: ended.kind.value,
+        names.PARTITIONS: ended.partitions,
+        names.CALLBACK_RETURNED: ended.returned,
+        names.CALLBACK_WAITED: ended.began_at - ended.wanted_at,
+        **thread,
+    }

@@ -1,0 +1,75 @@
+"""The observer that makes spans and metrics of one member's steps."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+from opentelemetry.trace import Tracer
+
+from membership_client.core.events import Event
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.telemetry import process
+from membership_client.telemetry.follower import Follower
+from membership_client.telemetry.instruments import Instruments
+from membership_client.telemetry.labels import metric_labels
+from membership_client.telemetry.metrics import Metrics
+from membership_client.telemetry.roster import Watched
+from membership_client.telemetry.spans import Spans
+from membership_client.telemetry.wall_clock import Anchor, anchor
+from membership_client.telemetry.wishes import Wishes
+from membership_client.worker import Worker
+
+E = TypeVar("E", bound=Event)
+
+
+class Telemetry:
+    """`on_step` and `end` are for the thread that owns the member; `asked` and `commit` are for any.
+
+    Whatever the application's SDK does when a span ends or a number is recorded, it does on the calling thread.
+    """
+
+    def __init__(
+        self,
+        member: Member,
+        *,
+        tracer: Tracer | None = None,
+        instruments: Instruments | None = None,
+        anchor: Anchor = anchor,
+    ) -> None:
+        self._instruments = instruments or process.instruments()
+        self._labels = metric_labels(member)
+        self._wishes = Wishes()
+        self._follower = Follower()
+        self._spans = Spans(tracer or process.tracer(), member, anchor)
+        self._metrics = Metrics(self._instruments, self._labels)
+        self._watched: Watched | None = None
+
+    def watch(self, worker: Worker) -> None:
+        """Its member is among those that the gauges tell of, until the worker stops or is collected."""
+        self._watched = Watched(worker, self._follower, self._labels)
+        self._instruments.roster.add(self._watched)
+
+    def asked(self, event: E) -> E:
+        """The event, with the calling thread's span noted as the one that asked for it."""
+        self._wishes.note(event)
+        return event
+
+    def on_step(self, step: Step) -> None:
+        asked_by = self._wishes.take(step.event)
+        facts = self._follower.follow(step)
+        if facts or asked_by is not None:
+            self._spans.take(facts, asked_by)
+        self._metrics.take(step, facts)
+
+    def commit(self) -> AbstractContextManager[None]:
+        """Around one commit, as its caller sees it."""
+        return self._metrics.commit()
+
+    def end(self) -> None:
+        """The thread has ended: what is still open then was cut short."""
+        facts = self._follower.give_up(time.monotonic())
+        self._spans.take(facts, None)
+        self._metrics.count(facts)
