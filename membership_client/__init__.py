@@ -1,6 +1,6 @@
 """Kafka consumer-group membership: stay in the group, and know what it does to you and why."""
 
-from typing import TYPE_CHECKING, Any
+import typing
 
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
@@ -48,7 +48,7 @@ from membership_client.types import (
 )
 from membership_client.watchdog import BudgetWarning
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from membership_client.consumer import Consumer
 
 __all__ = [
@@ -98,7 +98,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     """Consumer is loaded when somebody wants it: who brings another fetcher does not need librdkafka in memory."""
     if name != "Consumer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import inspect
 
+import pytest
+
 import membership_client
 from membership_client import errors, types
 
@@ -21,13 +23,20 @@ def test_all_is_sorted_and_has_no_doubles() -> None:
 
 
 def test_all_is_all() -> None:
-    """Every name of the package that is not a module is in it, and each of them exists."""
+    """Every name of the package that is not a module is in it, and each of them exists; Consumer comes when called."""
+    assert membership_client.Consumer.__name__ == "Consumer"
     public = {
         name
         for name, value in vars(membership_client).items()
         if not name.startswith("_") and not inspect.ismodule(value)
     }
-    assert set(membership_client.__all__) == public
+    assert set(membership_client.__all__) == public | {"Consumer"}
+
+
+def test_what_does_not_exist_is_an_attribute_error() -> None:
+    """As in any other module."""
+    with pytest.raises(AttributeError, match="Producer"):
+        membership_client.Producer  # noqa: B018 - it is the looking that counts
 
 
 def test_every_error_and_every_value_is_public() -> None:
