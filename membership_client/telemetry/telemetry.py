@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from membership_client.telemetry.labels import metric_labels
 from membership_client.telemetry.metrics import Metrics
 from membership_client.telemetry.roster import Watched
 from membership_client.telemetry.spans import Spans
+from membership_client.telemetry.switch import Switch, is_listening
 from membership_client.telemetry.wall_clock import Anchor, anchor
 from membership_client.telemetry.wishes import Wishes
 from membership_client.worker import Worker
@@ -38,9 +40,11 @@ class Telemetry:
         tracer: Tracer | None = None,
         instruments: Instruments | None = None,
         anchor: Anchor = anchor,
+        is_listening: Callable[[], bool] = is_listening,
     ) -> None:
         self._instruments = instruments or process.instruments()
         self._labels = metric_labels(member)
+        self._switch = Switch(is_listening)
         self._wishes = Wishes()
         self._follower = Follower()
         self._spans = Spans(tracer or process.tracer(), member, anchor)
@@ -58,6 +62,8 @@ class Telemetry:
         return event
 
     def on_step(self, step: Step) -> None:
+        if not self._switch.is_on(step):
+            return
         asked_by = self._wishes.take(step.event)
         facts = self._follower.follow(step)
         if facts or asked_by is not None:
