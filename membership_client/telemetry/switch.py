@@ -9,7 +9,8 @@ from opentelemetry import metrics, trace
 from membership_client.core.machine import Step
 from membership_client.telemetry.phases import at_rest
 
-_LOOK_EVERY_S = 1.0
+_LOOK_EVERY_S = 30.0
+"""A look takes as long as twenty steps."""
 
 
 class Switch:
@@ -21,11 +22,15 @@ class Switch:
         self._look_at = float("-inf")
 
     def is_on(self, step: Step) -> bool:
-        """Never turned on in the middle of a rebalance, whose beginning would be missing."""
-        if not self._on and step.at >= self._look_at and at_rest(step.before):
+        """Looks when a rebalance begins, and now and then; not in the middle of one, whose beginning would be missing."""
+        if not self._on and (step.at >= self._look_at or step.after.state is not step.before.state):
+            self._look(step)
+        return self._on
+
+    def _look(self, step: Step) -> None:
+        if at_rest(step.before):
             self._look_at = step.at + _LOOK_EVERY_S
             self._on = self._is_listening()
-        return self._on
 
 
 def is_listening() -> bool:
