@@ -27,6 +27,12 @@ went wrong, which lines show it, and what to do. What the traces do not tell is 
 The exit code is 0 if nothing is wrong, 1 if something is, 2 if a trace cannot be read.
 """
 
+_REPORT = """\
+Draws the traces of a group's members: who owned which partition when, what each member and its callbacks did, and what
+diagnose found, in one page that opens in any browser, without a network. Or as a file for ui.perfetto.dev.
+The exit code is 0 if the report was written, 2 if not.
+"""
+
 _DEMO_BROKERS = """\
 The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
 otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
@@ -49,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands.add_parser("demo", help="watch a group live: joins, a restart, a SIGKILL and a takeover"))
     _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
     _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
+    _add_report(commands.add_parser("report", help="draw a group's history, from its members' traces"))
     return parser
 
 
@@ -113,6 +120,28 @@ def _diagnose(options: argparse.Namespace) -> int:
     from membership_client.debugger.diagnosing import diagnose_files  # noqa: PLC0415
 
     return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json)
+
+
+def _add_report(report: argparse.ArgumentParser) -> None:
+    report.description = _REPORT
+    report.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces of any members, in any order")
+    report.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: report.html, or report.json")
+    report.add_argument("--format", choices=["html", "perfetto"], default="html", help="default: html")
+    report.add_argument(
+        "--skew",
+        type=float,
+        default=2.0,
+        metavar="SECONDS",
+        help="by how much the machines' clocks may differ; two owners for less are only perhaps two (default: 2)",
+    )
+    report.set_defaults(run=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from membership_client.debugger.report.reporting import report_files  # noqa: PLC0415
+
+    output = options.output or Path("report.html" if options.format == "html" else "report.json")
+    return report_files(options.files, output=output, form=options.format, skew_s=options.skew)
 
 
 def _version() -> str:

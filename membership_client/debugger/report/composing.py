@@ -1,0 +1,33 @@
+"""From traces to the scene that is drawn of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.report.member_lanes import lanes_of, member_lane
+from membership_client.debugger.report.ownership import partition_lanes
+from membership_client.debugger.report.scene import MemberLane, PartitionLane, Scene
+from membership_client.debugger.timeline import groups_of
+from membership_client.trace.reading import Section
+
+
+def compose(sections: Sequence[Section], skew_s: float) -> Scene:
+    """TraceError if a line is not what this version writes."""
+    groups = groups_of(sections, skew_s)
+    members: list[MemberLane] = []
+    partitions: list[PartitionLane] = []
+    for group in groups:
+        lanes = lanes_of(group)
+        names = Counter(lane[0].name for lane in lanes)
+        numbers = {life: len(members) + number for number, lane in enumerate(lanes) for life in lane}
+        members += [member_lane(lane, group, alone=names[lane[0].name] == 1) for lane in lanes]
+        partitions += partition_lanes(group, numbers)
+    return Scene(
+        began=min((life.began for group in groups for life in group.lives), default=0.0),
+        ended=max((group.until for group in groups), default=0.0),
+        members=tuple(members),
+        partitions=tuple(partitions),
+        findings=tuple(diagnose(sections, skew_s)),
+    )

@@ -1,0 +1,106 @@
+"""What a picture of traces shows: lanes of members and of partitions, and what lies in them. Times are times of day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from membership_client.debugger.finding import Finding
+from membership_client.types import MemberState, TopicPartition
+
+MarkKind = Literal["fence", "fatal", "failure", "warning", "leave", "problem", "end", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpan:
+    began: float
+    ended: float
+    state: MemberState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSpan:
+    """Wanted, then begun, then ended: a consumer's callbacks wait for a poll in between."""
+
+    wanted: float
+    began: float | None
+    """None for one that had not returned when the trace ended: only its return tells when it began."""
+    ended: float
+    kind: str
+    partitions: tuple[TopicPartition, ...]
+    cause: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    at: float
+    kind: MarkKind
+    headline: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberLane:
+    """All runs of one member, one after the other; runs at the same time have lanes of their own."""
+
+    name: str
+    label: str
+    """The name, and which run it is where the name alone does not say."""
+    group: str
+    details: tuple[tuple[str, str], ...]
+    states: tuple[StateSpan, ...]
+    calls: tuple[CallSpan, ...]
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ownership:
+    """`owner` is an index into the scene's members."""
+
+    began: float
+    ended: float
+    owner: int
+    epoch: int
+    reason: str
+    ending: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    began: float
+    ended: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Not `sure` if the clocks of two machines may differ by that much."""
+
+    began: float
+    ended: float
+    owners: tuple[int, ...]
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLane:
+    group: str
+    partition: TopicPartition
+    owned: tuple[Ownership, ...]
+    gaps: tuple[Gap, ...]
+    overlaps: tuple[Overlap, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    began: float
+    ended: float
+    members: tuple[MemberLane, ...]
+    partitions: tuple[PartitionLane, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(lane.group for lane in self.members))
