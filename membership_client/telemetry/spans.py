@@ -10,10 +10,10 @@ from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tra
 
 from membership_client.core.member import Member
 from membership_client.telemetry import names
+from membership_client.telemetry.clock import Clock, wall_ns
 from membership_client.telemetry.facts import Began, CallbackEnded, CauseChanged, Ended, Fact, PhaseBegan, PhaseEnded
 from membership_client.telemetry.follower import CRASHED
 from membership_client.telemetry.labels import cause_labels, error_type, span_labels
-from membership_client.telemetry.wall_clock import Anchor, wall_ns
 from membership_client.types import CauseKind
 
 _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})
@@ -22,10 +22,10 @@ _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})
 class Spans:
     """For the thread that owns the member. The spans of a rebalance that is not sampled are not made at all."""
 
-    def __init__(self, tracer: Tracer, member: Member, anchor: Anchor) -> None:
+    def __init__(self, tracer: Tracer, member: Member, clock: Clock) -> None:
         self._tracer = tracer
         self._labels = span_labels(member)
-        self._anchor = anchor
+        self._clock = clock
         self._offset_ns = 0
         """Fixed for one rebalance, so that a clock that is set meanwhile cannot tear its spans apart."""
         self._rebalance: Span | None = None
@@ -63,7 +63,7 @@ class Spans:
         if began.cause.kind is CauseKind.SUBSCRIPTION_CHANGED:
             asked_by = self._subscribed_by
         self._subscribed_by = None
-        self._offset_ns = self._anchor()
+        self._offset_ns = self._clock.offset_ns()
         self._moved.clear()
         span = self._tracer.start_span(
             names.REBALANCE_SPAN,
@@ -84,8 +84,7 @@ class Spans:
         if self._rebalance is None:
             return
         moved = {names.PARTITIONS_MOVED.format(kind=kind): count for kind, count in self._moved.items()}
-        outcome = {names.OUTCOME: ended.outcome, names.EPOCH_AFTER: ended.epoch}
-        self._rebalance.set_attributes({**moved, **outcome})
+        self._rebalance.set_attributes({**moved, names.OUTCOME: ended.outcome, names.EPOCH_AFTER: ended.epoch})
         if ended.outcome in _BAD_OUTCOMES:
             self._rebalance.set_status(Status(StatusCode.ERROR, ended.outcome))
         self._rebalance.end(self._ns(ended.at))

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
-
-from opentelemetry.trace import Tracer
 
 from membership_client.core.events import Event
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.telemetry import process
+from membership_client.telemetry import backend as backends
+from membership_client.telemetry.backend import Backend
 from membership_client.telemetry.follower import Follower
-from membership_client.telemetry.instruments import Instruments
 from membership_client.telemetry.labels import metric_labels
 from membership_client.telemetry.metrics import Metrics
 from membership_client.telemetry.roster import Watched
 from membership_client.telemetry.spans import Spans
-from membership_client.telemetry.switch import Switch, is_listening
-from membership_client.telemetry.wall_clock import Anchor, anchor
+from membership_client.telemetry.switch import Switch
 from membership_client.telemetry.wishes import Wishes
 from membership_client.worker import Worker
 
@@ -33,28 +28,20 @@ class Telemetry:
     Whatever the application's SDK does when a span ends or a number is recorded, it does on the calling thread.
     """
 
-    def __init__(
-        self,
-        member: Member,
-        *,
-        tracer: Tracer | None = None,
-        instruments: Instruments | None = None,
-        anchor: Anchor = anchor,
-        is_listening: Callable[[], bool] = is_listening,
-    ) -> None:
-        self._instruments = instruments or process.instruments()
+    def __init__(self, member: Member, backend: Backend | None = None) -> None:
+        self._backend = backend or backends.of_process()
         self._labels = metric_labels(member)
-        self._switch = Switch(is_listening)
+        self._switch = Switch(self._backend.is_listening)
         self._wishes = Wishes()
         self._follower = Follower()
-        self._spans = Spans(tracer or process.tracer(), member, anchor)
-        self._metrics = Metrics(self._instruments, self._labels)
+        self._spans = Spans(self._backend.tracer, member, self._backend.clock)
+        self._metrics = Metrics(self._backend.instruments, self._labels)
         self._watched: Watched | None = None
 
     def watch(self, worker: Worker) -> None:
         """Its member is among those that the gauges tell of, until the worker stops or is collected."""
         self._watched = Watched(worker, self._follower, self._labels)
-        self._instruments.roster.add(self._watched)
+        self._backend.instruments.roster.add(self._watched)
 
     def asked(self, event: E) -> E:
         """The event, with the calling thread's span noted as the one that asked for it."""
@@ -76,6 +63,6 @@ class Telemetry:
 
     def end(self) -> None:
         """The thread has ended: what is still open then was cut short."""
-        facts = self._follower.give_up(time.monotonic())
+        facts = self._follower.give_up(self._backend.clock.now())
         self._spans.take(facts, None)
         self._metrics.count(facts)
