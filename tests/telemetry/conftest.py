@@ -1,0 +1,41 @@
+"""Telemetry of real members, recorded in memory and served to Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from prometheus_client import CollectorRegistry
+
+from membership_client.telemetry import backend
+from membership_client.testing import KafkaCluster
+from tests.integration.members import QUICK, Group
+from tests.telemetry.recorder import Recorder
+from tests.telemetry.scrape import Prometheus
+
+
+@pytest.fixture
+def prometheus() -> Iterator[Prometheus]:
+    """An endpoint of its own, as an application would have one."""
+    with Prometheus(CollectorRegistry()) as served:
+        yield served
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch, prometheus: Prometheus) -> Iterator[Recorder]:
+    """What all members made meanwhile tell. The process's own providers can be set only once, so they are left alone."""
+    recorder = Recorder(readers=(PrometheusMetricReader(registry=prometheus.registry),))
+    monkeypatch.setattr(backend, "of_process", lambda: recorder.backend)
+    yield recorder
+    recorder.close()
+
+
+@pytest.fixture
+def group(kafka: KafkaCluster, recorder: Recorder, request: pytest.FixtureRequest) -> Iterator[Group]:
+    """Six partitions on the shared broker; members that the test left are closed before the recorder."""
+    group = Group(kafka.bootstrap_servers, request.node.name.removeprefix("test_").replace("_", "-")[:60])
+    group.admin.set_group_config(group.id, **QUICK)
+    group.create_topic(group.topic, 6)
+    yield group
+    group.close()

@@ -1,0 +1,210 @@
+"""The numbers of members in virtual time."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from membership_client.config import MemberConfig
+from membership_client.core.events import CallbackKind, Heartbeat, Tick
+from membership_client.core.member import Member
+from membership_client.errors import NotOwnedError
+from membership_client.telemetry import Telemetry
+from membership_client.testing.fake_cluster import FakeCluster
+from membership_client.testing.virtual import VirtualBrokers
+from membership_client.types import MemberState
+from membership_client.worker import Worker
+from tests.telemetry.recorder import Recorder, virtual
+from tests.telemetry.told import Told
+from tests.worker.test_worker import SETTINGS, SUBSCRIBE
+
+S = MemberState
+
+
+def test_a_rebalance_is_measured_with_its_cause_and_outcome() -> None:
+    """And each of its phases, which add up to it."""
+    told = Told(callbacks_s=1.0).stable()
+    took_s = told.scene.brokers.now
+    assert (
+        told.recorder.count(
+            "membership.rebalance.duration", {"membership.cause.kind": "joined", "membership.outcome": "stable"}
+        )
+        == 1
+    )
+    assert told.recorder.total("membership.rebalance.duration") == pytest.approx(took_s)
+    assert told.recorder.total("membership.phase.duration") == pytest.approx(took_s)
+
+
+def test_a_callback_is_measured_and_its_partitions_counted() -> None:
+    """By kind; one that raised is measured with what it raised, and moved nothing."""
+    told = Told(callbacks_s=2.0)
+    told.scene.runner.raises[CallbackKind.ASSIGNED] = "ValueError: Alice owes 5"
+    told.ask(SUBSCRIBE)
+    told.until(lambda: len(told.scene.runner.calls) == 2)
+    assert (
+        told.recorder.count(
+            "membership.callback.duration", {"membership.callback.kind": "assigned", "error.type": "ValueError"}
+        )
+        == 1
+    )
+    assert told.recorder.count("membership.partitions.moved") == 0
+    told.scene.runner.raises.clear()
+    told.until_state(S.STABLE)
+    assert told.recorder.total(
+        "membership.callback.duration", {"membership.callback.kind": "assigned"}
+    ) == 4.0 + 2.0 * _more_failures(told)
+    assert told.recorder.count("membership.partitions.moved", {"membership.callback.kind": "assigned"}) == 6
+
+
+def _more_failures(told: Told) -> int:
+    return len(told.scene.runner.calls) - 2
+
+
+def test_a_heartbeat_is_measured_from_its_sending_to_its_answer() -> None:
+    """The virtual network takes ten milliseconds each way."""
+    told = Told().stable()
+    told.scene.pass_time(50.0)
+    beats = told.recorder.count("membership.heartbeat.duration")
+    assert beats == len(told.scene.heartbeats())
+    assert told.recorder.total("membership.heartbeat.duration") == pytest.approx(beats * 0.02)
+
+
+def test_a_heartbeat_without_an_answer_is_an_error_that_took_its_timeout() -> None:
+    """So it shows in the worst latency, too."""
+    told = Told(request_timeout_ms=3_000).stable()
+    told.scene.brokers.silent = {Heartbeat}
+    told.until(lambda: bool(told.scene.brokers.dropped))
+    assert told.recorder.total("membership.heartbeat.duration", {"error.type": "timed_out"}) == pytest.approx(3.0)
+
+
+def test_a_fence_is_counted_and_is_no_failed_rebalance_by_itself() -> None:
+    """It was stable when it happened, and the rebalance that followed went well."""
+    told = Told().stable()
+    told.drop()
+    told.until_state(S.FENCED)
+    told.until_state(S.STABLE)
+    assert told.recorder.count("membership.fences") == 1
+    assert told.recorder.count("membership.rebalance.failures") == 0
+    assert told.recorder.count("membership.heartbeat.duration", {"error.type": "UNKNOWN_MEMBER_ID"}) == 1
+
+
+def test_a_rebalance_that_is_fenced_has_failed() -> None:
+    """The member was thrown out while it was still loading what it had been given."""
+    told = Told()
+    told.scene.runner.takes_s[CallbackKind.ASSIGNED] = 30.0
+    told.ask(SUBSCRIBE)
+    told.until(lambda: bool(told.scene.runner.calls))
+    told.drop()
+    told.until_state(S.FENCED)
+    assert told.recorder.count("membership.rebalance.failures", {"error.type": "fenced"}) == 1
+
+
+def test_budgets_that_run_out_are_counted() -> None:
+    """At half and at four fifths of the poll interval."""
+    told = Told(max_poll_interval_ms=20_000).stable()
+    told.scene.worker.polled_at = told.scene.brokers.now
+    told.scene.worker.post(Tick())
+    told.until_state(S.STALE)
+    assert told.recorder.count("membership.budget.warnings", {"membership.budget": "poll"}) == 2
+
+
+def test_a_commit_is_measured_with_what_became_of_it() -> None:
+    """As the operation that the messaging conventions know."""
+    told = Told()
+    with told.telemetry.commit():
+        pass
+    with pytest.raises(NotOwnedError), told.telemetry.commit():
+        raise NotOwnedError("Not owned any more: t-1.")
+    commits = {"messaging.operation.name": "commit", "messaging.operation.type": "settle"}
+    assert told.recorder.count("messaging.client.operation.duration", commits) == 2
+    assert told.recorder.count("messaging.client.operation.duration", {"error.type": "NotOwnedError"}) == 1
+
+
+# --- gauges ----------------------------------------------------------------------------------------------------------
+
+
+class Crowd:
+    """Members of one group in one process."""
+
+    def __init__(self, **config: object) -> None:
+        self.brokers = VirtualBrokers(FakeCluster({"orders": 6}, SETTINGS))
+        self.recorder = Recorder(virtual(self.brokers.clock))
+        self._config = MemberConfig.from_dict({"bootstrap.servers": "b1:9092", "group.id": "g", **config})
+        self.workers: list[Worker] = []
+
+    def add(self, member_id: str) -> Worker:
+        telemetry = Telemetry(Member(config=self._config, member_id=member_id), self.recorder.backend)
+        worker = self.brokers.worker(self._config, member_id=member_id, observers=[telemetry.on_step])
+        telemetry.watch(worker)
+        self.workers.append(worker)
+        return worker
+
+    def stable(self, member_id: str) -> Worker:
+        worker = self.add(member_id)
+        worker.post(SUBSCRIBE)
+        while worker.member.state is not S.STABLE:
+            worker.run_once()
+        return worker
+
+
+def test_members_of_a_group_are_summed_up() -> None:
+    """One stable with all partitions, one that never subscribed, and a zero for every other state."""
+    crowd = Crowd()
+    crowd.stable("a")
+    crowd.add("b")
+    assert crowd.recorder.count("membership.partitions.assigned") == 6
+    assert crowd.recorder.count("membership.members", {"membership.state": "stable"}) == 1
+    assert crowd.recorder.count("membership.members", {"membership.state": "unsubscribed"}) == 1
+    assert len(crowd.recorder.points("membership.members")) == len(MemberState)
+
+
+def test_members_are_told_apart_on_request() -> None:
+    """With their ids on everything that is counted."""
+    crowd = Crowd(telemetry_member_id_label=True, group_instance_id="clerk-1")
+    crowd.stable("a")
+    (point,) = crowd.recorder.points("membership.partitions.assigned")
+    assert dict(point.attributes or {}) == {
+        "messaging.system": "kafka",
+        "messaging.consumer.group.name": "g",
+        "membership.member.id": "a",
+        "membership.instance.id": "clerk-1",
+    }
+
+
+def test_no_metric_names_a_member_unless_asked() -> None:
+    """Every start would make new series of all of them."""
+    crowd = Crowd(group_instance_id="clerk-1")
+    crowd.stable("a")
+    data = crowd.recorder.reader.get_metrics_data()
+    assert data is not None
+    assert "membership.rebalance.duration" in data.to_json()
+    assert "clerk-1" not in data.to_json()
+    assert "membership.member.id" not in data.to_json()
+
+
+def test_ages_grow_with_time() -> None:
+    """Since the rebalance ended, since the last confirmation, and since the last poll, if there ever was one."""
+    crowd = Crowd()
+    worker = crowd.stable("a")
+    assert crowd.recorder.points("membership.poll.age") == []
+    worker.polled_at = crowd.brokers.now
+    crowd.brokers.now += 4.0
+    for name in ("membership.rebalance.age", "membership.heartbeat.age", "membership.poll.age"):
+        assert crowd.recorder.count(name) == pytest.approx(4.0)
+
+
+def test_a_stopped_member_disappears() -> None:
+    """Closed, crashed or left behind by a fork: nobody keeps its numbers up to date."""
+    crowd = Crowd()
+    crowd.stable("a").stopped = True
+    assert crowd.recorder.points("membership.members") == []
+
+
+def test_a_collected_member_disappears() -> None:
+    """The gauges do not keep it alive."""
+    crowd = Crowd()
+    crowd.stable("a")
+    crowd.workers.clear()
+    gc.collect()
+    assert crowd.recorder.points("membership.members") == []

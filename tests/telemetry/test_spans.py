@@ -1,0 +1,161 @@
+"""Spans of a member in virtual time, where every duration is known exactly."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import StatusCode
+
+from membership_client.core.events import CallbackKind, Heartbeat, Tick
+from membership_client.types import MemberState
+from tests.telemetry.recorder import NANOSECONDS, facts, seconds, times
+from tests.telemetry.told import Told
+from tests.worker.test_worker import SUBSCRIBE
+
+S = MemberState
+
+RAISED = (
+    'Traceback (most recent call last):\n  File "/app/shop.py", line 12, in load\n    read()\nValueError: Alice owes 5'
+)
+
+
+def names_of(spans: list[ReadableSpan]) -> list[str]:
+    return [span.name.removeprefix("membership.") for span in spans]
+
+
+def test_a_join_is_a_span_from_the_subscription_to_stable() -> None:
+    """To the nanosecond, with its phases one after the other and the callback inside its phase."""
+    told = Told(callbacks_s=1.0).stable()
+    (rebalance,) = told.rebalances
+    assert times(rebalance) == (0, round(told.scene.brokers.now * NANOSECONDS))
+    phases = told.recorder.children(rebalance)
+    assert names_of(phases) == ["joining", "assigning", "acknowledging"]
+    assert sum(map(seconds, phases)) == pytest.approx(seconds(rebalance))
+    (callback,) = told.recorder.children(phases[1])
+    assert (callback.name, seconds(callback)) == ("membership.callback.assigned", 1.0)
+    assert facts(callback)["membership.partitions"] == 6
+
+
+def test_a_rebalance_says_whose_it_is_and_what_it_changed() -> None:
+    """Group, member and instance, the cause, the epochs, and how many partitions came and went."""
+    told = Told(group_instance_id="clerk-1").stable()
+    (rebalance,) = told.rebalances
+    assert facts(rebalance) == {
+        "messaging.system": "kafka",
+        "messaging.consumer.group.name": "g",
+        "messaging.client.id": "membership-client",
+        "messaging.operation.name": "rebalance",
+        "membership.member.id": "a1",
+        "membership.instance.id": "clerk-1",
+        "membership.cause.kind": "joined",
+        "membership.cause.detail": "joined the group",
+        "membership.epoch.before": 0,
+        "membership.epoch.after": 2,
+        "membership.partitions.assigned": 6,
+        "membership.outcome": "stable",
+    }
+    assert rebalance.status.status_code is StatusCode.UNSET
+
+
+def test_heartbeats_are_no_spans() -> None:
+    """A member that stays where it is has nothing to tell."""
+    told = Told().stable()
+    before = len(told.recorder.spans())
+    told.scene.pass_time(100.0)
+    assert len(told.recorder.spans()) == before
+
+
+def test_a_close_is_a_span_of_its_own() -> None:
+    """Partitions are given back in it, and it ends with the member."""
+    told = Told(callbacks_s=0.5).stable()
+    told.scene.pass_time(30.0)
+    told.close()
+    (_, leave) = told.rebalances
+    assert (facts(leave)["membership.cause.kind"], facts(leave)["membership.outcome"]) == ("closed", "closed")
+    assert facts(leave)["membership.partitions.revoked"] == 6
+    (phase,) = told.recorder.children(leave)
+    assert names_of([phase, *told.recorder.children(phase)]) == ["leaving", "callback.revoked"]
+    assert told.recorder.open.count == 0
+
+
+def test_a_close_that_does_not_wait_for_a_callback_leaves_no_span_open() -> None:
+    """The callback ends with the member, and is said not to have returned."""
+    told = Told()
+    told.scene.runner.takes_s[CallbackKind.ASSIGNED] = 1000.0
+    told.ask(SUBSCRIBE)
+    told.until(lambda: bool(told.scene.runner.calls))
+    told.close()
+    (callback,) = told.recorder.spans("membership.callback.assigned")
+    assert facts(callback)["membership.callback.returned"] is False
+    assert told.recorder.open.count == 0
+
+
+def test_what_a_callback_raised_is_told_without_its_message() -> None:
+    """Its type and where it was raised: the message may quote a record."""
+    told = Told()
+    told.scene.runner.raises[CallbackKind.ASSIGNED] = RAISED
+    told.ask(SUBSCRIBE)
+    told.until(lambda: len(told.scene.runner.calls) == 2)
+    callback = told.recorder.spans("membership.callback.assigned")[0]
+    assert callback.status.status_code is StatusCode.ERROR
+    (event,) = callback.events
+    assert dict(event.attributes or {}) == {
+        "exception.type": "ValueError",
+        "exception.stacktrace": "ValueError at load (shop.py:12)",
+    }
+    assert facts(callback)["error.type"] == "ValueError"
+
+
+@pytest.mark.parametrize("policy", ["raise", "leave", "continue"])
+def test_no_span_quotes_what_a_callback_raised(policy: str) -> None:
+    """Neither as a cause nor as an outcome, whatever the policy does about it."""
+    told = Told(callback_errors=policy)
+    told.scene.runner.raises[CallbackKind.ASSIGNED] = RAISED
+    told.ask(SUBSCRIBE)
+    told.scene.pass_time(20.0)
+    told.close()
+    assert told.recorder.spans("membership.callback.assigned")
+    assert not any("Alice" in span.to_json() for span in told.recorder.spans())
+    assert told.recorder.open.count == 0
+
+
+def test_a_fence_is_one_rebalance_from_the_loss_to_stable_again() -> None:
+    """Losing, joining, assigning, acknowledging; its cause is the fence, and the join is an event in it."""
+    told = Told(callbacks_s=0.2).stable()
+    told.drop()
+    told.until_state(S.FENCED)
+    told.until_state(S.STABLE)
+    (_, fence) = told.rebalances
+    assert facts(fence)["membership.cause.kind"] == "fenced"
+    assert (facts(fence)["membership.partitions.lost"], facts(fence)["membership.partitions.assigned"]) == (6, 6)
+    assert names_of(told.recorder.children(fence)) == ["losing", "joining", "assigning", "acknowledging"]
+    assert [event.name for event in fence.events] == ["membership.cause"]
+
+
+def test_an_application_that_stops_polling_ends_its_rebalance_as_stale() -> None:
+    """It is not open until the next poll, which may never come; that one begins another."""
+    told = Told(max_poll_interval_ms=20_000).stable()
+    told.scene.worker.polled_at = told.scene.brokers.now
+    told.scene.worker.post(Tick())
+    told.until_state(S.STALE)
+    told.scene.pass_time(30.0)
+    (_, stale) = told.rebalances
+    assert facts(stale)["membership.outcome"] == "stale"
+    assert stale.status.status_code is StatusCode.ERROR
+    assert told.recorder.open.count == 0
+    told.scene.worker.polled_at = told.scene.brokers.now
+    told.scene.worker.post(Tick())
+    told.until_state(S.STABLE)
+    assert facts(told.rebalances[2])["membership.cause.kind"] == "joined"
+
+
+def test_a_member_whose_thread_ended_leaves_no_span_open() -> None:
+    """What was under way is told as crashed."""
+    told = Told()
+    told.scene.brokers.silent = {Heartbeat}
+    told.ask(SUBSCRIBE)
+    told.until(lambda: bool(told.scene.heartbeats()))
+    told.telemetry.end()
+    (rebalance,) = told.rebalances
+    assert facts(rebalance)["membership.outcome"] == "crashed"
+    assert told.recorder.open.count == 0
