@@ -10,7 +10,7 @@ from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
-from membership_client.partitions import Partitions
+from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, CloseStep, LeaveMode, MemberState
 
 S = MemberState
@@ -48,8 +48,14 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Change:
     elif not failed or member.config.callback_errors == "continue":
         member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)
     else:
-        member = slow_down(member, "call_pace", now, cap_s=member.interval_s)
+        member = _not_brought(slow_down(member, "call_pace", now, cap_s=member.interval_s), call.partitions)
     return (_failed(member, call.kind, event.error, now) if event.error is not None else _healed(member)), ()
+
+
+def _not_brought(member: Member, partitions: Partitions) -> Member:
+    """What is wanted back meanwhile, and never became ours, is given back by saying everything."""
+    wanted = member.target.partitions if member.target else NOTHING
+    return replace(member, accepted=None) if partitions - wanted - member.owned else member
 
 
 def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: float) -> Member:

@@ -216,8 +216,12 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
     running = member.call.partitions if member.call else NOTHING
     known = assignment.topics | member.owned.topics | running.topics
     names = {topic: name for topic, name in member.names.items() if topic in known}
+    given = member.target.partitions if member.target else NOTHING
+    # What is wanted back before it became ours is given back by saying everything: no callback will say it.
+    withdrawn = given - assignment - member.owned - running
     return replace(
         move(member, S.RECONCILING),
+        accepted=None if withdrawn else member.accepted,
         target=target,
         targets=number,
         names=names,

@@ -152,3 +152,26 @@ def test_a_topic_that_nobody_can_name_is_asked_for_ever_less_often() -> None:
             play.advance(0.01)
     pauses = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
     assert all(later > earlier * 1.3 for earlier, later in itertools.pairwise(pauses))
+
+
+def test_what_a_failing_callback_never_brought_is_given_back_when_it_is_wanted_back() -> None:
+    """Found by a real incident: a member whose assigned callback kept failing held back the partitions it never owned."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0, 1, 2, 3)))
+    play.name_topics()
+    play.returns(error="ValueError: not today")
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(2, orders(0, 1)))
+    if play.member.call is not None:
+        play.returns(error="ValueError: not today")
+    assert play.heartbeat().owned == orders(0, 1)
+
+
+def test_what_has_no_name_is_given_back_when_it_is_wanted_back() -> None:
+    """The same for a topic whose name the broker does not tell."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0, 1, 2, 3)))
+    play.answer(ResolveTopics, TopicsResolved({}))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(2, orders(0, 1)))
+    assert play.heartbeat().owned == orders(0, 1)
