@@ -1,0 +1,113 @@
+"""A member with a trace, in a process of its own, that misbehaves as told.
+
+Its argument is JSON: `config`, `topic`, `consumes` (a Consumer and not a GroupMember), `slow` (seconds that a callback of
+each kind takes), `fails` (callbacks that raise), `work_s` (seconds that a record takes). Lines of its input are commands.
+It prints a line for every change of state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+from membership_client import Consumer, GroupMember, MembershipError, RebalanceListener, TopicPartition
+from membership_client.core.machine import Step
+
+
+def say(kind: str, **facts: Any) -> None:
+    os.write(1, (json.dumps({"kind": kind, **facts}) + "\n").encode())
+
+
+class Misbehaving(RebalanceListener):
+    def __init__(self, slow: dict[str, float], fails: list[str]) -> None:
+        self._slow = slow
+        self._fails = fails
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:  # type: ignore[override]
+        self._behave("assigned", partitions)
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:  # type: ignore[override]
+        self._behave("revoked", partitions)
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...]) -> None:  # type: ignore[override]
+        self._behave("lost", partitions)
+
+    def _behave(self, kind: str, partitions: tuple[TopicPartition, ...]) -> None:
+        say(kind, partitions=partitions)
+        if partitions and kind in self._slow:
+            flush_to_the_database(self._slow[kind])
+        if partitions and kind in self._fails:
+            raise ConnectionRefusedError("customer 4711 could not be loaded")
+
+
+def flush_to_the_database(seconds: float) -> None:
+    """A name that a diagnosis can be expected to show."""
+    threading.Event().wait(seconds)
+
+
+def say_state(step: Step) -> None:
+    member = step.after
+    if member.state is not step.before.state or member.owned is not step.before.owned:
+        say("state", state=member.state.name, owned=sorted(member.owned.named(member.names)), member=member.member_id)
+
+
+def hold_the_interpreter(seconds: float) -> None:
+    """One long call into C, which gives no other thread a chance."""
+    ends_at = time.monotonic() + seconds
+    while time.monotonic() < ends_at:
+        sum(range(60_000_000))
+
+
+def obey(member: GroupMember, line: str) -> None:
+    command, _, argument = line.strip().partition(" ")
+    if command == "block":
+        hold_the_interpreter(float(argument))
+    elif command == "commit":
+        commit(member, argument)
+    elif command == "close":
+        say("closed", report=str(member.close(reason=argument or None, timeout_s=3.0)))
+
+
+def commit(member: GroupMember, partition: str) -> None:
+    topic, _, number = partition.rpartition("-")
+    try:
+        member.commit({TopicPartition(topic, int(number)): 1})
+    except MembershipError as error:
+        say("refused", error=type(error).__name__)
+
+
+def run_member(task: dict[str, Any]) -> None:
+    listener = Misbehaving(task["slow"], task["fails"])
+    member = GroupMember(task["config"], listener=listener, observers=[say_state])
+    member.subscribe([task["topic"]])
+    for line in sys.stdin:
+        obey(member, line)
+    os._exit(0)  # Its input ended: whatever it was to do is done.
+
+
+def run_consumer(task: dict[str, Any]) -> None:
+    consumer = Consumer({"auto.offset.reset": "earliest", "error_cb": lambda _: None, "log_level": 0} | task["config"])
+    consumer.subscribe([task["topic"]], listener=Misbehaving(task["slow"], task["fails"]))
+    state = None
+    while True:
+        if (now := (consumer.snapshot.state.name, len(consumer.snapshot.owned))) != state:
+            state = now
+            say("state", state=now[0], owned=sorted(consumer.snapshot.owned), member=consumer.memberid())
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            say("record", offset=message.offset())
+            charge_the_customer(message, task["work_s"])
+
+
+def charge_the_customer(message: object, seconds: float) -> None:
+    """A name that a diagnosis can be expected to show."""
+    threading.Event().wait(seconds)
+
+
+if __name__ == "__main__":
+    the_task = json.loads(sys.argv[1])
+    (run_consumer if the_task["consumes"] else run_member)(the_task)

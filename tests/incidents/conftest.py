@@ -1,0 +1,176 @@
+"""A stage for incidents: a group, actors in processes of their own, and the traces they leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.finding import Finding, Kind
+from membership_client.testing import ClusterAdmin, KafkaCluster, guard
+from membership_client.trace import read_trace
+from tests.integration.members import PATIENCE_S, eventually
+
+T = TypeVar("T")
+
+_ROOT = Path(__file__).parents[2]
+
+SESSION_S = 4.0
+"""Long enough for a busy machine, short enough for a test that waits until one is over."""
+
+
+class Actor:
+    """One process, by its name: the name of its trace, and its instance id if it is static."""
+
+    def __init__(self, name: str, task: dict[str, Any]) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("actor_process.py"), json.dumps(task)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+        )
+        guard.watch_process(self._process.pid)
+        self.said: list[dict[str, Any]] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_for(self, kind: str, **facts: Any) -> dict[str, Any]:
+        """The first line of that kind with these facts."""
+        return self._await(lambda: self._find(kind, facts), f"{self.name} says {kind} {facts}")
+
+    def _find(self, kind: str, facts: dict[str, Any]) -> dict[str, Any] | None:
+        lines = (line for line in tuple(self.said) if line["kind"] == kind)
+        return next((line for line in lines if facts.items() <= line.items()), None)
+
+    def wait_owner(self, count: int) -> list[list[Any]]:
+        """Until it is stable with so many partitions."""
+
+        def owns() -> list[list[Any]] | None:
+            states = [line for line in tuple(self.said) if line["kind"] == "state"]
+            settled = bool(states) and states[-1]["state"] == "STABLE" and len(states[-1]["owned"]) == count
+            return list(states[-1]["owned"]) if settled else None
+
+        return self._await(owns, f"{self.name} owns {count}")
+
+    def _await(self, check: Callable[[], T | None], what: str) -> T:
+        try:
+            found = eventually(check, what)
+        except AssertionError as late:
+            late.add_note(f"It said {self.said[-6:]}")
+            raise
+        assert found is not None
+        return found
+
+    @property
+    def member_id(self) -> str:
+        return str(next(line["member"] for line in reversed(self.said) if line["kind"] == "state"))
+
+    def tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self) -> None:
+        """However it stands."""
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
+        self._reader.join()
+        guard.forget_process(self._process.pid)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.said.append(json.loads(line))
+
+
+class Stage:
+    """A group with a topic of its own, on one broker or behind whatever stands before it."""
+
+    def __init__(self, bootstrap_servers: str, traces: Path, partitions: int = 4) -> None:
+        self.name = f"incident-{uuid.uuid4().hex[:8]}"
+        self.bootstrap_servers = bootstrap_servers
+        self.admin = ClusterAdmin(bootstrap_servers)
+        self._traces = traces
+        self._actors: list[Actor] = []
+        settings = {"consumer_heartbeat_interval_ms": 300, "consumer_assignment_interval_ms": 0}
+        self.admin.set_group_config(self.name, **settings, consumer_session_timeout_ms=int(SESSION_S * 1000))
+        self.admin.create_topic(self.name, partitions)
+
+    def enter(
+        self,
+        name: str,
+        *,
+        static: bool = True,
+        incarnation: str = "",
+        config: Mapping[str, Any] | None = None,
+        **misbehaviour: Any,
+    ) -> Actor:
+        """An actor on the way into the group; `misbehaviour` is what actor_process.py takes."""
+        own: dict[str, Any] = {"group.instance.id": name} if static else {}
+        trace = {"trace.file": str(self._traces / f"{name}{incarnation}.jsonl")}
+        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name}
+        task = {**_WELL_BEHAVED, **misbehaviour, "topic": self.name}
+        actor = Actor(name, {**task, "config": {**base, **own, **trace, **(config or {})}})
+        self._actors.append(actor)
+        return actor
+
+    def end(self) -> None:
+        for actor in self._actors:
+            actor.end()
+
+    def findings(self) -> list[Finding]:
+        """What the traces alone tell, after everybody has left the stage."""
+        self.end()
+        self._actors.clear()
+        return diagnose([section for path in sorted(self._traces.iterdir()) for section in read_trace(path)])
+
+    def faults(self) -> list[Finding]:
+        """Without those that only inform, and without the kills that ended the play."""
+        return [finding for finding in self.findings() if finding.kind not in {Kind.REBALANCE, Kind.KILLED}]
+
+
+_WELL_BEHAVED: dict[str, Any] = {"consumes": False, "slow": {}, "fails": [], "work_s": 0.0}
+
+
+@pytest.fixture
+def new_stage(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+    """On any broker; the actors end with the test."""
+    made: list[Stage] = []
+
+    def make(bootstrap_servers: str, partitions: int = 4) -> Stage:
+        traces = tmp_path / "traces"
+        traces.mkdir(exist_ok=True)
+        made.append(Stage(bootstrap_servers, traces, partitions))
+        return made[-1]
+
+    yield make
+    for stage in made:
+        stage.end()
+
+
+@pytest.fixture
+def stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
+    return new_stage(kafka.bootstrap_servers)
