@@ -167,6 +167,9 @@ class Drawing {
     const { c, theme } = this;
     c.fillStyle = span.sure ? theme.danger : theme.doubt;
     c.fillRect(x, y, width, height);
+    c.lineWidth = 1;
+    c.strokeStyle = span.sure ? theme.colours.hazard : theme.colours.warn;
+    c.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
     const each = (height - 6) / span.owners.length;
     if (width < 10 || each < 2) return;
     span.owners.forEach((owner, i) => {
@@ -243,14 +246,17 @@ class Drawing {
   }
 
   outline(item, top) {
-    const row = this.lanes.rowOf(item.lane);
-    if (!row) return;
-    const box = boxOf(item, row, this.view);
+    if (!this.lanes.rowOf(item.lane)) return;
+    const box = this.box(item);
     this.c.strokeStyle = this.theme.colours.accent;
     this.c.lineWidth = 2;
     this.c.beginPath();
     this.c.roundRect(box.x - 1.5, box.y - top - 1.5, box.width + 3, box.height + 3, 4);
     this.c.stroke();
+  }
+
+  box(item) {
+    return boxOf(item, this.lanes.rowOf(item.lane), this.view);
   }
 
   // --- the gutter ----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // Which lanes are shown, in which order and where: sections, members, partitions; after filter, folding and findings.
 
 const HEIGHTS = {
-  roomy: { section: 34, member: 46, partition: 22 },
+  roomy: { section: 34, member: 54, partition: 22 },
   compact: { section: 30, member: 30, partition: 12 },
 };
 

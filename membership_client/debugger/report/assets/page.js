@@ -128,7 +128,7 @@ class Page {
       this.view.set(item.start - half, item.start + half);
     }
     const box = this.scroll.getBoundingClientRect();
-    const place = boxOf(item, row, this.view);
+    const place = this.drawing.box(item);
     const x = Math.min(Math.max(place.x, this.view.left), this.view.left + this.view.width);
     this.tip.show(item, box.left + x, box.top + place.y + place.height - this.scroll.scrollTop - 8, true);
   }

@@ -10,7 +10,7 @@ function plan(row) {
   }
   return row.height < 40
     ? { state: { top: 4, height: 13 }, call: { top: 19, height: 6 }, mark: { top: 4, height: 13 } }
-    : { state: { top: 8, height: 18 }, call: { top: 29, height: 9 }, mark: { top: 10, height: 14 } };
+    : { mark: { top: 4, height: 14 }, state: { top: 20, height: 17 }, call: { top: 39, height: 9 } };
 }
 
 function boxOf(item, row, view) {

@@ -1,0 +1,61 @@
+"""`membership-client report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from membership_client.cli import main
+from tests.report.story import known_run
+
+
+def test_the_report_is_written_and_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line that says where, and exit code 0."""
+    report = tmp_path / "out.html"
+    assert main(["report", *map(str, known_run(tmp_path)), "-o", str(report)]) == 0
+    assert f"{report}: 2 members, 2 partitions" in capsys.readouterr().out
+    assert report.read_text().startswith("<!doctype html>")
+
+
+def test_a_file_that_is_named_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Patterns overlap."""
+    one, two = map(str, known_run(tmp_path))
+    assert main(["report", one, two, one, "-o", str(tmp_path / "out.html")]) == 0
+    assert "2 members" in capsys.readouterr().out
+
+
+def test_without_a_name_it_lies_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """report.html, or report.json for Perfetto."""
+    monkeypatch.chdir(tmp_path)
+    paths = [str(path) for path in known_run(tmp_path)]
+    assert main(["report", *paths]) == 0
+    assert main(["report", *paths, "--format", "perfetto"]) == 0
+    assert Path("report.html").exists()
+    assert Path("report.json").exists()
+
+
+@pytest.mark.parametrize("text", ["hello\n", ""])
+def test_what_is_no_trace_is_a_wrong_command(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error, with exit code 2, and nothing is written."""
+    (tmp_path / "notes").write_text(text)
+    assert main(["report", str(tmp_path / "notes"), "-o", str(tmp_path / "out.html")]) == 2
+    assert str(tmp_path / "notes") in capsys.readouterr().err
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error, with exit code 2."""
+    report = tmp_path / "missing" / "out.html"
+    assert main(["report", *map(str, known_run(tmp_path)), "-o", str(report)]) == 2
+    assert "missing" in capsys.readouterr().err
+
+
+def test_a_trace_in_which_nothing_happened_gives_an_empty_report(tmp_path: Path) -> None:
+    """A member was created and never subscribed; the page says so and draws nothing."""
+    header = known_run(tmp_path)[0].read_text().splitlines()[0]
+    (tmp_path / "idle").write_text(header + "\n")
+    assert main(["report", str(tmp_path / "idle"), "-o", str(tmp_path / "out.html")]) == 0
+    assert "<title>No group</title>" in (tmp_path / "out.html").read_text()

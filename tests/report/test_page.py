@@ -1,0 +1,208 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.report.story import BEGAN
+from tests.report.tab import Tab
+
+OWNED = """report.model.partitions.map(
+    (lane) => [lane.name, lane.owned.map((span) => [span.start, span.end, span.owner.name])])"""
+
+
+def place_of(tab: Tab, item: str) -> tuple[float, float]:
+    """Where on the screen the thing lies that a JavaScript expression names."""
+    return tab.middle(
+        f"""(() => {{
+            const box = report.drawing.box({item}), at = report.scroll.getBoundingClientRect();
+            return {{x: at.x + box.x, y: at.y + box.y - report.scroll.scrollTop, width: box.width, height: box.height}};
+        }})()"""
+    )
+
+
+def shown(tab: Tab) -> tuple[float, float]:
+    first, last = tab.ask("[report.view.from, report.view.to]")
+    return first, last
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_opens_from_a_file_without_complaints_and_without_a_network(
+    new_tab: Callable[..., Tab], known_report: Path, scheme: str
+) -> None:
+    """No error in the console, no violation of its policy, and nothing is fetched but the file itself."""
+    tab = new_tab(scheme=scheme)
+    tab.open(known_report)
+    assert tab.complaints() == []
+    assert tab.requests() == [known_report.as_uri()]
+
+
+def test_each_partition_has_its_owners(tab: Tab) -> None:
+    """From the return of one callback to the return of the other."""
+    assert tab.ask(OWNED) == [
+        ["orders-0", [[1.5, 31, "one"], [28, 40, "two"]]],
+        ["orders-1", [[1.5, 14, "one"], [21, 40, "two"]]],
+    ]
+
+
+def test_times_without_an_owner_and_with_two_are_told(tab: Tab) -> None:
+    """In the lane and in the head of the page."""
+    gaps = "report.model.partitions.map((lane) => lane.gaps.map((gap) => [gap.start, gap.end]))"
+    overlaps = """report.model.partitions.map((lane) => lane.overlaps.map(
+        (both) => [both.start, both.end, both.owners.map((owner) => owner.name), both.sure]))"""
+    assert tab.ask(gaps) == [[], [[14, 21]]]
+    assert tab.ask(overlaps) == [[[28, 31, ["one", "two"], True]], []]
+    assert tab.text("#figures").split("\n") == [
+        "2", "members", "2", "partitions", "7 s", "longest without owner", "1 times", "two owners",
+    ]  # fmt: skip
+
+
+def test_a_callback_that_waits_for_the_poll_is_told_apart_from_one_that_runs(tab: Tab) -> None:
+    """Wanted at ten, begun at thirteen."""
+    tab.mouse("mouseMoved", *place_of(tab, "report.model.members[0].calls[1]"))
+    told = tab.text("#tip")
+    assert "on_revoked" in told
+    assert "waited\n3 s" in told
+    assert "ran\n1 s" in told
+
+
+def test_hovering_tells_the_reason_and_the_absolute_time(tab: Tab) -> None:
+    """Local time with its offset, and UTC for the log of another machine."""
+    tab.mouse("mouseMoved", *place_of(tab, "report.model.partitions[1].gaps[0]"))
+    told = tab.text("#tip")
+    assert "orders-1 has no owner" in told
+    assert "Given up by one: group changed: two came in" in told
+    assert "UTC+02:00" in told
+    assert "2026-09-21T14:13:34.000Z" in told
+    assert BEGAN + 14 == 1_790_000_014
+
+
+def test_leaving_with_the_pointer_takes_the_tip_away(tab: Tab) -> None:
+    """And a click keeps it."""
+    at = place_of(tab, "report.model.partitions[1].gaps[0]")
+    tab.mouse("mouseMoved", *at)
+    tab.mouse("mouseMoved", 700, 5)
+    assert tab.ask("document.getElementById('tip').hidden")
+    tab.click(*at)
+    tab.mouse("mouseMoved", 700, 5)
+    assert not tab.ask("document.getElementById('tip').hidden")
+
+
+def test_the_keyboard_reaches_everything_and_says_it(tab: Tab) -> None:
+    """Arrows go through a lane and from lane to lane; what is reached is shown and given to a screen reader."""
+    tab.ask("report.scroll.focus()")
+    for _ in range(3):
+        tab.press("ArrowDown")
+    assert tab.ask("report.drawing.selected.lane.name") == "orders-0"
+    tab.press("ArrowRight")
+    assert tab.ask("report.drawing.selected.kind") in {"overlap", "owned"}
+    assert "orders-0" in tab.text("#tip")
+    assert "orders-0" in tab.ask("document.getElementById('said').textContent")
+    before = shown(tab)
+    tab.press("Enter")
+    assert shown(tab)[1] - shown(tab)[0] < before[1] - before[0]
+    tab.press("Escape")
+    assert tab.ask("report.drawing.selected") is None
+
+
+def test_keys_zoom_and_pan(tab: Tab) -> None:
+    """As in other tracing tools, and 0 shows everything again."""
+    everything = shown(tab)
+    tab.press("w")
+    zoomed = shown(tab)
+    assert everything[0] < zoomed[0] < zoomed[1] < everything[1]
+    tab.press("d")
+    assert shown(tab)[0] > zoomed[0]
+    tab.press("0")
+    assert shown(tab) == pytest.approx(everything)
+
+
+def test_the_wheel_zooms_at_the_pointer(tab: Tab) -> None:
+    """What lies under it stays where it is."""
+    x, y = place_of(tab, "report.model.partitions[1].gaps[0]")
+    under = f"report.view.t({x} - report.scroll.getBoundingClientRect().x)"
+    before, t = shown(tab), tab.ask(under)
+    tab.mouse("mouseWheel", x, y, deltaX=0, deltaY=-300, modifiers=2)
+    tab.wait_for(f"report.view.from > {before[0]}")
+    assert tab.ask(under) == pytest.approx(t, abs=0.05)
+
+
+def test_dragging_pans(tab: Tab) -> None:
+    """To the left shows what comes later."""
+    tab.press("w")
+    tab.press("w")
+    before = shown(tab)
+    tab.drag(900, 300, 700, 300)
+    assert shown(tab)[0] > before[0]
+    assert tab.ask("report.drawing.selected") is None
+
+
+def test_two_fingers_zoom(tab: Tab) -> None:
+    """Apart is closer."""
+    before = shown(tab)
+    tab.pinch(700, 300, 100, 300)
+    assert shown(tab)[1] - shown(tab)[0] < 0.6 * (before[1] - before[0])
+
+
+def test_buttons_zoom_and_fit(tab: Tab) -> None:
+    """For who has neither wheel nor keys at hand."""
+    everything = shown(tab)
+    tab.click_on("#zoom-in")
+    assert shown(tab)[1] < everything[1]
+    tab.click_on("#fit")
+    assert shown(tab) == pytest.approx(everything)
+
+
+def test_a_click_on_a_finding_goes_there(tab: Tab) -> None:
+    """Its time is zoomed to, and its lanes are the ones in light."""
+    tab.ask(
+        "document.querySelectorAll('.finding').forEach((b) => b.textContent.includes('ValueError') && (b.id = 'it'))"
+    )
+    tab.click_on("#it")
+    first, last = shown(tab)
+    finding = tab.ask("(({start, end}) => [start, end])(report.findings.current)")
+    assert first < finding[0] <= finding[1] < last < 40
+    assert "two" in tab.ask("[...report.drawing.focus.lanes].map((lane) => lane.name)")
+    assert "shop.py:12" in tab.text("#it")
+    tab.click_on("#only")
+    assert "one" not in tab.ask("report.lanes.rows.map((row) => row.lane.name)")
+    tab.press("Escape")
+    assert "one" in tab.ask("report.lanes.rows.map((row) => row.lane.name)")
+
+
+def test_the_filter_keeps_what_a_name_has_to_do_with(tab: Tab) -> None:
+    """A partition keeps the members that ever owned it; a name that nobody has leaves a sentence."""
+    tab.press("/")
+    tab.type("orders-1")
+    names = "report.lanes.rows.map((row) => row.lane.name)"
+    assert tab.ask(names) == ["Members", "one", "two", "Partitions", "orders-1"]
+    tab.type("nobody")
+    assert tab.ask(names) == []
+    assert "No member or partition" in tab.text("#nothing")
+
+
+def test_the_scheme_can_be_chosen(tab: Tab) -> None:
+    """Whatever the system has."""
+    colour = "report.theme.colours.paper"
+    system = tab.ask(colour)
+    tab.click_on("#theme")
+    tab.click_on("#theme")
+    assert tab.text("#theme") == "Dark"
+    assert tab.ask(colour) != system
+
+
+def test_it_prints_in_light_with_all_lanes(new_tab: Callable[..., Tab], known_report: Path) -> None:
+    """Also from a dark screen; and afterwards the screen is as it was."""
+    tab = new_tab(scheme="dark")
+    tab.open(known_report)
+    dark = tab.ask("report.theme.colours.paper")
+    tab.ask("addEventListener('beforeprint', () => { window.printed = [report.theme.colours.paper, report.height]; })")
+    assert tab.printed().startswith(b"%PDF")
+    paper, height = tab.ask("window.printed")
+    assert paper == "rgb(255, 255, 255)"
+    assert height == tab.ask("report.lanes.height")
+    assert tab.ask("report.theme.colours.paper") == dark
+    assert tab.complaints() == []

@@ -1,0 +1,109 @@
+"""What is drawn is what happened."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from membership_client.core.events import CallbackKind
+from membership_client.debugger.report.colours import COLOURS, colours_of
+from membership_client.debugger.report.composing import compose
+from membership_client.trace import read_trace
+from membership_client.types import MemberState
+from tests.report.simulated import BEGAN, scene
+from tests.report.story import Story
+from tests.trace.test_replay import lives
+
+S = MemberState
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_owners_are_those_of_the_run(seed: int, tmp_path: Path) -> None:
+    """Of a simulated group in trouble, after every step of every member, for every partition that member touched."""
+    drawn = {lane.partition: lane for lane in scene(seed, tmp_path).partitions}
+    for steps in lives(seed).values():
+        name = steps[0].before.config.group_instance_id or steps[0].before.member_id
+        for step, following in itertools.pairwise(steps):
+            for partition in step.after.owned.named(step.after.names):
+                at = BEGAN + (step.at + following.at) / 2
+                spans = [span for span in drawn[partition].owned if span.began <= at <= span.ended]
+                assert spans, (name, partition, step.at)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_moment_of_a_partition_has_one_owner_or_is_marked(seed: int, tmp_path: Path) -> None:
+    """Between its first owner and the last: none is a gap, two are an overlap, one is neither."""
+    for lane in scene(seed, tmp_path).partitions:
+        spans = [(one.began, one.ended) for one in lane.owned] + [(gap.began, gap.ended) for gap in lane.gaps]
+        edges = sorted({edge for span in spans for edge in span})
+        for began, ended in itertools.pairwise(edges):
+            middle = (began + ended) / 2
+            owners = [span.owner for span in lane.owned if span.began < middle < span.ended]
+            in_gap = any(gap.began < middle < gap.ended for gap in lane.gaps)
+            overlap = next((one for one in lane.overlaps if one.began < middle < one.ended), None)
+            assert not (in_gap and owners)
+            assert (overlap is not None) == (len(owners) > 1)
+            assert overlap is None or sorted(overlap.owners) == sorted(owners)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_member_is_in_one_state_at_a_time(seed: int, tmp_path: Path) -> None:
+    """States of a lane follow each other, over all runs of the member."""
+    for lane in scene(seed, tmp_path).members:
+        for earlier, later in itertools.pairwise(lane.states):
+            assert earlier.began <= earlier.ended <= later.began
+
+
+def test_two_owners_for_less_than_clocks_may_differ_are_doubtful(tmp_path: Path) -> None:
+    """On two machines; one machine has one clock."""
+
+    def overlap(host: str) -> bool:
+        one = Story("one", host="h1").tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"t": [0]})
+        two = Story("two", host=host).tell(0.0, S.STABLE).call(3, 4, CallbackKind.ASSIGNED, {"t": [0]})
+        one.call(4.5, 5, CallbackKind.REVOKED, {}).tell(9, S.STABLE)
+        paths = [one.write(tmp_path / "one"), two.tell(9, S.STABLE).write(tmp_path / "two")]
+        drawn = compose([section for path in paths for section in read_trace(path)], 2.0)
+        (found,) = drawn.partitions[0].overlaps
+        return found.sure
+
+    assert overlap("h1")
+    assert not overlap("h2")
+
+
+def test_a_member_that_vanished_owns_nothing_any_more(tmp_path: Path) -> None:
+    """From its last sign of life on; one that is merely between two heartbeats still does."""
+    gone = Story("gone").tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"t": [0]}).tell(10, S.STABLE)
+    quiet = Story("quiet").tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"t": [1]}).tell(57, S.STABLE)
+    other = Story("other").tell(0.0, S.STABLE).tell(60, S.STABLE)
+    paths = [story.write(tmp_path / str(i)) for i, story in enumerate((gone, quiet, other))]
+    drawn = compose([section for path in paths for section in read_trace(path)], 2.0)
+    first, second = drawn.partitions
+    assert [(span.ended - BEGAN) for span in first.owned] == [10]
+    assert [(gap.began - BEGAN, gap.ended - BEGAN) for gap in first.gaps] == [(10, 60)]
+    assert [mark.kind for mark in drawn.members[0].marks] == ["end"]
+    assert [(span.ended - BEGAN) for span in second.owned] == [60]
+    assert second.gaps == ()
+
+
+def test_a_restarted_member_stays_in_its_lane_and_a_double_does_not(tmp_path: Path) -> None:
+    """Two runs of an instance id at the same time are two lanes, each with its process in the label."""
+    first = Story("a-1", instance="a").tell(0, S.STABLE).tell(5, S.STABLE).write(tmp_path / "1")
+    second = Story("a-2", instance="a").tell(6, S.STABLE).tell(12, S.STABLE).write(tmp_path / "2")
+    double = Story("a-3", instance="a", host="h2").tell(7, S.STABLE).tell(12, S.STABLE).write(tmp_path / "3")
+
+    def labels(*paths: Path) -> list[str]:
+        drawn = compose([section for path in paths for section in read_trace(path)], 2.0)
+        return [lane.label for lane in drawn.members]
+
+    assert labels(first, second) == ["a"]
+    assert labels(first, second, double) == ["a (h1:1)", "a (h2:1)"]
+
+
+def test_members_of_a_small_group_have_different_colours_and_keep_them() -> None:
+    """Ten colours before the first texture; a name alone decides as long as its colour is free."""
+    names = [f"m{number}" for number in range(50)]
+    assert len({colour for colour, _ in colours_of(names[:COLOURS]).values()}) == COLOURS
+    assert len(set(colours_of(names).values())) == 50
+    assert colours_of(["m7"])["m7"] == colours_of(["m7", "zz"])["m7"]
