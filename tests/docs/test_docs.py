@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 
 from membership_client import MemberConfig
 from membership_client.config import CLASSIC_ONLY
+from membership_client.telemetry import names
 from membership_client.testing import ClusterAdmin, KafkaCluster
 
 ROOT = Path(__file__).parent.parent.parent
@@ -77,6 +78,24 @@ def test_the_guides_code_runs(block: str, orders: KafkaCluster) -> None:
     """Each block is a whole program, given a broker and a group of its own."""
     program = block.replace("localhost:9092", orders.bootstrap_servers).replace('"shop"', f'"{uuid.uuid4()}"')
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
+@pytest.mark.kafka
+def test_the_telemetry_pages_program_tells_what_the_page_says(orders: KafkaCluster) -> None:
+    """With the application's own providers, on a free port: a join and a leave, and the callback in between."""
+    (block,) = code_blocks("docs/telemetry.md")
+    program = block.replace("localhost:9092", orders.bootstrap_servers).replace('"shop"', f'"{uuid.uuid4()}"')
+    command = [sys.executable, "-c", program.replace("9464", "0")]
+    output = subprocess.run(command, check=True, timeout=60, cwd=ROOT, capture_output=True, text=True).stdout
+    assert output.count('"name": "membership.rebalance"') == 2
+    assert '"name": "membership.callback.assigned"' in output
+
+
+def test_every_name_that_telemetry_uses_is_documented() -> None:
+    """Spans, metrics and attributes; those that are made up of a kind stand there with it."""
+    page = (ROOT / "docs" / "telemetry.md").read_text()
+    told = [name for key, name in vars(names).items() if key.isupper() and key != "SCOPE" and "{" not in name]
+    assert [name for name in told if f"`{name}`" not in page] == []
 
 
 @pytest.mark.kafka
