@@ -28,28 +28,11 @@ java_install_command() {
     fi
 }
 
-# How this user becomes one who may install packages: "" for root and Homebrew, sudo where it asks no password.
-may_install() {
-    if [ "$(id -u)" -eq 0 ] || command -v brew >/dev/null; then
-        SUDO=()
-    elif sudo -n true 2>/dev/null; then
-        SUDO=(sudo -n)
-    else
-        return 1
-    fi
-}
-
-as_installer() { ${SUDO[@]+"${SUDO[@]}"} "$@"; }
-
 install_java() {
     say "no Java 17 or newer found, installing one"
-    # A fresh container has no package lists, and without them the right package cannot be chosen.
-    if command -v apt-get >/dev/null; then as_installer apt-get update --quiet --quiet; fi
-    local command
-    command=$(java_install_command)
-    say "$command"
-    # shellcheck disable=SC2086 # the command is ours and meant to be split
-    as_installer $command
+    refresh_packages
+    # Only now: a fresh container has no package lists, and without them the right package cannot be chosen.
+    install_by "$(java_install_command)"
 }
 
 ensure_java() {
