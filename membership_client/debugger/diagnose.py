@@ -4,15 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from membership_client.debugger.explaining import unexplained
 from membership_client.debugger.finding import Finding
+from membership_client.debugger.findings.broker_restarted import broker_restarted
 from membership_client.debugger.findings.callback_failed import callback_failed
+from membership_client.debugger.findings.commit_refused import commit_refused
+from membership_client.debugger.findings.duplicate_instance_id import duplicate_instance_id
+from membership_client.debugger.findings.ended_by_error import ended_by_error
+from membership_client.debugger.findings.killed import killed
+from membership_client.debugger.findings.network_lost import network_lost
+from membership_client.debugger.findings.poll_interval_exceeded import poll_interval_exceeded
+from membership_client.debugger.findings.rebalance import rebalances
+from membership_client.debugger.findings.rebalance_storm import rebalance_storm
+from membership_client.debugger.findings.removed_from_outside import removed_from_outside
+from membership_client.debugger.findings.slow_callbacks import slow_callbacks
+from membership_client.debugger.findings.slow_close import slow_close
+from membership_client.debugger.findings.standstill import standstill
+from membership_client.debugger.findings.turned_away import turned_away
+from membership_client.debugger.findings.unowned_partition import unowned_partition
 from membership_client.debugger.timeline import Group, groups_of
 from membership_client.trace.reading import Section
 
 SKEW_S = 2.0
 """By how much the clocks of two machines are taken to differ unless somebody knows better."""
 
-_FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (callback_failed,)
+_FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
+    broker_restarted,
+    callback_failed,
+    commit_refused,
+    duplicate_instance_id,
+    ended_by_error,
+    killed,
+    network_lost,
+    poll_interval_exceeded,
+    rebalances,
+    rebalance_storm,
+    removed_from_outside,
+    slow_callbacks,
+    slow_close,
+    standstill,
+    turned_away,
+    unowned_partition,
+)
 
 
 def diagnose(sections: Sequence[Section], skew_s: float = SKEW_S) -> list[Finding]:
@@ -25,7 +58,7 @@ def diagnose(sections: Sequence[Section], skew_s: float = SKEW_S) -> list[Findin
 
 def _findings(group: Group) -> list[Finding]:
     found = [finding for find in _FINDERS for finding in find(group)]
-    return sorted(found, key=_order)
+    return sorted(unexplained(found), key=_order)
 
 
 def _order(finding: Finding) -> tuple[int, float, tuple[str, ...], str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from membership_client.debugger.words import clock
 from membership_client.types import TopicPartition
 
 Certainty = Literal["certain", "likely", "unknown"]
@@ -19,6 +20,7 @@ class Kind(enum.Enum):
     DUPLICATE_INSTANCE_ID = "duplicate instance id"
     ACCESS_DENIED = "access denied"
     GROUP_FULL = "group full"
+    ENDED_BY_ERROR = "ended by an error"
     KILLED = "killed"
     PROCESS_STOPPED = "process stopped"
     INTERPRETER_BLOCKED = "interpreter blocked"
@@ -56,6 +58,9 @@ class Evidence:
     """Time of day, by the clock of the member's machine."""
     member: str
     text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}  {clock(self.time)}  {self.member}  {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

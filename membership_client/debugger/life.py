@@ -9,9 +9,13 @@ from membership_client.core.events import Close, Stop
 from membership_client.core.member import Member
 from membership_client.debugger.beats import Beat, beats_of
 from membership_client.debugger.calls import Call, calls_of
+from membership_client.debugger.fences import Fence, Surroundings, fences_of
 from membership_client.debugger.finding import Evidence
+from membership_client.debugger.gaps import Gap, gaps_of
 from membership_client.debugger.holdings import Holding, holdings_of
 from membership_client.debugger.moment import Moment
+from membership_client.debugger.outages import Outage, outages_of
+from membership_client.debugger.stays import Stay, stays_of
 
 
 # Without slots, for what is computed once; compared by identity, because nobody asks for more.
@@ -64,6 +68,25 @@ class Life:
     @functools.cached_property
     def holdings(self) -> tuple[Holding, ...]:
         return holdings_of(self.steps, self.moments)
+
+    @functools.cached_property
+    def stays(self) -> tuple[Stay, ...]:
+        return stays_of(self.steps, self.member_id)
+
+    @functools.cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        return gaps_of(self.steps, self.start)
+
+    @functools.cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        return outages_of(self.steps, self.start.coordinator)
+
+    @functools.cached_property
+    def fences(self) -> tuple[Fence, ...]:
+        around = Surroundings(
+            beats=self.beats, gaps=self.gaps, outages=self.outages, calls=self.calls, patience_s=self.poll_interval_s
+        )
+        return fences_of(self.steps, around)
 
     @functools.cached_property
     def closing(self) -> Moment | None:

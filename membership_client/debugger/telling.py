@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 
-from membership_client.debugger.finding import Evidence, Finding
+from membership_client.debugger.finding import Finding
 from membership_client.debugger.timeline import Group
-
-
-def clock(time: float) -> str:
-    """`12:03:04.120`, in UTC, because the machines may stand anywhere."""
-    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S.%f")[:-3]
-
-
-def day(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+from membership_client.debugger.words import clock, day
 
 
 def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
@@ -50,12 +41,8 @@ def _fault(number: int, finding: Finding) -> Iterator[str]:
     yield f"{number}. {finding.kind.name}{sure} at {clock(finding.began)}"
     yield f"   {finding.sentence}"
     yield "   Evidence:"
-    yield from (f"     {_line(evidence)}" for evidence in finding.evidence)
+    yield from (f"     {evidence}" for evidence in finding.evidence)
     yield f"   Do: {finding.advice}"
-
-
-def _line(evidence: Evidence) -> str:
-    return f"{evidence.path}:{evidence.line}  {clock(evidence.time)}  {evidence.member}  {evidence.text}"
 
 
 def _told(findings: Iterable[Finding]) -> Iterator[str]:

@@ -1,0 +1,84 @@
+"""BROKER_RESTARTED: several members lost one broker at about the same time, or the coordinator itself moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from membership_client.debugger.finding import Evidence, Finding, Kind
+from membership_client.debugger.life import Life
+from membership_client.debugger.outages import Outage, failure_text, is_broken, is_told
+from membership_client.debugger.timeline import Group
+from membership_client.debugger.words import joined, lasting, listed
+
+_SEVERAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """One member's view of it."""
+
+    life: Life
+    outage: Outage
+
+
+def broker_restarted(group: Group) -> list[Finding]:
+    return [_finding(losses) for losses in _clusters(group) if _blames_the_broker(losses)]
+
+
+def _clusters(group: Group) -> list[list[_Loss]]:
+    """Outages of the same broker that began together: a member notices when it next has something to say."""
+    losses = [_Loss(life, outage) for life in group.lives for outage in life.outages if outage.node is not None]
+    found: list[list[_Loss]] = []
+    for loss in sorted(losses, key=lambda loss: (str(loss.outage.node), loss.outage.first.time)):
+        if found and _belongs(group, found[-1][-1], loss):
+            found[-1].append(loss)
+        else:
+            found.append([loss])
+    return found
+
+
+def _belongs(group: Group, before: _Loss, loss: _Loss) -> bool:
+    apart_s = loss.outage.first.time - before.outage.first.time
+    same = before.outage.node == loss.outage.node
+    return same and apart_s <= group.skew_s + loss.life.interval_s + loss.life.start.request_timeout_s
+
+
+def _blames_the_broker(losses: list[_Loss]) -> bool:
+    if any(_is_sure(loss) for loss in losses):
+        return True
+    several = len({loss.life.name for loss in losses}) >= _SEVERAL
+    machines = len({loss.life.host for loss in losses}) >= _SEVERAL
+    broken = all(any(map(is_broken, loss.outage.failures)) for loss in losses)
+    return several and (broken or machines)
+
+
+def _is_sure(loss: _Loss) -> bool:
+    return loss.outage.moved_to is not None or any(map(is_told, loss.outage.failures))
+
+
+def _finding(losses: list[_Loss]) -> Finding:
+    names = tuple(dict.fromkeys(loss.life.name for loss in losses))
+    began = min(loss.outage.first.time for loss in losses)
+    longest_s = max(loss.outage.lasted_s for loss in losses)
+    moved_to = sorted({str(loss.outage.moved_to) for loss in losses if loss.outage.moved_to})
+    moved = f"; the coordinator is {joined(moved_to)} since then" if moved_to else ""
+    return Finding(
+        kind=Kind.BROKER_RESTARTED,
+        group=losses[0].life.group,
+        members=names,
+        began=began,
+        ended=max(loss.outage.last.time for loss in losses),
+        sentence=(
+            f"Broker {losses[0].outage.node}, the coordinator, went away for {listed(names)}, "
+            f"for at most {lasting(longest_s)}{moved}."
+        ),
+        evidence=tuple(line for loss in losses for line in _evidence(loss)),
+        advice="Nothing, if the broker was restarted on purpose; otherwise look into its log at that time.",
+        certainty="certain" if any(map(_is_sure, losses)) else "likely",
+    )
+
+
+def _evidence(loss: _Loss) -> list[Evidence]:
+    outage = loss.outage
+    found = [loss.life.evidence(outage.first, failure_text(outage.first) or "")]
+    return [*found, loss.life.evidence(outage.end, "answered again")] if outage.end else found

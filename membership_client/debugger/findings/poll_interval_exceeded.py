@@ -1,0 +1,42 @@
+"""POLL_INTERVAL_EXCEEDED: the application did not poll in time, and the member left the group for it."""
+
+from __future__ import annotations
+
+from membership_client.core.events import Budget
+from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.life import Life
+from membership_client.debugger.moment import Moment
+from membership_client.debugger.stacks import stacks_between
+from membership_client.debugger.timeline import Group
+from membership_client.debugger.words import lasting
+from membership_client.types import MemberState
+
+S = MemberState
+
+
+def poll_interval_exceeded(group: Group) -> list[Finding]:
+    return [_finding(life, step) for life in group.lives for step in life.steps if _is_stale(step)]
+
+
+def _is_stale(step: Moment) -> bool:
+    return step.state is S.STALE and step.state_before is not S.STALE
+
+
+def _finding(life: Life, step: Moment) -> Finding:
+    interval_s = life.poll_interval_s
+    told = stacks_between(life, step.at - interval_s - 1.0, step.at, Budget.POLL.name)
+    hands = next((f" {line.text}" for line in told if line.text.startswith("in hand")), "")
+    record = f", with{hands.removeprefix(' in hand:')} in hand" if hands else ""
+    back = next((later for later in life.steps if later.at > step.at and later.state is not S.STALE), None)
+    again = f" It polled again {lasting(back.at - step.at)} later." if back else " It did not poll again in this trace."
+    return Finding(
+        kind=Kind.POLL_INTERVAL_EXCEEDED,
+        group=life.group,
+        members=(life.name,),
+        partitions=tuple(sorted(step.owned_before)),
+        began=step.time - interval_s,
+        ended=back.time if back else life.ended,
+        sentence=f"{life.name} did not poll for {lasting(interval_s)}{record}, and left the group for it.{again}",
+        evidence=(*told, life.evidence(step, f"left: the poll interval of {lasting(interval_s)} was exceeded")),
+        advice="Wrap long work in consumer.hold(), hand it to another thread, or raise max.poll.interval.ms.",
+    )

@@ -1,0 +1,61 @@
+"""REBALANCE_STORM: a member that comes and goes, or changes its mind, and takes the whole group with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from membership_client.debugger.epochs import Trigger, rebalances_of
+from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.stays import Ending
+from membership_client.debugger.timeline import Group
+from membership_client.debugger.words import lasting, listed
+
+_WINDOW_S = 300.0
+_SHORT_S = 60.0
+"""Whoever stays for less has hardly come to work."""
+_MANY = 4
+
+
+def rebalance_storm(group: Group) -> list[Finding]:
+    churn = sorted(_churn(group), key=lambda trigger: (trigger.moment.time, trigger.life.member_id))
+    found: list[list[Trigger]] = []
+    for trigger in churn:
+        if found and trigger.moment.time - found[-1][-1].moment.time <= _WINDOW_S / _MANY:
+            found[-1].append(trigger)
+        else:
+            found.append([trigger])
+    return [_finding(group, storm) for storm in found if len(storm) >= _MANY]
+
+
+def _churn(group: Group) -> list[Trigger]:
+    """Short stays by where they ended, and changes of a subscription. Leaving for a while disturbs nobody."""
+    stays = [
+        Trigger(
+            life, stay.last, f"{life.name} {stay.ending.value}{f' ({stay.reason})' if stay.reason else ''}", sure=True
+        )
+        for life in group.lives
+        for stay in life.stays
+        if stay.joined is not None and stay.lasted_s < _SHORT_S and stay.ending not in {Ending.OPEN, Ending.AWAY}
+    ]
+    changes = [t for r in rebalances_of(group) for t in r.triggers if "changed its subscription" in t.text]
+    return stays + changes
+
+
+def _finding(group: Group, storm: list[Trigger]) -> Finding:
+    counts = Counter(trigger.life.name for trigger in storm)
+    began, ended = storm[0].moment.time - _SHORT_S, storm[-1].moment.time
+    rounds = sum(began <= rebalance.began <= ended + group.skew_s for rebalance in rebalances_of(group))
+    names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
+    return Finding(
+        kind=Kind.REBALANCE_STORM,
+        group=group.name,
+        members=tuple(name for name, _ in counts.most_common()),
+        began=storm[0].moment.time,
+        ended=ended,
+        sentence=(
+            f"{rounds} rebalances around {lasting(ended - storm[0].moment.time)} of coming and going: "
+            f"{listed(names)} did not stay."
+        ),
+        evidence=tuple(trigger.life.evidence(trigger.moment, trigger.text) for trigger in storm[:8]),
+        advice="Mend that member first; the others only follow. A group.instance.id makes restarts silent.",
+    )

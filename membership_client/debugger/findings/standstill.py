@@ -1,0 +1,98 @@
+"""PROCESS_STOPPED and INTERPRETER_BLOCKED: a member that did nothing when it should have, told apart by the processor."""
+
+from __future__ import annotations
+
+from membership_client.debugger.fences import Fence, Why
+from membership_client.debugger.finding import Certainty, Evidence, Finding, Kind
+from membership_client.debugger.gaps import Gap
+from membership_client.debugger.life import Life
+from membership_client.debugger.moment import Moment
+from membership_client.debugger.timeline import Group
+from membership_client.debugger.words import lasting
+from membership_client.types import MemberState
+
+_LONG_S = 5.0
+_LONG_INTERVALS = 3
+"""So many intervals without a heartbeat are worth a line also where the session survived them."""
+_IDLE, _BUSY = 0.1, 0.5
+"""Of one processor: below it stood still, above it worked, in between one cannot be sure."""
+
+
+def standstill(group: Group) -> list[Finding]:
+    return [_finding(group, life, gap) for life in group.lives for gap in life.gaps if _matters(life, gap)]
+
+
+def _matters(life: Life, gap: Gap) -> bool:
+    long = gap.late_s >= max(_LONG_S, _LONG_INTERVALS * life.interval_s)
+    return long or _fence(life, gap) is not None or gap.after.state is MemberState.STALE
+
+
+def _fence(life: Life, gap: Gap) -> Fence | None:
+    found = (fence for fence in life.fences if fence.why is Why.STILL and fence.gap is not None)
+    return next((fence for fence in found if fence.gap is not None and fence.gap.before is gap.before), None)
+
+
+def _finding(group: Group, life: Life, gap: Gap) -> Finding:
+    notes = _notes_meanwhile(group, life, gap)
+    blocked, certainty = _verdict(gap, worked=bool(notes))
+    fence = _fence(life, gap)
+    outcome = "its session ended meanwhile, and the group threw it out" if fence else "its session survived"
+    used = f"its process used {lasting(gap.cpu_s)} of processor time"
+    what = "no other thread could run" if blocked else "the process stood still or got no processor"
+    return Finding(
+        kind=Kind.INTERPRETER_BLOCKED if blocked else Kind.PROCESS_STOPPED,
+        group=life.group,
+        members=(life.name,),
+        partitions=tuple(sorted(gap.before.owned)),
+        began=gap.before.time,
+        ended=gap.after.time,
+        sentence=f"{life.name} did nothing for {lasting(gap.lasted_s)}, while {used}: {what}; {outcome}.",
+        evidence=(*_evidence(life, gap), *notes, *_thrown_out(life, fence)),
+        advice=_BLOCKED if blocked else _STOPPED,
+        certainty=certainty,
+    )
+
+
+def _verdict(gap: Gap, *, worked: bool) -> tuple[bool, Certainty]:
+    share = gap.cpu_share
+    if share >= _BUSY or (worked and share > _IDLE):
+        return True, "certain"
+    if worked:
+        return True, "likely"
+    return share > (_IDLE + _BUSY) / 2, "certain" if share <= _IDLE else "likely"
+
+
+def _notes_meanwhile(group: Group, life: Life, gap: Gap) -> list[Evidence]:
+    """What other threads of the process wrote down: one that is stopped writes nothing. They share one clock."""
+    process = [other for other in group.lives if (other.host, other.pid) == (life.host, life.pid)]
+    return [
+        other.evidence(note, f"another thread noted: {note.note}")
+        for other in process
+        for note in other.notes
+        if _is_inside(gap, note)
+    ][:3]
+
+
+def _is_inside(gap: Gap, note: Moment) -> bool:
+    margin_s = gap.lasted_s / 10
+    return gap.before.at + margin_s < note.at < gap.after.at - margin_s
+
+
+def _evidence(life: Life, gap: Gap) -> tuple[Evidence, ...]:
+    return (
+        life.evidence(gap.before, "the last step before"),
+        life.evidence(gap.after, f"the first step after, {lasting(gap.late_s)} late"),
+    )
+
+
+def _thrown_out(life: Life, fence: Fence | None) -> tuple[Evidence, ...]:
+    return (life.evidence(fence.moment, fence.said),) if fence else ()
+
+
+_STOPPED = (
+    "Look for who stopped it: SIGSTOP, a frozen container, a suspended or overloaded machine, a debugger, swapping."
+)
+_BLOCKED = (
+    "Find the call that holds the interpreter lock (an extension in C, a huge regular expression, sorting or parsing at "
+    "once) and give it pauses or a process of its own."
+)

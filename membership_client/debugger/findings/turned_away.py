@@ -1,0 +1,72 @@
+"""GROUP_FULL and ACCESS_DENIED: members that the group did not let in, or brokers did not let read."""
+
+from __future__ import annotations
+
+from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.life import Life
+from membership_client.debugger.moment import Moment
+from membership_client.debugger.timeline import Group
+from membership_client.errors import ProblemKind
+
+_KINDS = {
+    ProblemKind.GROUP_FULL: Kind.GROUP_FULL,
+    ProblemKind.WAITING_FOR_ROOM: Kind.GROUP_FULL,
+    ProblemKind.GROUP_DENIED: Kind.ACCESS_DENIED,
+    ProblemKind.TOPIC_DENIED: Kind.ACCESS_DENIED,
+}
+_ADVICE = {
+    ProblemKind.GROUP_FULL: "Raise group.consumer.max.size on the brokers, run fewer members, or set retry_when_full_s.",
+    ProblemKind.WAITING_FOR_ROOM: "Raise group.consumer.max.size on the brokers, or run fewer members.",
+    ProblemKind.GROUP_DENIED: "Grant READ on the group to this client's user, then restart it or subscribe again.",
+    ProblemKind.TOPIC_DENIED: "Grant DESCRIBE and READ on the topics to this client's user; the member recovers by itself.",
+}
+
+
+def turned_away(group: Group) -> list[Finding]:
+    return [_finding(life, kind, steps) for life in group.lives for kind, steps in _episodes(life).items()]
+
+
+def _episodes(life: Life) -> dict[ProblemKind, list[Moment]]:
+    """By the problem, each time that it was met."""
+    found: dict[ProblemKind, list[Moment]] = {}
+    for step in life.steps:
+        problem = step.problem
+        if problem is not None and problem != step.problem_before and problem.kind in _KINDS:
+            found.setdefault(problem.kind, []).append(step)
+    return found
+
+
+def _finding(life: Life, kind: ProblemKind, steps: list[Moment]) -> Finding:
+    first, last = steps[0], steps[-1]
+    over = next((step for step in life.steps if step.at > last.at and _is_over(step, kind)), None)
+    shown = [first] if first is last else [first, last]
+    healed = [life.evidence(over, "over")] if over else []
+    return Finding(
+        kind=_KINDS[kind],
+        group=life.group,
+        members=(life.name,),
+        began=first.time,
+        ended=over.time if over else life.ended,
+        sentence=_sentence(life, kind, last, times=len(steps)),
+        evidence=(*(life.evidence(step, _detail(step)) for step in shown), *healed),
+        advice=_ADVICE[kind],
+    )
+
+
+def _is_over(step: Moment, kind: ProblemKind) -> bool:
+    return step.problem is None or step.problem.kind is not kind
+
+
+def _detail(step: Moment) -> str:
+    return step.problem.detail if step.problem else ""
+
+
+def _sentence(life: Life, kind: ProblemKind, step: Moment, *, times: int) -> str:
+    said = f"({times} times: {_detail(step)})" if times > 1 else f"({_detail(step)})"
+    if _KINDS[kind] is Kind.GROUP_FULL:
+        waits = "waited for room" if kind is ProblemKind.WAITING_FOR_ROOM else "ended"
+        return f"Group {life.group} was full: {life.name} was not let in, and {waits} {said}."
+    resource = (
+        f"group {life.group}" if kind is ProblemKind.GROUP_DENIED else f"a topic of its subscription in {life.group}"
+    )
+    return f"{life.name} has no access to {resource} {said}."

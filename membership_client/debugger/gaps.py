@@ -1,0 +1,107 @@
+"""Times in which a member should have done something by its own clock, and did nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from membership_client.core.events import (
+    Answered,
+    Disconnect,
+    Failed,
+    FindCoordinator,
+    HeartbeatAccepted,
+    Request,
+    ResolveTopics,
+    Send,
+)
+from membership_client.core.member import IN_GROUP, Member
+from membership_client.debugger.moment import Moment
+
+_LATE_S = 1.0
+"""A busy machine is late by less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Several that follow each other closely are one."""
+
+    before: Moment
+    after: Moment
+    late_s: float
+    """How long after it was due the next step came."""
+    cpu_s: float
+    """What the process used meanwhile."""
+
+    @property
+    def lasted_s(self) -> float:
+        return self.after.at - self.before.at
+
+    @property
+    def cpu_share(self) -> float:
+        return self.cpu_s / self.lasted_s
+
+
+class _Clock:
+    """What a member waits for, by its steps so far: answers, or the time of its next heartbeat."""
+
+    def __init__(self, start: Member) -> None:
+        self._config = start.config
+        self._interval_s = start.interval_s
+        self._timeout_s = start.request_timeout_s
+        self._flights: dict[str, tuple[int, float]] = {}
+        self._beat_at = 0.0
+        self._throttle_s = 0.0
+
+    def take_in(self, step: Moment) -> None:
+        event = step.event
+        if isinstance(event, Answered | Failed):
+            self._flights = {slot: (id_, at) for slot, (id_, at) in self._flights.items() if id_ != event.request_id}
+        if isinstance(event, Answered):
+            self._throttle_s = event.throttle_s
+            if isinstance(event.response, HeartbeatAccepted):
+                self._interval_s = event.response.interval_s or self._interval_s
+        if step.effects_of(Disconnect):
+            self._flights = {}
+        for send in step.effects_of(Send):
+            self._flights[_slot(send.request)] = send.request_id, step.at
+            self._beat_at = step.at
+
+    def due(self, step: Moment) -> float | None:
+        """When the step after this one must come at the latest; None if it need not come at all."""
+        if step.state not in IN_GROUP:
+            return None
+        timeouts = [at + self._timeout_s for _, at in self._flights.values() if at + self._timeout_s > step.at]
+        if timeouts:
+            return min(timeouts)
+        rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
+        return max(step.at, self._beat_at) + max(self._interval_s, rest_s) + self._throttle_s
+
+
+def _slot(request: Request) -> str:
+    if isinstance(request, FindCoordinator):
+        return "lookup"
+    return "naming" if isinstance(request, ResolveTopics) else "dialogue"
+
+
+def gaps_of(steps: Sequence[Moment], start: Member) -> tuple[Gap, ...]:
+    """In order of time. What lies between two files is left out: a third may be missing."""
+    found: list[Gap] = []
+    for gap in _single(steps, start):
+        if found and gap.before.at - found[-1].after.at < _LATE_S:
+            last = found.pop()
+            late_s, cpu_s = last.late_s + gap.late_s, last.cpu_s + gap.cpu_s
+            found.append(replace(last, after=gap.after, late_s=late_s, cpu_s=cpu_s))
+        else:
+            found.append(gap)
+    return tuple(found)
+
+
+def _single(steps: Sequence[Moment], start: Member) -> Iterator[Gap]:
+    clock, due, before = _Clock(start), None, None
+    for step in steps:
+        if before is not None and due is not None and not step.opens and step.at - due > _LATE_S:
+            cpu_s = (step.cpu_s or 0.0) - (before.cpu_s or 0.0)
+            yield Gap(before=before, after=step, late_s=step.at - due, cpu_s=max(0.0, cpu_s))
+        clock.take_in(step)
+        due, before = clock.due(step), step

@@ -1,0 +1,33 @@
+"""Notes that tell what a thread was doing, as evidence."""
+
+from __future__ import annotations
+
+from membership_client.debugger.finding import Evidence
+from membership_client.debugger.life import Life
+from membership_client.debugger.moment import Moment
+from membership_client.debugger.words import lasting
+
+_MOST_PLACES = 6
+
+
+def evidence_of_stack(life: Life, note: Moment) -> list[Evidence]:
+    """Of a warning, or of the records in hand; nothing of other notes."""
+    facts = note.facts
+    if note.note == "in hand":
+        return [life.evidence(note, f"in hand: {', '.join(facts.get('records', ()))}")]
+    if note.note != "warning":
+        return []
+    spent, limit = float(facts.get("spent", 0.0)), float(facts.get("limit", 0.0))
+    stack = " < ".join(facts.get("stack", ())[:_MOST_PLACES])
+    where = f"; thread {facts.get('thread')} is at {stack}" if stack else ""
+    return [life.evidence(note, f"{lasting(spent)} of {lasting(limit)} are gone{where}")]
+
+
+def stacks_between(life: Life, began_at: float, ended_at: float, budget: str) -> list[Evidence]:
+    """What was noted of that budget in that time, by the member's clock."""
+    return [
+        line
+        for note in life.notes
+        if began_at <= note.at <= ended_at and (note.note == "in hand" or note.facts.get("budget") == budget)
+        for line in evidence_of_stack(life, note)
+    ]

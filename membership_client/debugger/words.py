@@ -1,0 +1,46 @@
+"""Times, durations and lists as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+from membership_client.trace.values import ranges
+from membership_client.types import TopicPartition
+
+_MOST = 6
+
+
+def clock(time: float) -> str:
+    """`12:03:04.120`, in UTC, because the machines may stand anywhere."""
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def day(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def lasting(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
+
+
+def listed(things: Collection[object]) -> str:
+    """`a, b and 3 more`; never empty."""
+    shown = [str(thing) for thing in things]
+    if len(shown) > _MOST:
+        return f"{', '.join(shown[: _MOST - 1])} and {len(shown) - _MOST + 1} more"
+    return joined(shown)
+
+
+def partitions_text(partitions: Iterable[TopicPartition]) -> str:
+    """`bills[0], orders[0-3,7]`; never empty."""
+    topics: dict[str, set[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, set()).add(number)
+    return listed([f"{topic}[{ranges(topics[topic])}]" for topic in sorted(topics)])
+
+
+def joined(parts: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *rest, last = parts
+    return f"{', '.join(rest)} and {last}" if rest else last
