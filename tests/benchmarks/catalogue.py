@@ -13,6 +13,7 @@ from tests.benchmarks import (
     rolling_restart,
     second_member,
     static_crash,
+    throughput,
 )
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.stage import Sizes, Stage
@@ -28,6 +29,7 @@ MEASUREMENTS: dict[str, Measure] = {
     "idle-cost": idle_cost.measure,
     "crowd": crowd.measure,
     "many-partitions": many_partitions.measure,
+    "throughput": throughput.measure,
 }
 
 

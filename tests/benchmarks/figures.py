@@ -10,13 +10,20 @@ from tests.peers.peer import PeerKind
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Ours is at most this: a number in the figure's unit, or a part of what confluent-kafka needs in the same run."""
+    """Ours is within these: numbers in the figure's unit, or parts of what confluent-kafka has in the same run."""
 
-    at_most: float
+    at_most: float | None = None
+    at_least: float | None = None
     of_confluent: bool = False
 
     def __str__(self) -> str:
-        return f"<= {self.at_most:g}" + (" of confluent-kafka" if self.of_confluent else "")
+        bounds = {"<=": self.at_most, ">=": self.at_least}
+        told = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
+        return told + (" of confluent-kafka" if self.of_confluent else "")
+
+    def allows(self, value: float) -> bool:
+        low = self.at_least is None or value >= self.at_least
+        return low and (self.at_most is None or value <= self.at_most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,4 +49,4 @@ class Figure:
         if self.limit is None:
             return None
         value = self.ratio if self.limit.of_confluent else self.values.get("ours")
-        return value is not None and value <= self.limit.at_most
+        return value is not None and self.limit.allows(value)

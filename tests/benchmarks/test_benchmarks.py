@@ -24,7 +24,7 @@ def test_a_trial_run(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     assert run.returncode in {0, 1}, run.stderr
     figures = json.loads(found.read_text())["figures"]
-    assert len(figures) == len(run.stdout.splitlines()) - 1 == 12
+    assert len(figures) == len(run.stdout.splitlines()) - 1 == 17
     assert all("ours" in figure["values"] for figure in figures)
 
 
@@ -34,6 +34,8 @@ def test_a_promise_that_is_missed_stands_out() -> None:
         name="slow", unit="s", values={"ours": 2.0, "confluent": 3.0}, how="", limit=Limit(0.5, of_confluent=True)
     )
     quick = Figure(name="quick", unit="s", values={"ours": 2.0}, how="", limit=Limit(2))
-    _, first, second = table([slow, quick]).splitlines()
+    little = Figure(name="little", unit="records/s", values={"ours": 2.0}, how="", limit=Limit(at_least=3))
+    _, first, second, third = table([slow, quick, little]).splitlines()
     assert "MISSED" in first
     assert "kept" in second
+    assert ">= 3  MISSED" in third

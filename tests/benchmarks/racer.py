@@ -1,0 +1,87 @@
+"""One consumer, of either kind, that reads the same records again and again against the clock."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import Literal, NamedTuple
+
+import confluent_kafka
+from confluent_kafka import TopicPartition
+
+Style = Literal["poll", "consume"]
+
+_STATISTICS_MS = 100
+
+
+class Lap(NamedTuple):
+    records: int
+    seconds: float
+    cpu_s: float
+    """Of the thread that polls."""
+
+
+class Racer:
+    """Reads a topic that has so many records."""
+
+    def __init__(
+        self, consumer: type[confluent_kafka.Consumer], servers: str, name: str, topic: str, records: int
+    ) -> None:
+        self._topic = topic
+        self._records = records
+        self._fetched = 0
+        config = {
+            "bootstrap.servers": servers,
+            "group.id": f"{topic}-{name}-{uuid.uuid4().hex[:8]}",
+            "group.protocol": "consumer",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "queued.min.messages": records,
+            "statistics.interval.ms": _STATISTICS_MS,
+            "stats_cb": self._on_statistics,
+        }
+        self._consumer = consumer(config)
+        self._consumer.subscribe([topic])
+
+    def get_ready(self) -> int:
+        """Everything lies ready from the start on, except for the few that had to be read to learn so: how many is that?
+
+        Statistics come with polls.
+        """
+        self._rewind()
+        self._fetched, read = 0, 0
+        while read + self._fetched < self._records:
+            read += self._consumer.poll(1.0) is not None
+            time.sleep(_STATISTICS_MS / 2000)
+        return self._records - read
+
+    def run(self, style: Style, count: int) -> Lap:
+        began_at, cpu_s = time.perf_counter(), time.thread_time()
+        read = self._poll(count) if style == "poll" else self._consume(count)
+        return Lap(read, time.perf_counter() - began_at, time.thread_time() - cpu_s)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _poll(self, count: int) -> int:
+        read, consumer = 0, self._consumer
+        while read < count:
+            if consumer.poll(1.0) is not None:
+                read += 1
+        return read
+
+    def _consume(self, count: int) -> int:
+        read, consumer = 0, self._consumer
+        while read < count:
+            # Never more than there is: the last call would wait out its timeout.
+            read += len(consumer.consume(min(500, count - read), 1.0))
+        return read
+
+    def _rewind(self) -> None:
+        for place in self._consumer.assignment():
+            self._consumer.seek(TopicPartition(place.topic, place.partition, 0))
+
+    def _on_statistics(self, text: str) -> None:
+        topic = json.loads(text)["topics"].get(self._topic, {"partitions": {}})
+        self._fetched = sum(partition["fetchq_cnt"] for partition in topic["partitions"].values())
