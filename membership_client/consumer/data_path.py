@@ -48,14 +48,15 @@ class DataPath:
     def assigned(self, call: Call, committed: Committed | None, hook: Callback) -> None:
         """Fetch first, so that seek(), pause() and position() work in the callback; records come after it.
 
-        None stands for partitions that go again before anybody found out where to start: nothing is read of them.
+        None stands for partitions that go again before anybody found out where to start. Of them nothing is read, and of
+        those that were lost meanwhile neither: all wait for the callback that takes them away.
         """
         partitions = call.wanted.partitions
         found = committed or {}
         self._starts = {partition: self._start_of(partition, found.get(partition)) for partition in partitions}
         self._raw.incremental_assign(list(self._starts.values()))
-        if committed is None:
-            self._raw.pause(theirs(partitions))
+        if committed is None or call.context.lost:
+            self._raw.pause(self._raw.assignment())
         self.epochs.update(dict.fromkeys(partitions, call.wanted.epoch))
         try:
             self._run(call, hook)
@@ -163,7 +164,9 @@ class DataPath:
             self._raw.incremental_unassign(theirs(fetched))
 
     def _drop(self, partitions: Iterable[TopicPartition]) -> None:
-        self._stop(partitions)
+        fetched = self._fetched(partitions)
+        self._stop(fetched)
+        self._raw.resume(theirs(fetched))  # librdkafka remembers a pause until the partition comes back.
         self._ledger.forget(partitions)
         for partition in partitions:
             self.epochs.pop(partition, None)

@@ -176,10 +176,12 @@ def in_thread(action: Callable[[], object]) -> Iterator[list[object]]:
         except BaseException as error:  # noqa: BLE001 - for the test to look at
             outcome.append(error)
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    yield outcome
-    thread.join(PATIENCE_S)
+    try:
+        yield outcome
+    finally:
+        thread.join(PATIENCE_S)
     assert not thread.is_alive(), "still under way"
 
 

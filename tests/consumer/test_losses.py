@@ -88,3 +88,19 @@ def test_work_that_outlives_the_ownership_sees_it_in_the_record(world: World) ->
     world.settle(reader)
     returned = [record for record in reader.records if record not in stayed]
     assert all((reader.consumer.owner_epoch(record) or 0) > max(filter(None, epochs)) for record in returned)
+
+
+def test_nothing_is_read_between_an_assignment_that_came_too_late_and_its_loss(world: World) -> None:
+    """Both wait while the application works: the bug was that records came in between, of partitions others had."""
+    world.produce(100)
+    reader, other = world.join(), world.join()
+    world.settle(reader, other)
+    (record,) = reader.read(1)
+    other.consumer.close()
+    eventually(lambda: len(reader.consumer.snapshot.target) == 4, "an assignment that waits")
+    eventually(lambda: reader.consumer._polling.desk.waiting, "a callback that waits")
+    remove(world, reader)
+    eventually(lambda: reader.consumer.owner_epoch(record) is None, "a member that knows")
+    start = len(reader.story)
+    eventually(lambda: (reader.poll(), reader.events("lost"))[1], "a loss")
+    assert [event.kind for event in reader.story[start:]][:2] == ["assign", "lost"]

@@ -228,6 +228,19 @@ def test_pauses_of_partitions_that_stay_survive_and_those_that_return_are_not_pa
     assert sorted(old.places_read) == [(p, o) for p in range(4) for o in range(2)]
 
 
+def test_a_partition_that_left_before_its_first_record_is_read_when_it_returns(world: World) -> None:
+    """Delivery stops before a revoke by a pause: the bug was that librdkafka remembered it, and read it never again."""
+    old = world.join()
+    eventually(lambda: (old.poll(0), len(old.owned) == 4)[1], "an owner")
+    new = world.join()
+    world.settle(old, new)
+    new.consumer.close()
+    world.settle(old)
+    world.produce(2)
+    old.read(8)
+    assert sorted(old.places_read) == [(p, o) for p in range(4) for o in range(2)]
+
+
 # --- attention -------------------------------------------------------------------------------------------------------
 
 
