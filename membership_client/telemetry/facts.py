@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from membership_client.core.events import CallbackKind
+from membership_client.telemetry.raised import Raised
 from membership_client.types import Cause, CauseKind
 
 
@@ -42,8 +43,7 @@ class CallbackEnded:
     moved: int
     """How many of them changed hands: none if an assigned callback failed."""
     thread: str | None
-    error: str | None
-    """What it raised, without the message: `ValueError at load (shop.py:12) < ...`."""
+    error: Raised | None
     returned: bool
     """False if it was still running when the member had to end."""
 

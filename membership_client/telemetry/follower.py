@@ -19,7 +19,7 @@ from membership_client.telemetry.facts import (
     PhaseEnded,
 )
 from membership_client.telemetry.phases import at_rest, outcome_of, phase_of
-from membership_client.trace.redaction import redacted
+from membership_client.telemetry.raised import raised_by
 from membership_client.types import Cause, CauseKind, MemberState
 
 S = MemberState
@@ -110,7 +110,7 @@ def _ended(step: Step, call: RunningCall, returned: CallbackReturned) -> Callbac
         partitions=len(call.partitions),
         moved=0 if failed else len(call.partitions),
         thread=returned.thread,
-        error=None if returned.error is None else redacted(returned.error),
+        error=None if returned.error is None else raised_by(returned.error),
         returned=True,
     )
 

@@ -34,11 +34,6 @@ def kind_label(kind: CauseKind) -> str:
     return kind.name.lower()
 
 
-def error_type(error: str) -> str:
-    """`ValueError`, of `ValueError at load (shop.py:12)`."""
-    return error.partition(" at ")[0]
-
-
 def _who(member: Member) -> Labels:
     instance = member.config.group_instance_id
     who = {names.MEMBER_ID: member.member_id}

@@ -12,7 +12,7 @@ from membership_client.telemetry import names
 from membership_client.telemetry.facts import CallbackEnded, Ended, Fact, Failed, Fenced, PhaseEnded
 from membership_client.telemetry.heartbeats import beat_of
 from membership_client.telemetry.instruments import Instruments
-from membership_client.telemetry.labels import Labels, error_type, kind_label
+from membership_client.telemetry.labels import Labels, kind_label
 
 
 class Metrics:
@@ -68,7 +68,7 @@ class Metrics:
 
     def _count_callback(self, ended: CallbackEnded) -> None:
         kind = {names.CALLBACK_KIND: ended.kind.value}
-        error = None if ended.error is None else error_type(ended.error)
+        error = None if ended.error is None else ended.error.kind
         self._instruments.callback_duration.record(ended.at - ended.began_at, {**self._with_error(error), **kind})
         self._instruments.moved.add(ended.moved, {**self._labels, **kind})
 

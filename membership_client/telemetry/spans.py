@@ -13,7 +13,8 @@ from membership_client.telemetry import names
 from membership_client.telemetry.clock import Clock, wall_ns
 from membership_client.telemetry.facts import Began, CallbackEnded, CauseChanged, Ended, Fact, PhaseBegan, PhaseEnded
 from membership_client.telemetry.follower import CRASHED
-from membership_client.telemetry.labels import cause_labels, error_type, span_labels
+from membership_client.telemetry.labels import cause_labels, span_labels
+from membership_client.telemetry.raised import Raised
 from membership_client.types import CauseKind
 
 _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})
@@ -115,13 +116,11 @@ class Spans:
             self._tell_error(span, ended.error, ended.at)
         span.end(self._ns(ended.at))
 
-    def _tell_error(self, span: Span, error: str, at: float) -> None:
-        """Its type and the places it passed; never its message, which may quote a record."""
-        kind = error_type(error)
-        facts = {names.EXCEPTION_TYPE: kind, names.EXCEPTION_STACK: error}
+    def _tell_error(self, span: Span, error: Raised, at: float) -> None:
+        facts = {names.EXCEPTION_TYPE: error.kind, names.EXCEPTION_STACK: str(error)}
         span.add_event(names.EXCEPTION_EVENT, facts, self._ns(at))
-        span.set_attribute(names.ERROR_TYPE, kind)
-        span.set_status(Status(StatusCode.ERROR, kind))
+        span.set_attribute(names.ERROR_TYPE, error.kind)
+        span.set_status(Status(StatusCode.ERROR, error.kind))
 
     def _around(self, at: float) -> Span | None:
         """The phase, unless it began later: a callback outlives the phase in which the member is thrown out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ from membership_client.telemetry.spans import Spans
 from membership_client.telemetry.switch import Switch
 from membership_client.telemetry.wishes import Wishes
 from membership_client.worker import Worker
+
+logger = logging.getLogger("membership_client")
 
 E = TypeVar("E", bound=Event)
 
@@ -62,7 +65,10 @@ class Telemetry:
         return self._metrics.commit()
 
     def end(self) -> None:
-        """The thread has ended: what is still open then was cut short."""
+        """The thread has ended: what is still open then was cut short. Raises nothing, whatever the SDK does."""
         facts = self._follower.give_up(self._backend.clock.now())
-        self._spans.take(facts, None)
-        self._metrics.count(facts)
+        try:
+            self._spans.take(facts, None)
+            self._metrics.count(facts)
+        except Exception:
+            logger.exception("The SDK raised at the end of a membership.")

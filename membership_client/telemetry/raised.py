@@ -1,0 +1,60 @@
+"""What a callback raised, without its message, which is the application's own text and may well quote a record.
+
+A message can have many lines and look like anything, even like a traceback. So this reads from the front: frames are
+indented, the first line that is not is the exception's, and of that only the type is kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+_HEAD = "Traceback (most recent call last):"
+_GROUP_HEAD = "+ Exception Group "
+_GROUP_MARGIN = len("  | ")
+_LINKS = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
+_PLACE = re.compile(r'  File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>.*))?$')
+_TYPE = re.compile(r"[\w.<>]+(?=:|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    kind: str
+    places: tuple[str, ...]
+    """Innermost first."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {' < '.join(self.places)}" if self.places else self.kind
+
+
+def raised_by(error: str) -> Raised:
+    """Of an exception as `CallbackReturned` carries it: with its traceback, or as its last line only."""
+    lines = _without_margin(_last_link(error.splitlines()))
+    frames = list(itertools.takewhile(_is_frame, lines))
+    places = [_place(match) for line in frames if (match := _PLACE.match(line))]
+    kind = _TYPE.match(lines[len(frames)]) if len(frames) < len(lines) else None
+    return Raised(kind[0] if kind else "an exception", tuple(reversed(places)))
+
+
+def _last_link(lines: list[str]) -> list[str]:
+    """The exception that was raised in the end; those that led to it are told before it."""
+    starts = [i + 2 for i, line in enumerate(lines[:-2]) if line in _LINKS and not lines[i + 1]]
+    return lines[starts[-1] :] if starts else lines
+
+
+def _without_margin(lines: list[str]) -> list[str]:
+    if lines and lines[0].lstrip().startswith(_GROUP_HEAD):
+        return [line[_GROUP_MARGIN:] for line in lines[1:]]
+    return lines[1:] if lines and lines[0] == _HEAD else lines
+
+
+def _is_frame(line: str) -> bool:
+    return line.startswith("  ")
+
+
+def _place(match: re.Match[str]) -> str:
+    return f"{match['function'] or '<module>'} ({match['file'].rpartition('/')[2]}:{match['line']})"
