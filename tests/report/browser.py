@@ -66,7 +66,9 @@ def browser(profile: Path) -> Iterator[Browser]:
     """RuntimeError with the command to type if this machine has none: a page nobody opened is not tested."""
     program = chromium.find()
     if program is None:
-        raise RuntimeError("Reports are tested in Chromium or Chrome, and none was found: run scripts/test, which installs one.")
+        raise RuntimeError(
+            "Reports are tested in Chromium or Chrome, and none was found: run scripts/test, which installs one."
+        )
     command = [program, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

@@ -56,7 +56,7 @@ def test_times_without_an_owner_and_with_two_are_told(tab: Tab) -> None:
     assert tab.ask(gaps) == [[], [[14, 21]]]
     assert tab.ask(overlaps) == [[[28, 31, ["one", "two"], True]], []]
     assert tab.text("#figures").split("\n") == [
-        "2", "members", "2", "partitions", "7 s", "longest without owner", "1 times", "two owners",
+        "2", "members", "2", "partitions", "7 s", "longest without owner", "once", "two owners",
     ]  # fmt: skip
 
 

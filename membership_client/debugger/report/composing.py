@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.report.member_lanes import lanes_of, member_lane
 from membership_client.debugger.report.ownership import partition_lanes
+from membership_client.debugger.report.presence import presence_of
 from membership_client.debugger.report.scene import MemberLane, PartitionLane, Scene
 from membership_client.debugger.timeline import groups_of
 from membership_client.trace.reading import Section
@@ -19,11 +20,11 @@ def compose(sections: Sequence[Section], skew_s: float) -> Scene:
     members: list[MemberLane] = []
     partitions: list[PartitionLane] = []
     for group in groups:
-        lanes = lanes_of(group)
+        lanes, presences = lanes_of(group), {life: presence_of(life, group) for life in group.lives}
         names = Counter(lane[0].name for lane in lanes)
         numbers = {life: len(members) + number for number, lane in enumerate(lanes) for life in lane}
-        members += [member_lane(lane, group, alone=names[lane[0].name] == 1) for lane in lanes]
-        partitions += partition_lanes(group, numbers)
+        members += [member_lane(lane, presences, alone=names[lane[0].name] == 1) for lane in lanes]
+        partitions += partition_lanes(group, presences, numbers)
     return Scene(
         began=min((life.began for group in groups for life in group.lives), default=0.0),
         ended=max((group.until for group in groups), default=0.0),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from membership_client.core.events import RunCallback
 from membership_client.debugger.calls import Call
 from membership_client.debugger.life import Life
 from membership_client.debugger.report.marks import marks_of
-from membership_client.debugger.report.presence import seen_until, vanished
+from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import CallSpan, MemberLane
 from membership_client.debugger.report.states import states_of
 from membership_client.debugger.timeline import Group
@@ -27,24 +27,24 @@ def lanes_of(group: Group) -> list[list[Life]]:
     return sorted(lanes, key=lambda lane: (lane[0].name, lane[0].began))
 
 
-def member_lane(lives: Sequence[Life], group: Group, *, alone: bool) -> MemberLane:
+def member_lane(lives: Sequence[Life], presences: Mapping[Life, Presence], *, alone: bool) -> MemberLane:
     """`alone`: no other lane has this name."""
-    first, ends = lives[0], _ends(lives, group)
+    first, ends = lives[0], _ends(lives, presences)
     return MemberLane(
         name=first.name,
         label=first.name if alone else f"{first.name} ({first.host}:{first.pid})",
-        group=group.name,
+        group=first.group,
         details=tuple(detail for life in lives for detail in _details(life)),
         states=tuple(span for life, end in zip(lives, ends, strict=True) for span in states_of(life, end)),
         calls=tuple(_call_span(call) for life in lives for call in life.calls),
-        marks=tuple(mark for life in lives for mark in marks_of(life, vanishes=vanished(life, group))),
+        marks=tuple(mark for life in lives for mark in marks_of(life, vanishes=presences[life].vanished)),
     )
 
 
-def _ends(lives: Sequence[Life], group: Group) -> list[float]:
+def _ends(lives: Sequence[Life], presences: Mapping[Life, Presence]) -> list[float]:
     """A run is over at the latest when the next one of its lane begins."""
-    nexts = [life.began for life in lives[1:]] + [group.until]
-    return [min(seen_until(life, group), following) for life, following in zip(lives, nexts, strict=True)]
+    nexts = [life.began for life in lives[1:]] + [float("inf")]
+    return [min(presences[life].until, following) for life, following in zip(lives, nexts, strict=True)]
 
 
 def _details(life: Life) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from membership_client.debugger.holdings import Holding
 from membership_client.debugger.life import Life
 from membership_client.debugger.report.member_lanes import cause_of
-from membership_client.debugger.report.presence import seen_until, vanished
+from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import Gap, Overlap, Ownership, PartitionLane
 from membership_client.debugger.report.states import states_of
 from membership_client.debugger.timeline import Group
@@ -32,30 +32,34 @@ class Owned:
     span: Ownership
 
 
-def partition_lanes(group: Group, lane_of: Mapping[Life, int]) -> list[PartitionLane]:
+def partition_lanes(
+    group: Group, presences: Mapping[Life, Presence], lane_of: Mapping[Life, int]
+) -> list[PartitionLane]:
     owned: dict[TopicPartition, list[Owned]] = defaultdict(list)
     for life in group.lives:
         causes = {id(call.last): cause_of(call) for call in life.calls if call.returned}
         for holding in life.holdings:
-            owned[holding.partition].append(Owned(life, _ownership(holding, life, group, lane_of[life], causes)))
-    present = _present(group)
+            owned[holding.partition].append(
+                Owned(life, _ownership(holding, life, presences[life], lane_of[life], causes))
+            )
+    present = _present(presences)
     return [_lane(group, partition, owned[partition], present) for partition in sorted(owned)]
 
 
-def _ownership(holding: Holding, life: Life, group: Group, lane: int, causes: Mapping[int, str]) -> Ownership:
-    ended = seen_until(life, group) if holding.is_open else holding.ended.time
+def _ownership(holding: Holding, life: Life, presence: Presence, lane: int, causes: Mapping[int, str]) -> Ownership:
+    ended = presence.until if holding.is_open else holding.ended.time
     return Ownership(
         began=holding.began.time,
         ended=max(ended, holding.began.time),
         owner=lane,
         epoch=holding.began.epoch,
         reason=causes.get(id(holding.began), "owned when the trace began"),
-        ending=_ending(life, group) if holding.is_open else causes.get(id(holding.ended), ""),
+        ending=_ending(life, presence) if holding.is_open else causes.get(id(holding.ended), ""),
     )
 
 
-def _ending(life: Life, group: Group) -> str:
-    if vanished(life, group):
+def _ending(life: Life, presence: Presence) -> str:
+    if presence.vanished:
         return "the trace ends: the process was killed or stopped, or the rest is missing"
     return "closed without giving it back" if life.stop is not None else "still owned when the traces end"
 
@@ -75,9 +79,9 @@ def _lane(group: Group, partition: TopicPartition, owned: list[Owned], present: 
 # --- nobody ----------------------------------------------------------------------------------------------------------
 
 
-def _present(group: Group) -> list[Interval]:
+def _present(presences: Mapping[Life, Presence]) -> list[Interval]:
     """When somebody was there to own: what nobody wants has no owner either, and that is no gap."""
-    spans = (span for life in group.lives for span in states_of(life, seen_until(life, group)))
+    spans = (span for life, there in presences.items() for span in states_of(life, there.until))
     return _union((span.began, span.ended) for span in spans if span.state not in _AWAY)
 
 

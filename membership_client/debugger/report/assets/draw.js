@@ -106,6 +106,9 @@ class Drawing {
     c.fillStyle = theme.colours[span.state.toLowerCase()];
     this.bar(x, y, width, height, 3);
     if (span.state === "UNSUBSCRIBED" || width < 22) return;
+    this.font(11, 500);
+    const left = Math.max(x, this.view.left);
+    if (this.measure(span.state.toLowerCase()) + 9 > x + width - left) return;
     this.text(span.state.toLowerCase(), x, y, width, height, span.state === "FATAL" ? "#ffffff" : theme.colours.ink, 11);
   }
 
@@ -147,7 +150,21 @@ class Drawing {
   owned(span, x, y, width, height) {
     this.c.fillStyle = this.theme.fill(span.owner);
     this.bar(x, y, width, height, 3);
-    if (width > 24 && height > 8) this.text(span.owner.name, x, y, width, height, this.theme.inkOn(span.owner), height > 12 ? 11 : 9);
+    if (width > 24 && height > 8) this.ownerName(span.owner, x, y, width, height);
+  }
+
+  // On a texture the name gets a plain ground to be read on.
+  ownerName(owner, x, y, width, height) {
+    const size = height > 12 ? 11 : 9;
+    this.font(size, 500);
+    const left = Math.max(x, this.view.left);
+    const shown = this.fitted(owner.name, x + width - left - 9);
+    if (!shown) return;
+    if (owner.texture) {
+      this.c.fillStyle = this.theme.members[owner.colour];
+      this.bar(left + 1, y, this.measure(shown) + 9, height, 3);
+    }
+    this.text(shown, x, y, width, height, this.theme.inkOn(owner), size);
   }
 
   gap(span, x, y, width, height) {

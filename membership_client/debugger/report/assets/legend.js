@@ -6,7 +6,7 @@ const SIGNS = [
   ["callback waits", (d, c) => { c.fillStyle = d.theme.waiting; c.fillRect(1, 3, 28, 9); c.fillStyle = d.theme.colours.call; c.fillRect(1, 7, 28, 1); }],
   ["callback runs", (d, c) => { c.fillStyle = d.theme.colours.call; d.bar(1, 3, 29, 9, 2); }],
   ...["fence", "fatal", "failure", "warning", "problem", "leave", "end"].map((mark) => [
-    { fence: "fenced", fatal: "fatal error", failure: "failure", warning: "warning", problem: "connection trouble", leave: "leave", end: "trace ends" }[mark],
+    { fence: "fenced", fatal: "fatal error", failure: "failure", warning: "warning", problem: "broker trouble", leave: "leave", end: "trace ends" }[mark],
     (d, c) => glyph(c, mark, 15, 8, d.theme),
   ]),
 ];

@@ -10,8 +10,12 @@ function figures(model) {
     ["members", model.members.length, false],
     ["partitions", model.partitions.length, false],
     ["longest without owner", gaps.length ? duration(longest) : "–", false],
-    ["two owners", overlaps.length ? `${overlaps.length} times` : "never", overlaps.length > 0],
+    ["two owners", times(overlaps.length), overlaps.length > 0],
   ];
+}
+
+function times(count) {
+  return ["never", "once", "twice"][count] ?? `${count} times`;
 }
 
 function fillHead(page) {
