@@ -56,10 +56,12 @@ def say_state(step: Step) -> None:
 
 
 def hold_the_interpreter(seconds: float) -> None:
-    """One long call into C, which gives no other thread a chance; how long it must be is measured first."""
-    sample, began_at = 2_000_000, time.monotonic()
-    sum(range(sample))
-    sum(range(int(sample * seconds / (time.monotonic() - began_at))))
+    """As a long call into C would, for exactly that long: work hard, and give no other thread a chance."""
+    ends_at, interval_s = time.monotonic() + seconds, sys.getswitchinterval()
+    sys.setswitchinterval(seconds * 2)
+    while time.monotonic() < ends_at:
+        pass
+    sys.setswitchinterval(interval_s)
 
 
 def obey(member: GroupMember, line: str) -> None:
