@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
+import confluent_kafka
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from membership_client import NotOwnedError, TopicPartition
+from membership_client import Consumer, NotOwnedError, TopicPartition
 from membership_client.types import MemberState
 from tests.integration.members import Call, Group, RecordingListener, WatchedMember, eventually
 from tests.telemetry.recorder import NANOSECONDS, Recorder, facts, times
@@ -115,3 +117,22 @@ def test_a_join_is_linked_to_the_span_that_asked_for_it(group: Group, recorder: 
     ended = eventually(lambda: [s for s in rebalances_of(recorder, member) if s.links][1:], "the leave is told")
     asked = [span.links[0].context.span_id for span in [rebalances_of(recorder, member)[0], *ended]]
     assert asked == [start.get_span_context().span_id, stop.get_span_context().span_id]
+
+
+def test_a_consumer(group: Group, recorder: Recorder, prometheus: Prometheus) -> None:
+    """Its callbacks wait for a poll, on whose thread they run; its commits are the member's."""
+    config = {"bootstrap.servers": group.bootstrap_servers, "group.id": group.id, "enable.auto.commit": False}
+    with recorder.tracer.start_as_current_span("start") as start, Consumer(config) as consumer:
+        consumer.subscribe([group.topic])
+        eventually(lambda: (consumer.poll(0.05), len(consumer.assignment()) == 6)[1], "the consumer is assigned")
+        consumer.commit(offsets=[confluent_kafka.TopicPartition(group.topic, 0, 5)], asynchronous=False)
+    own = [span for span in recorder.spans() if facts(span).get("messaging.consumer.group.name") == group.id]
+    callback = next(span for span in own if span.name == "membership.callback.assigned")
+    assert facts(callback)["thread.name"] == threading.current_thread().name
+    assert isinstance(waited := facts(callback)["membership.callback.waited"], float)
+    assert waited > 0
+    join = next(span for span in own if span.name == "membership.rebalance")
+    assert [link.context.span_id for link in join.links] == [start.get_span_context().span_id]
+    assert prometheus.value("messaging_client_operation_duration_seconds_count") == 1
+    assert prometheus.value("membership_poll_age_seconds") == 0
+    assert recorder.open.count == 0
