@@ -37,6 +37,14 @@ def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
     assert top_level == {"membership_client", "membership_client_spark", "membership_client-0.1.0.dist-info"}
 
 
+def test_the_wheel_holds_what_a_report_is_made_of(wheel: zipfile.ZipFile) -> None:
+    """Style, program and frame of the page are files of the package, and no Python."""
+    assets = Path("membership_client/debugger/report/assets")
+    there = {str(assets / file.name) for file in (ROOT / assets).iterdir()}
+    assert str(assets / "page.html") in there
+    assert there <= set(wheel.namelist())
+
+
 def test_tracked_files_know_no_machine() -> None:
     """No tracked file names a path of one machine or the host of a package registry."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -87,3 +87,22 @@ def known_run(folder: Path) -> list[Path]:
     two.note(33.0, "warning", budget="POLL", spent=4.5, limit=5.0, thread="poller", stack=["shop.py:9 in sell"])
     two.tell(40.0, S.STABLE)
     return [one.write(folder / "one.jsonl"), two.write(folder / "two.jsonl")]
+
+
+def large_group(folder: Path, members: int = 50, partitions: int = 500, minutes: int = 60) -> list[Path]:
+    """Every minute each member hands one of its partitions to the next."""
+    each = partitions // members
+    owned = [set(range(number * each, (number + 1) * each)) for number in range(members)]
+    stories = [Story(f"worker-{number:02}") for number in range(members)]
+    for story, mine in zip(stories, owned, strict=True):
+        story.tell(0, S.JOINING).tell(1, S.STABLE, epoch=1)
+        story.call(2, 3, CallbackKind.ASSIGNED, {"orders": sorted(mine)}, count=each)
+    for minute in range(1, minutes):
+        given = [min(mine) for mine in owned]
+        for number, story in enumerate(stories):
+            owned[number].remove(given[number])
+            story.call(60 * minute, 60 * minute + 1, CallbackKind.REVOKED, {"orders": sorted(owned[number])})
+        for number, story in enumerate(stories):
+            owned[number].add(given[number - 1])
+            story.call(60 * minute + 3, 60 * minute + 4, CallbackKind.ASSIGNED, {"orders": sorted(owned[number])})
+    return [story.write(folder / f"{number}.jsonl") for number, story in enumerate(stories)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from membership_client.debugger.report.page import SCRIPTS
 from tests.report.story import BEGAN
 from tests.report.tab import Tab
 
@@ -206,3 +208,10 @@ def test_it_prints_in_light_with_all_lanes(new_tab: Callable[..., Tab], known_re
     assert height == tab.ask("report.lanes.height")
     assert tab.ask("report.theme.colours.paper") == dark
     assert tab.complaints() == []
+
+
+def test_every_asset_is_in_the_page() -> None:
+    """A file that was forgotten in the list would be dead weight in the wheel."""
+    folder = files("membership_client.debugger.report") / "assets"
+    programs = {f"{name}.js" for name in SCRIPTS}
+    assert {file.name for file in folder.iterdir()} == programs | {"page.html", "page.css"}

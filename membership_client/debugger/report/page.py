@@ -12,7 +12,7 @@ from membership_client.debugger.report.page_data import page_data, title_of
 from membership_client.debugger.report.scene import Scene
 from membership_client.trace.values import Json
 
-_SCRIPTS = (
+SCRIPTS = (
     "time", "model", "viewport", "lanes", "theme", "glyphs", "places", "draw", "axis", "minimap", "tip", "findings",
     "legend", "input", "page", "main",
 )  # fmt: skip
@@ -22,7 +22,7 @@ _SCRIPTS = (
 def render(scene: Scene) -> str:
     """Nothing out of a trace is markup in it: texts are data, which the program inserts as text."""
     style = _asset("page.css")
-    script = "\n".join(['(() => {\n"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"])
+    script = "\n".join(['(() => {\n"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
     parts = {
         "policy": html.escape(_policy(style, script)),
         "title": html.escape(title_of(scene)),
