@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,12 +15,26 @@ logger = logging.getLogger("membership_client")
 _KNOCK_AGAIN_S = 5.0
 """An unanswered knock is answered by the next poll, so repeating it is for the case that it got lost."""
 
+_ENTERING_S = 0.1
+"""A knock takes no time, unless it takes the wrong thread for the polling one, and waits until that is outside."""
+
 
 class Attendant:
-    """A daemon thread, started with the first call. `attend` runs on it before each knock."""
+    """A daemon thread, started with the first call. `attend` runs on it before each knock.
 
-    def __init__(self, knock: Callable[[], None], attend: Callable[[], None], every_s: float, name: str) -> None:
+    `knock` is told as which thread, and `poller` says which one polled last.
+    """
+
+    def __init__(
+        self,
+        knock: Callable[[int], None],
+        poller: Callable[[], int],
+        attend: Callable[[], None],
+        every_s: float,
+        name: str,
+    ) -> None:
         self._knock = knock
+        self._poller = poller
         self._attend = attend
         self._every_s = every_s
         self._called = threading.Event()
@@ -56,8 +71,20 @@ class Attendant:
         if self._stopped or (self._knocked_at is not None and now - self._knocked_at < _KNOCK_AGAIN_S):
             return
         self._knocked_at = now
+        presumed = self._knock_as(self._poller())
+        presumed.join(_ENTERING_S)
+        if presumed.is_alive():  # Polling has moved to a thread that we have not seen: it is one of these.
+            for thread in sys._current_frames().keys() - {threading.get_ident(), presumed.ident}:
+                self._knock_as(thread)
+
+    def _knock_as(self, thread: int) -> threading.Thread:
+        knocking = threading.Thread(target=self._try_to_knock, args=(thread,), name="knock", daemon=True)
+        knocking.start()
+        return knocking
+
+    def _try_to_knock(self, thread: int) -> None:
         try:
-            self._knock()
+            self._knock(thread)
         except KafkaException:
             logger.exception("librdkafka refused what makes it call back; trying again.")
         except RuntimeError:  # The consumer was closed this very moment.

@@ -20,7 +20,7 @@ _GATE: contextvars.ContextVar[int] | None = getattr(cimpl, "_reentry_identity_va
 
 
 def knock(raw: confluent_kafka.Consumer, polling_thread: int) -> None:
-    """Any thread. If nobody polls, the next poll answers; if that happens on an unknown thread, this may wait for it."""
+    """Any thread. If nobody polls, the next poll answers; if another thread is inside than we think, this waits for it."""
     contextvars.copy_context().run(_knock, raw, polling_thread)
 
 

@@ -56,7 +56,13 @@ class Polling:
         self.thread = threading.get_ident()
         """Who polled last."""
         every_s = min(_LOOK_EVERY_S, settings.member.max_poll_interval_ms / 20_000)
-        self.attendant = Attendant(self.knock, self._attend, every_s, f"{settings.member.group_id}-attendant")
+        self.attendant = Attendant(
+            functools.partial(knock, raw),
+            lambda: self.thread,
+            self._attend,
+            every_s,
+            f"{settings.member.group_id}-attendant",
+        )
         self.desk = Desk(self._prepare, self.attendant.call, lambda: self.thread)
         self.member = GroupMember(settings.member, observers=(self._on_step,), runner=self.desk)
         self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
@@ -195,9 +201,6 @@ class Polling:
         return None
 
     # --- on the attendant's thread -----------------------------------------------------------------------------------
-
-    def knock(self) -> None:
-        knock(self._raw, self.thread)
 
     def _attend(self) -> None:
         self._watch()

@@ -283,6 +283,16 @@ def test_a_rebalance_gets_through_while_the_main_thread_is_blocked(new_world: Ne
     assert [event.kind for event in old.story[-2:]] == ["revoke", "record"]
 
 
+def test_a_long_poll_of_a_thread_not_seen_before_lets_a_rebalance_through(world: World) -> None:
+    """After many short ones poll() is the C method, and says nothing of who calls: the bug was a knock that waited."""
+    old, new = world.owner(), world.reader()
+    eventually(lambda: (old.poll(0), "poll" not in vars(old.consumer))[1], "a poll() that nobody watches")
+    with in_thread(lambda: old.poll(3 * PATIENCE_S)):
+        new.subscribe()
+        eventually(lambda: (new.poll(), len(new.owned) == 2)[1], "a share")
+        world.produce(1, old.owned)
+
+
 def test_polling_may_move_from_thread_to_thread(world: World) -> None:
     """Each polls until the next takes over, with short calls and with long ones, and rebalances go on."""
     reader = world.owner()
