@@ -27,7 +27,7 @@ from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
-from membership_client.errors import CallbackFailedError, MembershipError, OffsetTimeoutError
+from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.listener import Callback
 from membership_client.logs import name_of
 from membership_client.types import MemberState, TopicPartition
@@ -195,9 +195,12 @@ class Polling:
         """However long it takes, because a transaction may be open; None once the partitions are not ours to read."""
         turn_s = _FIRST_TURN_S
         while not call.context.lost and self.member.snapshot.state not in _GOING:
-            with contextlib.suppress(OffsetTimeoutError):
+            try:
                 return self.member.committed(call.wanted.partitions, timeout_s=turn_s)
-            turn_s = min(2 * turn_s, _LONGEST_TURN_S)
+            except OffsetTimeoutError:
+                turn_s = min(2 * turn_s, _LONGEST_TURN_S)
+            except NotOwnedError:
+                call.context.wait_lost(_FIRST_TURN_S)  # The group has dropped us, and the next heartbeat will say so.
         return None
 
     # --- on the attendant's thread -----------------------------------------------------------------------------------

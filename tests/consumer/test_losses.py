@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
@@ -61,6 +63,28 @@ def test_a_commit_before_the_callback_had_its_turn_is_refused_too(world: World) 
     world.settle(reader)
     assert reader.consumer.snapshot.epoch > epoch
     assert world.committed() == {}
+
+
+def test_a_member_that_is_dropped_while_it_looks_for_its_offsets_says_nothing_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes back by itself: the bug was that poll() raised what the coordinator had answered."""
+    world.produce(1)
+    reader = world.reader()
+    look = reader.consumer._member.committed
+    refusals = [NotOwnedError("UNKNOWN_MEMBER_ID")]
+
+    def committed(partitions: Any, *, timeout_s: float) -> Any:
+        if refusals and partitions:
+            remove(world, reader)
+            raise refusals.pop()
+        return look(partitions, timeout_s=timeout_s)
+
+    monkeypatch.setattr(reader.consumer._member, "committed", committed)
+    reader.subscribe()
+    world.settle(reader)
+    reader.read(4 - len(reader.records))
+    assert refusals == []
 
 
 def test_without_on_lost_the_revoke_callback_is_told(world: World) -> None:
