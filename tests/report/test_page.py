@@ -215,3 +215,13 @@ def test_every_asset_is_in_the_page() -> None:
     folder = files("membership_client.debugger.report") / "assets"
     programs = {f"{name}.js" for name in SCRIPTS}
     assert {file.name for file in folder.iterdir()} == programs | {"page.html", "page.css"}
+
+
+def test_a_figure_leads_to_what_it_counts(tab: Tab) -> None:
+    """Where two owners were, with who they are; whatever the filter hides."""
+    tab.press("/")
+    tab.type("nobody")
+    tab.click_on("#figures .bad button")
+    first, last = shown(tab)
+    assert 20 < first < 28 < 31 < last < 40
+    assert "orders-0 has 2 owners at once" in tab.text("#tip")

@@ -18,7 +18,7 @@ function drawAxis(c, view, clock, theme, width, height, pointerX) {
   c.fillRect(0, 0, view.left - 1, height);
   c.fillStyle = theme.colours.faint;
   c.fillText(clock.day(view.from), 14, height / 2);
-  if (pointerX !== null && pointerX >= view.left) drawMoment(c, clock.absolute(view.t(pointerX)), pointerX, width, height, theme);
+  if (pointerX !== null && pointerX >= view.left) drawMoment(c, clock.absolute(view.t(pointerX), "  ·  "), pointerX, width, height, theme);
   return ticks;
 }
 

@@ -86,7 +86,7 @@ class Drawing {
 
   row(row, y) {
     const faded = this.focus && !this.focus.lanes.has(row.lane) && row.lane.kind !== "section";
-    this.c.globalAlpha = faded ? 0.3 : 1;
+    this.c.globalAlpha = faded ? 0.4 : 1;
     if (row.lane.kind === "member") this.member(row, y);
     if (row.lane.kind === "partition") this.partition(row, y);
     this.c.globalAlpha = 1;

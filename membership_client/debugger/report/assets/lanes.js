@@ -68,6 +68,12 @@ class Lanes {
     this.arrange();
   }
 
+  unhide() {
+    [this.words, this.only] = [[], null];
+    this.folded.clear();
+    this.arrange();
+  }
+
   rowAt(y) {
     let [low, high] = [0, this.rows.length];
     while (low < high) {

@@ -5,17 +5,28 @@ const THEMES = ["", "light", "dark"];
 function figures(model) {
   const gaps = model.partitions.flatMap((partition) => partition.gaps);
   const overlaps = model.partitions.flatMap((partition) => partition.overlaps.filter((overlap) => overlap.sure));
-  const longest = gaps.reduce((most, gap) => Math.max(most, gap.end - gap.start), 0);
+  const longest = gaps.reduce((most, gap) => (most && most.end - most.start > gap.end - gap.start ? most : gap), null);
   return [
-    ["members", model.members.length, false],
-    ["partitions", model.partitions.length, false],
-    ["longest without owner", gaps.length ? duration(longest) : "–", false],
-    ["two owners", times(overlaps.length), overlaps.length > 0],
+    { name: "members", value: model.members.length },
+    { name: "partitions", value: model.partitions.length },
+    { name: "longest without owner", value: longest ? duration(longest.end - longest.start) : "–", items: longest ? [longest] : [] },
+    { name: "two owners", value: times(overlaps.length), items: overlaps, bad: overlaps.length > 0 },
   ];
 }
 
 function times(count) {
   return ["never", "once", "twice"][count] ?? `${count} times`;
+}
+
+// A figure that counts places leads to them, one after the other.
+function figureEntry(page, { name, value, items = [], bad = false }) {
+  const entry = element("li", bad ? "bad" : "");
+  const box = items.length ? element("button") : element("div");
+  box.append(element("b", "", String(value)), element("span", "", name));
+  let next = 0;
+  if (items.length) box.addEventListener("click", () => page.goTo(items[next++ % items.length]));
+  entry.append(box);
+  return entry;
 }
 
 function fillHead(page) {
@@ -24,11 +35,7 @@ function fillHead(page) {
   document.getElementById("when").textContent = `${clock.day(0)}, ${clock.time(0, 1)} – ${clock.time(model.span, 1)}, ${duration(model.span)}`;
   document.getElementById("count").textContent = model.findings.length || "";
   document.getElementById("only-row").hidden = !model.findings.length;
-  document.getElementById("figures").replaceChildren(...figures(model).map(([name, value, bad]) => {
-    const entry = element("li", bad ? "bad" : "");
-    entry.append(element("b", "", String(value)), element("span", "", name));
-    return entry;
-  }));
+  document.getElementById("figures").replaceChildren(...figures(model).map((figure) => figureEntry(page, figure)));
   page.showDensity();
 }
 

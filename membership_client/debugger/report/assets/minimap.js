@@ -57,12 +57,9 @@ class Minimap {
     for (const { gaps, overlaps } of this.model.partitions) {
       c.fillStyle = theme.colours.trouble;
       for (const gap of gaps) c.fillRect(this.x(gap.start), top + height + 1, Math.max(this.x(gap.end) - this.x(gap.start), 1), 3);
-      c.fillStyle = theme.colours.hazard;
+      c.fillStyle = theme.danger;
       for (const { start, end } of overlaps.filter((overlap) => overlap.sure)) {
-        const [x, width] = [this.x(start), Math.max(this.x(end) - this.x(start), 3)];
-        c.fillRect(x, top, width, height);
-        c.strokeStyle = "#111";
-        c.strokeRect(x + 0.5, top + 0.5, width - 1, height - 1);
+        c.fillRect(this.x(start), top + height - 9, Math.max(this.x(end) - this.x(start), 4), 9);
       }
     }
   }

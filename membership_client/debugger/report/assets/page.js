@@ -61,6 +61,7 @@ class Page {
     this.drawing.ticks = drawAxis(axis, this.view, this.clock, this.theme, width, 30, this.drawing.pointerX);
     this.drawing.draw(this.printing ? 0 : this.scroll.scrollTop, width, this.height);
     this.minimap.draw(this.minimap.canvas.getContext("2d"), this.theme, width, 54);
+    if (this.drawing.selected) this.followSelected();
     this.frames += 1;
   }
 
@@ -113,24 +114,33 @@ class Page {
   select(item, at) {
     this.drawing.selected = item;
     if (!item) this.tip.hide();
-    else if (at) this.tip.show(item, at.clientX, at.clientY, true);
-    else this.reveal(item);
+    else {
+      if (!at) this.reveal(item);
+      this.anchor = at ? this.view.t(this.within(at).x) : item.start;
+      this.tip.show(item, 0, 0, true);
+      this.followSelected();
+    }
     this.redraw();
   }
 
-  // For the keyboard: brings it into sight, keeps the zoom, and tells it beside its place.
+  // What is told stays beside what it is told of, however the lanes move.
+  followSelected() {
+    const box = this.scroll.getBoundingClientRect();
+    const place = this.drawing.box(this.drawing.selected);
+    const [left, right] = [this.view.left, this.view.left + this.view.width];
+    const y = place.y + place.height - this.scroll.scrollTop;
+    this.tip.box.style.visibility = place.x + place.width < left || place.x > right || y < 0 || y > box.height + 20 ? "hidden" : "visible";
+    this.tip.put(box.left + Math.min(Math.max(this.view.x(this.anchor), left), right), box.top + y - 8);
+  }
+
+  // For the keyboard: brings it into sight, and keeps the zoom.
   reveal(item) {
-    const row = this.lanes.rowOf(item.lane);
-    this.bringRow(row);
+    this.bringRow(this.lanes.rowOf(item.lane));
     const [left, right] = [this.view.x(item.start), this.view.x(item.end)];
     if (right < this.view.left + 10 || left > this.view.left + this.view.width - 10) {
       const half = (this.view.to - this.view.from) / 2;
       this.view.set(item.start - half, item.start + half);
     }
-    const box = this.scroll.getBoundingClientRect();
-    const place = this.drawing.box(item);
-    const x = Math.min(Math.max(place.x, this.view.left), this.view.left + this.view.width);
-    this.tip.show(item, box.left + x, box.top + place.y + place.height - this.scroll.scrollTop - 8, true);
   }
 
   bringRow(row) {
@@ -163,9 +173,20 @@ class Page {
 
   zoomToSelected() {
     const { selected } = this.drawing;
-    if (!selected) return;
-    this.tip.hide();
-    this.view.show(selected.start, selected.end);
+    if (selected) this.view.show(selected.start, selected.end);
+  }
+
+  goTo(item) {
+    if (!this.lanes.rowOf(item.lane)) this.showAllLanes();
+    this.scroll.focus();
+    this.select(item);
+    this.view.show(item.start, item.end);
+  }
+
+  showAllLanes() {
+    document.getElementById("filter").value = "";
+    document.getElementById("only").checked = false;
+    this.rearrange(() => this.lanes.unhide());
   }
 
   letGo() {

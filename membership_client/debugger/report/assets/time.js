@@ -44,12 +44,12 @@ class Clock {
   }
 
   // For whoever compares with a log of another machine: local time with its offset, and UTC.
-  absolute(t) {
+  absolute(t, between) {
     const date = this.date(t);
     const offset = -date.getTimezoneOffset();
     const sign = offset < 0 ? "−" : "+";
     const zone = `UTC${sign}${digits(Math.floor(Math.abs(offset) / 60), 2)}:${digits(Math.abs(offset) % 60, 2)}`;
-    return `${this.day(t)} ${this.time(t, 1e-3)} ${zone}  ·  ${date.toISOString()}`;
+    return `${this.day(t)} ${this.time(t, 1e-3)} ${zone}${between}${date.toISOString()}`;
   }
 
   // Ticks lie on round local times, also where the zone is half an hour off.

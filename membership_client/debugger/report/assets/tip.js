@@ -35,8 +35,8 @@ const DESCRIBED = {
 function describe(item, clock) {
   const { head, lead, rows } = DESCRIBED[item.kind](item);
   const times = item.kind === "mark"
-    ? [["at", clock.absolute(item.start)]]
-    : [["from", clock.absolute(item.start)], ["to", clock.absolute(item.end)], ["for", duration(item.end - item.start)]];
+    ? [["at", clock.absolute(item.start, "\n")]]
+    : [["from", clock.absolute(item.start, "\n")], ["to", clock.absolute(item.end, "\n")], ["for", duration(item.end - item.start)]];
   const told = [...rows, ...times].filter(([, value]) => value !== null && value !== undefined && value !== "");
   return { head, lead, rows: told };
 }
@@ -56,6 +56,7 @@ class Tip {
     this.box.replaceChildren(title, ...(lead ? [element("p", "lead", lead)] : []), list);
     this.box.classList.toggle("pinned", pinned);
     this.box.hidden = false;
+    this.box.style.visibility = "visible";
     this.put(x, y);
     if (pinned) this.said.textContent = [head, lead, ...rows.map((row) => row.join(" "))].filter(Boolean).join(". ");
   }
