@@ -164,9 +164,9 @@ class DataPath:
             self._raw.incremental_unassign(theirs(fetched))
 
     def _drop(self, partitions: Iterable[TopicPartition]) -> None:
-        fetched = self._fetched(partitions)
-        self._stop(fetched)
-        self._raw.resume(theirs(fetched))  # librdkafka remembers a pause until the partition comes back.
+        # librdkafka remembers a pause until the partition comes back, and a resume of what is not assigned can block it.
+        self._raw.resume(theirs(self._fetched(partitions)))
+        self._stop(partitions)
         self._ledger.forget(partitions)
         for partition in partitions:
             self.epochs.pop(partition, None)
