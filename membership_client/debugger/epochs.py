@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from membership_client.debugger.beats import Beat
+from membership_client.debugger.deaths import just_ends
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.stays import Ending, Stay
@@ -131,7 +132,7 @@ def _lost(group: Group, epoch: int) -> list[Move]:
 def _next_epoch(life: Life, moment: Moment) -> int | None:
     for stay in life.stays:
         if stay.first.at <= moment.at <= stay.last.at:
-            return next((epoch for epoch, reached in stay.epochs if reached.at > moment.at), None)
+            return next((epoch for epoch, reached in stay.epochs if epoch > moment.epoch), None)
     return None
 
 
@@ -203,7 +204,7 @@ _SAID = {
 
 def _ends(group: Group, life: Life, stay: Stay, seen: dict[int, list[Arrival]]) -> list[tuple[int, Trigger]]:
     """The next epoch that anybody else reached after it had gone, as far as the clocks can tell."""
-    if (stay.ending is Ending.OPEN and not _is_gone(group, life)) or _comes_back(group, life, stay):
+    if (stay.ending is Ending.OPEN and not just_ends(group, life)) or _comes_back(group, life, stay):
         return []
     since = _confirmed_time(life, stay) - group.skew_s
     later = (epoch for epoch, found in seen.items() if epoch > stay.last_epoch and _reached(found, life) >= since)
@@ -211,10 +212,6 @@ def _ends(group: Group, life: Life, stay: Stay, seen: dict[int, list[Arrival]]) 
     reason = f" ({stay.reason})" if stay.reason else ""
     text = f"{life.name} {_SAID[stay.ending]}{reason}"
     return [(epoch, Trigger(life, stay.last, text, sure=False))] if epoch is not None else []
-
-
-def _is_gone(group: Group, life: Life) -> bool:
-    return life.stop is None and group.clearly_before(life.ended + life.interval_s, group.until)
 
 
 def _comes_back(group: Group, life: Life, stay: Stay) -> bool:

@@ -17,6 +17,7 @@ from membership_client.core.events import (
 )
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.stays import refusal_of
+from membership_client.errors import ProblemKind
 from membership_client.types import Node
 
 _AWAY = frozenset({Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.COORDINATOR_LOAD_IN_PROGRESS})
@@ -77,7 +78,9 @@ def failure_text(step: Moment) -> str | None:
     if is_told(step) and (said := refusal_of(step)):
         return said
     if step.effects_of(Disconnect):
-        return step.problem.detail if step.problem else "no answer in time"
+        problem = step.problem
+        is_new = problem is not None and problem != step.problem_before and problem.kind is ProblemKind.UNREACHABLE
+        return problem.detail if problem is not None and is_new else "no answer in time"
     return None
 
 

@@ -7,20 +7,22 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from membership_client.core.events import Effect, Event
+from membership_client.core.events import Effect, Event, Heartbeat, Polled
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.finding import Finding, Kind
+from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.trace import Journal, Section
 from membership_client.trace.reading import read_trace
 from membership_client.trace.trace_file import TraceFile
 from membership_client.trace.values import Json
-from tests.core.play import Play, config
+from tests.core.play import Play, accepted, config
 from tests.simulation.play import play
-from tests.simulation.script import Script
+from tests.simulation.script import Action, Plan, Script
 
 EPOCH_S = 1_800_000_000.0
 
@@ -53,6 +55,10 @@ class Recorded(Play):
     def named(cls, member_id: str, *, now: float = 1000.0, **overrides: object) -> Recorded:
         return cls(Member(config=config(**overrides), member_id=member_id), now=now)
 
+    def owning(self, *numbers: int) -> Recorded:
+        self.stable(*numbers)
+        return self
+
     def clock(self) -> contextlib.AbstractContextManager[object]:
         clocks = {"monotonic": self.now, "time": EPOCH_S + self.now, "process_time": self.cpu_s}
         shown = {name: mock.Mock(return_value=value) for name, value in clocks.items()}
@@ -69,8 +75,21 @@ class Recorded(Play):
         with self.clock():
             self.journal.note(kind, **facts)
 
-    def section(self, path: str = "a.jsonl", **header: Json) -> Section:
-        return section_of(self.kept.lines, path, **header)
+    def stays_stable(self, seconds: float) -> Recorded:
+        """Heartbeats go on, and bring no news."""
+        ends_at = self.now + seconds
+        while self.now < ends_at:
+            self.advance(min(1.0, ends_at - self.now))
+            if self.member.dialogue is not None:
+                self.answer(Heartbeat, accepted(self.member.epoch))
+        return self
+
+    def polls(self) -> Recorded:
+        self.do(Polled(self.now))
+        return self
+
+    def section(self, path: str = "a.jsonl", *, torn: bool = False) -> Section:
+        return replace(section_of(self.kept.lines, path), torn=torn)
 
 
 def section_of(lines: Iterable[str], path: str, **header: Json) -> Section:
@@ -103,6 +122,31 @@ def lines_of(steps: list[Step]) -> list[str]:
     for taken in steps:
         journal.on_step(taken)
     return kept.lines
+
+
+def script(plans: list[Plan], actions: list[Action], *, calm_at: float = 20.0, **settings: Any) -> Script:
+    """On a network without surprises, with quick callbacks and one topic of six partitions."""
+    return Script(
+        seed=0,
+        topics=(("orders", 6),),
+        plans=tuple(plans),
+        actions=tuple(actions),
+        calm_at=calm_at,
+        settings=CoordinatorSettings(assignment_interval_s=0.0, **settings),
+        latency_s=(0.001, 0.001),
+        callback_s=(0.0, 0.0),
+        stays=False,
+    )
+
+
+def plan(name: str, **wishes: Any) -> Plan:
+    return Plan(name=name, topics=frozenset({"orders"}), **wishes)
+
+
+def the(kind: Kind, findings: Iterable[Finding]) -> Finding:
+    """The one finding of that kind."""
+    (found,) = [finding for finding in findings if finding.kind is kind]
+    return found
 
 
 def faults(sections: list[Section], skew_s: float = 2.0) -> list[Finding]:

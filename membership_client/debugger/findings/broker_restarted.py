@@ -11,6 +11,7 @@ from membership_client.debugger.timeline import Group
 from membership_client.debugger.words import joined, lasting, listed
 
 _SEVERAL = 2
+_OR = ": it was restarted, or the network before it failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class _Loss:
 
 
 def broker_restarted(group: Group) -> list[Finding]:
-    return [_finding(losses) for losses in _clusters(group) if _blames_the_broker(losses)]
+    return [_finding(losses) for losses in _clusters(group) if _blames_the_broker(group, losses)]
 
 
 def _clusters(group: Group) -> list[list[_Loss]]:
@@ -30,7 +31,7 @@ def _clusters(group: Group) -> list[list[_Loss]]:
     losses = [_Loss(life, outage) for life in group.lives for outage in life.outages if outage.node is not None]
     found: list[list[_Loss]] = []
     for loss in sorted(losses, key=lambda loss: (str(loss.outage.node), loss.outage.first.time)):
-        if found and _belongs(group, found[-1][-1], loss):
+        if found and _belongs(group, found[-1][0], loss):
             found[-1].append(loss)
         else:
             found.append([loss])
@@ -43,13 +44,30 @@ def _belongs(group: Group, before: _Loss, loss: _Loss) -> bool:
     return same and apart_s <= group.skew_s + loss.life.interval_s + loss.life.start.request_timeout_s
 
 
-def _blames_the_broker(losses: list[_Loss]) -> bool:
+def _blames_the_broker(group: Group, losses: list[_Loss]) -> bool:
     if any(_is_sure(loss) for loss in losses):
         return True
+    if _is_refuted(group, losses):
+        return False
     several = len({loss.life.name for loss in losses}) >= _SEVERAL
     machines = len({loss.life.host for loss in losses}) >= _SEVERAL
     broken = all(any(map(is_broken, loss.outage.failures)) for loss in losses)
     return several and (broken or machines)
+
+
+def _is_refuted(group: Group, losses: list[_Loss]) -> bool:
+    """They were not without it at the same time, or it answered somebody else meanwhile."""
+    began = max(loss.outage.first.time for loss in losses)
+    ended = min(loss.outage.last.time for loss in losses)
+    if group.clearly_before(ended, began):
+        return True
+    spared = [life for life in group.lives if life not in [loss.life for loss in losses]]
+    return any(
+        group.clearly_before(began, beat.sent.time) and group.clearly_before(beat.sent.time, ended)
+        for life in spared
+        for beat in life.beats
+        if beat.accepted is not None and beat.to == losses[0].outage.node
+    )
 
 
 def _is_sure(loss: _Loss) -> bool:
@@ -59,6 +77,8 @@ def _is_sure(loss: _Loss) -> bool:
 def _finding(losses: list[_Loss]) -> Finding:
     names = tuple(dict.fromkeys(loss.life.name for loss in losses))
     began = min(loss.outage.first.time for loss in losses)
+    sure = any(map(_is_sure, losses))
+    together = " at about the same time" if len(names) > 1 else ""
     longest_s = max(loss.outage.lasted_s for loss in losses)
     moved_to = sorted({str(loss.outage.moved_to) for loss in losses if loss.outage.moved_to})
     moved = f"; the coordinator is {joined(moved_to)} since then" if moved_to else ""
@@ -69,12 +89,12 @@ def _finding(losses: list[_Loss]) -> Finding:
         began=began,
         ended=max(loss.outage.last.time for loss in losses),
         sentence=(
-            f"Broker {losses[0].outage.node}, the coordinator, went away for {listed(names)}, "
-            f"for at most {lasting(longest_s)}{moved}."
+            f"Broker {losses[0].outage.node}, the coordinator, was lost to {listed(names)}{together}, "
+            f"for at most {lasting(longest_s)}{moved}{'' if sure else _OR}."
         ),
         evidence=tuple(line for loss in losses for line in _evidence(loss)),
         advice="Nothing, if the broker was restarted on purpose; otherwise look into its log at that time.",
-        certainty="certain" if any(map(_is_sure, losses)) else "likely",
+        certainty="certain" if sure else "likely",
     )
 
 

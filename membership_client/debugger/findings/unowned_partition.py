@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from membership_client.core.events import CallbackKind
+from membership_client.debugger.deaths import just_ends
 from membership_client.debugger.finding import Evidence, Finding, Kind
 from membership_client.debugger.holdings import Holding
 from membership_client.debugger.life import Life
@@ -61,11 +62,17 @@ def _between(group: Group, partition: TopicPartition, owners: list[tuple[Life, H
 def _matters(group: Group, void: _Void) -> bool:
     stay = _stay(void)
     away = stay is not None and stay.ending is Ending.AWAY
+    if void.held.is_open and not _is_dead(group, void):
+        return False
     if void.until - void.held.ended.time <= group.skew_s + (_LONG_AWAY_S if away else _LONG_S):
         return False
-    died = void.held.is_open or (stay is not None and stay.ending in {Ending.FENCED, Ending.STALE, Ending.FATAL})
+    died = _is_dead(group, void) or (stay is not None and stay.ending in {Ending.FENCED, Ending.STALE, Ending.FATAL})
     # Given up in peace and taken by nobody: it is with a member that has no trace, or its topic is gone.
     return died if void.after is None else died or _somebody_was_there(group, void)
+
+
+def _is_dead(group: Group, void: _Void) -> bool:
+    return void.held.is_open and just_ends(group, void.before)
 
 
 def _stay(void: _Void) -> Stay | None:
@@ -77,7 +84,7 @@ def _somebody_was_there(group: Group, void: _Void) -> bool:
     """A group that was shut down has nobody to blame."""
     began, ended = void.held.ended.time, void.until
     stays = (stay for life in group.lives for stay in life.stays)
-    return any(stay.first.time <= began + group.skew_s and stay.last.time >= ended - group.skew_s for stay in stays)
+    return any(group.clearly_before(stay.first.time, began) and stay.last.time >= ended for stay in stays)
 
 
 def _finding(group: Group, voids: list[_Void]) -> Finding:

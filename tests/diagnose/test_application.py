@@ -1,0 +1,64 @@
+"""POLL_INTERVAL_EXCEEDED, COMMIT_REFUSED, SLOW_CLOSE."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client import NotOwnedError
+from membership_client.core.events import Close, GroupLeft, LeaveGroup
+from membership_client.debugger.finding import Kind
+from membership_client.trace.commit_tally import CommitTally
+from tests.diagnose.traces import Recorded, faults, kinds, the
+
+
+def test_a_record_that_took_too_long_is_named() -> None:
+    """With the function that had it."""
+    member = Recorded.named("a", **{"max.poll.interval.ms": 20_000}).owning(0).polls()
+    member.stays_stable(12.0)
+    member.note("in hand", records=["orders-0@17 (message in charge)"])
+    member.note(
+        "warning", budget="POLL", call=None, spent=12.0, limit=20.0, thread="main", stack=["charge (shop.py:9)"]
+    )
+    member.stays_stable(7.0)
+    member.advance(2.0)
+    finding = the(Kind.POLL_INTERVAL_EXCEEDED, faults([member.section()]))
+    assert "a did not poll for 20.0 s, with orders-0@17 (message in charge) in hand" in finding.sentence
+    assert "It did not poll again" in finding.sentence
+    assert any("charge (shop.py:9)" in line.text for line in finding.evidence)
+
+
+def test_a_commit_of_what_is_others_is_told_with_the_partition() -> None:
+    """Once, for all that follow each other."""
+    member = Recorded.named("a").owning(0)
+    tally = CommitTally(member.journal)
+    for _ in range(3):
+        with pytest.raises(NotOwnedError), member.clock(), tally.commit(1):
+            raise NotOwnedError("Not owned any more: orders-1.")
+        member.stays_stable(2.0)
+    finding = the(Kind.COMMIT_REFUSED, faults([member.section()]))
+    assert "3 commits of a were refused" in finding.sentence
+    assert "orders-1" in finding.sentence
+
+
+def test_a_close_that_a_callback_held_up_is_told() -> None:
+    """With what its thread did, as the watchdog noted it."""
+    member = Recorded.named("a").owning(0)
+    member.do(Close(timeout_s=4.0))
+    member.advance(2.5)
+    member.note("warning", budget="CLOSE", call=None, spent=2.0, limit=4.0, thread="t", stack=["flush (shop.py:3)"])
+    member.advance(3.0)
+    findings = faults([member.section()])
+    finding = the(Kind.SLOW_CLOSE, findings)
+    assert finding.sentence == "The close of a took 4.0 s of its 4.0 s, because its revoked callback did not return."
+    assert any("flush (shop.py:3)" in line.text for line in finding.evidence)
+    assert kinds(findings) == {Kind.SLOW_CLOSE}
+
+
+def test_a_prompt_close_is_not_worth_a_word() -> None:
+    """Whatever time it was given."""
+    member = Recorded.named("a").owning(0)
+    member.do(Close(timeout_s=4.0))
+    member.now += 0.2
+    member.returns()
+    member.answer(LeaveGroup, GroupLeft())
+    assert faults([member.section()]) == []

@@ -1,0 +1,50 @@
+"""DUPLICATE_INSTANCE_ID."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client.config import ConflictPolicy
+from membership_client.debugger.finding import Finding, Kind
+from tests.diagnose.traces import faults, kinds, plan, script, sections_of, the
+from tests.simulation.script import Action, Crash, Shut, Start
+
+
+def meeting(conflict: ConflictPolicy, *more: Action, until: float = 20.0) -> list[Finding]:
+    """Two processes under one id; the second comes seven seconds later."""
+    plans = [plan("a", instance_id="till"), plan("b", instance_id="till", conflict=conflict)]
+    return faults(sections_of(script(plans, [Start(0.0, "a"), Start(7.0, "b"), *more], calm_at=until)))
+
+
+@pytest.mark.parametrize("conflict", ["takeover", "fail"])
+def test_both_processes_are_named(conflict: ConflictPolicy) -> None:
+    """Whichever of them had to go."""
+    finding = the(Kind.DUPLICATE_INSTANCE_ID, meeting(conflict))
+    assert finding.members == ("till",)
+    assert finding.sentence.endswith("process 100 on host-a1 and process 101 on host-b1.")
+    assert finding.certainty == "certain"
+
+
+def test_one_that_waits_in_vain_is_told_from_one_that_is_let_in() -> None:
+    """The first never noticed."""
+    assert kinds(meeting("wait", until=90.0)) == {Kind.DUPLICATE_INSTANCE_ID}
+
+
+def test_a_hand_over_is_no_clash() -> None:
+    """The old process was on its way out when the new one came."""
+    assert meeting("wait", Shut(10.0, "a"), until=30.0) == []
+
+
+def test_waiting_for_the_dead_is_no_clash() -> None:
+    """The session of a killed process has to end first; there was only ever one at a time."""
+    actions: list[Action] = [Start(0.0, "a"), Crash(7.0, "a"), Start(8.0, "a")]
+    played = script([plan("a", instance_id="till")], actions, calm_at=30.0, session_timeout_s=6.0)
+    assert kinds(faults(sections_of(played))) == {Kind.KILLED}
+
+
+def test_a_holder_without_a_trace_is_described_as_the_coordinator_does() -> None:
+    """Client and host, so that somebody can find it."""
+    plans = [plan("a", instance_id="till"), plan("b", instance_id="till", conflict="fail")]
+    _, second = sections_of(script(plans, [Start(0.0, "a"), Start(7.0, "b")]))
+    finding = the(Kind.DUPLICATE_INSTANCE_ID, faults([second]))
+    assert "member a1 (client a, host /127.0.0.1), of which there is no trace" in finding.sentence

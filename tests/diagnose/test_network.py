@@ -1,0 +1,97 @@
+"""NETWORK_LOST and BROKER_RESTARTED."""
+
+from __future__ import annotations
+
+from membership_client.core.events import FailureKind, FindCoordinator, Heartbeat, Refused
+from membership_client.debugger.finding import Kind
+from membership_client.types import Node
+from tests.core.play import BROKER, OTHER_BROKER, accepted
+from tests.diagnose.traces import Recorded, faults, kinds, the
+
+
+def loses_broker(name: str, *, finds: Node = BROKER, for_s: float = 8.0, now: float = 1000.0) -> Recorded:
+    """Disconnected, unreachable for a while, then found again, there or elsewhere."""
+    member = Recorded.named(name, now=now).owning(0).stays_stable(10.0)
+    member.advance(5.0)
+    if member.member.dialogue is None:
+        member.advance(5.0)
+    member.fail(Heartbeat)
+    ends_at = member.now + for_s
+    while member.now < ends_at:
+        member.advance(1.5)
+        if member.member.lookup is not None:
+            member.fail(FindCoordinator, FailureKind.UNREACHABLE)
+    member.advance(1.5)
+    member.find_coordinator(finds)
+    return member
+
+
+def test_a_member_that_nobody_answers_lost_the_network() -> None:
+    """It tried all the time, until its session was over."""
+    member = loses_broker("a", for_s=50.0)
+    member.answer(Heartbeat, Refused(25))
+    finding = the(Kind.NETWORK_LOST, faults([member.section()]))
+    assert finding.members == ("a",)
+    assert "the group threw it out" in finding.sentence
+    assert "disconnected" in finding.evidence[0].text
+
+
+def test_a_timeout_counts_as_no_answer() -> None:
+    """The core notices it itself, without an event from outside."""
+    member = Recorded.named("a").owning(0)
+    member.advance(5.0 + 12.0)
+    assert member.member.problem is not None
+    member.find_coordinator()
+    member.advance(10.0 + 2.0)
+    member.find_coordinator()
+    member.answer(Heartbeat, Refused(25))
+    finding = the(Kind.NETWORK_LOST, faults([member.section()]))
+    assert "did not answer within 10 s" in finding.evidence[0].text
+
+
+def test_a_hiccup_is_not_worth_a_word() -> None:
+    """Connections break, and are made again."""
+    member = loses_broker("a", for_s=3.0)
+    member.answer(Heartbeat, accepted(2))
+    assert faults([member.section()]) == []
+
+
+def test_a_broker_that_several_lose_at_once_was_restarted() -> None:
+    """No member is blamed for it."""
+    members = [loses_broker(name, for_s=30.0, now=1000.0 + number) for number, name in enumerate("abc")]
+    for member in members:
+        member.answer(Heartbeat, accepted(2))
+    (finding,) = faults([member.section(f"{member.member.member_id}.jsonl") for member in members])
+    assert finding.kind is Kind.BROKER_RESTARTED
+    assert finding.members == ("a", "b", "c")
+    assert finding.certainty == "likely"
+
+
+def test_a_coordinator_that_moved_is_certain() -> None:
+    """One member is enough to know it."""
+    member = loses_broker("a", finds=OTHER_BROKER)
+    member.answer(Heartbeat, accepted(2))
+    (finding,) = faults([member.section()])
+    assert finding.certainty == "certain"
+    assert "the coordinator is other:9092 since then" in finding.sentence
+
+
+def test_a_broker_that_says_it_is_not_the_coordinator_is_believed() -> None:
+    """NOT_COORDINATOR is no trouble of the network."""
+    member = Recorded.named("a").owning(0)
+    member.advance(5.0)
+    member.answer(Heartbeat, Refused(16))
+    member.advance(1.5)
+    member.find_coordinator()
+    member.answer(Heartbeat, accepted(2))
+    assert kinds(faults([member.section()])) == {Kind.BROKER_RESTARTED}
+
+
+def test_a_broker_that_answers_others_was_not_restarted() -> None:
+    """Two lost it, and a third did not: that is the network."""
+    members = [loses_broker(name, for_s=30.0) for name in "ab"]
+    for member in members:
+        member.answer(Heartbeat, accepted(2))
+    spared = Recorded.named("c").owning(1).stays_stable(50.0)
+    sections = [member.section(f"{member.member.member_id}.jsonl") for member in (*members, spared)]
+    assert kinds(faults(sections)) == {Kind.NETWORK_LOST}

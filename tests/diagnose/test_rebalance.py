@@ -1,0 +1,107 @@
+"""REBALANCE: who set it off, what moved, how long it took; and nothing else where nothing went wrong."""
+
+from __future__ import annotations
+
+from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.finding import Finding, Kind
+from tests.core.play import accepted, orders
+from tests.diagnose.traces import Recorded, faults, plan, script, sections_of
+from tests.simulation.script import Action, Grow, Plan, Resubscribe, Script, Shut, Start
+
+
+def told(played: Script) -> list[str]:
+    findings = diagnose(sections_of(played))
+    assert all(finding.kind is Kind.REBALANCE for finding in findings)
+    return [finding.sentence for finding in findings]
+
+
+def test_a_join_is_the_cause_of_what_moved_to_it() -> None:
+    """With what everybody got, and how long the newcomer waited."""
+    sentences = told(script([plan("a"), plan("b")], [Start(0.0, "a"), Start(2.0, "b")]))
+    assert sentences[0].startswith("Epoch 2: a1 joined; a1 got orders[0-5], within ")
+    assert sentences[1].startswith("Epoch 3: b1 joined; b1 got orders[3-5], within 3.")
+
+
+def test_a_leave_is_told_with_its_reason() -> None:
+    """The one that was given to close()."""
+    actions: list[Action] = [Start(0.0, "a"), Start(2.0, "b"), Shut(12.0, "b", reason="scaled down")]
+    sentences = told(script([plan("a"), plan("b")], actions))
+    assert sentences[2].startswith("Epoch 4: b1 left (scaled down); a1 got orders[3-5]")
+
+
+def test_a_changed_subscription_is_told() -> None:
+    """With what it was changed to."""
+    played = script([plan("a")], [Start(0.0, "a"), Resubscribe(7.0, "a", frozenset({"orders", "bills"}))])
+    assert "a1 changed its subscription to bills, orders" in told(played)[1]
+
+
+def test_what_no_traced_member_did_is_unknown() -> None:
+    """A topic that grew is not in any member's trace."""
+    (_, finding) = diagnose(sections_of(script([plan("a")], [Start(0.0, "a"), Grow(6.0, "orders", 8)])))
+    assert finding.certainty == "unknown"
+    assert "why is unknown" in finding.sentence
+    assert [str(partition) for partition in finding.partitions] == ["orders-6", "orders-7"]
+
+
+def rolling_restart() -> Script:
+    names = "abc"
+    plans: list[Plan] = [plan(name, instance_id=f"till-{name}") for name in names]
+    actions: list[Action] = [Start(float(number), name) for number, name in enumerate(names)]
+    for number, name in enumerate(names):
+        actions += [Shut(30.0 + 20 * number, name), Start(36.0 + 20 * number, name)]
+    return script(plans, actions, calm_at=100.0)
+
+
+def test_a_rolling_restart_of_static_members_is_no_fault_and_not_even_a_rebalance() -> None:
+    """Each leaves for a while and finds its partitions where it left them."""
+    findings = diagnose(sections_of(rolling_restart()))
+    assert [finding.sentence.partition(";")[0] for finding in findings] == [
+        "Epoch 2: till-a joined",
+        "Epoch 3: till-b joined",
+        "Epoch 4: till-c joined",
+    ]
+
+
+def scaling() -> Script:
+    names = "abcdef"
+    up: list[Action] = [Start(3.0 * number, name) for number, name in enumerate(names)]
+    down: list[Action] = [Shut(100.0 + 5 * number, name, reason="scaled down") for number, name in enumerate(names[1:])]
+    return script([plan(name) for name in names], up + down, calm_at=130.0)
+
+
+def test_scaling_up_and_down_is_no_fault() -> None:
+    """However many rebalances that takes."""
+    findings = diagnose(sections_of(scaling()))
+    assert {finding.kind for finding in findings} == {Kind.REBALANCE}
+    assert len(findings) == 11
+
+
+def test_a_group_that_is_shut_down_and_started_again_is_no_fault() -> None:
+    """Nobody was there to own anything."""
+    plans = [plan("a"), plan("b")]
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Shut(10.0, "a"), Shut(11.0, "b")]
+    actions += [Start(60.0, "a"), Start(61.0, "b")]
+    assert faults(sections_of(script(plans, actions, calm_at=70.0))) == []
+
+
+def test_a_trace_that_begins_in_the_middle_invents_no_rebalance() -> None:
+    """What it was told before is nobody's news."""
+    member = Recorded.named("a").owning(0)
+    middle = Recorded(member.member, now=member.now)
+    middle.stays_stable(20.0)
+    assert diagnose([middle.section()]) == []
+
+
+def moved(finding: Finding) -> list[str]:
+    return [str(partition) for partition in finding.partitions]
+
+
+def test_what_a_single_trace_shows_is_told_without_the_others() -> None:
+    """Somebody without a trace took it."""
+    member = Recorded.named("a").owning(0, 1)
+    member.told(orders(0))
+    member.returns()
+    member.answer(type(member.heartbeat()), accepted(3))
+    (_, finding) = diagnose([member.section()])
+    assert moved(finding) == ["orders-1"]
+    assert "a gave up orders[1]" in finding.sentence

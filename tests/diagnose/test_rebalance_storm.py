@@ -1,0 +1,46 @@
+"""REBALANCE_STORM."""
+
+from __future__ import annotations
+
+from membership_client.debugger.finding import Kind
+from tests.diagnose.traces import faults, kinds, plan, script, sections_of, the
+from tests.simulation.script import Action, Crash, Evict, Resubscribe, Shut, Start
+
+
+def test_a_member_that_comes_and_goes_is_the_one_that_churns() -> None:
+    """And not the one that suffers it."""
+    actions: list[Action] = [Start(0.0, "steady")]
+    for round_ in range(6):
+        at = 10.0 + 20 * round_
+        actions += [Start(at, "restless"), Shut(at + 10, "restless", reason="crashed again")]
+    played = script([plan("steady"), plan("restless")], actions, calm_at=140.0)
+    finding = the(Kind.REBALANCE_STORM, faults(sections_of(played)))
+    assert "steady1" not in finding.members
+    assert len(finding.members) == 6
+    assert "crashed again" in finding.evidence[0].text
+    assert "rebalances" in finding.sentence
+
+
+def test_a_member_that_is_thrown_out_again_and_again_churns_too() -> None:
+    """Whoever does that."""
+    evictions: list[Action] = [Evict(20.0 + 15 * round_, "b") for round_ in range(6)]
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), *evictions]
+    findings = faults(sections_of(script([plan("a"), plan("b")], actions, calm_at=120.0)))
+    assert the(Kind.REBALANCE_STORM, findings).members == ("b1",)
+    assert kinds(findings) == {Kind.REBALANCE_STORM, Kind.REMOVED_FROM_OUTSIDE}
+
+
+def test_a_subscription_that_flickers_is_a_storm() -> None:
+    """Each change is a rebalance for all."""
+    topics = [frozenset({"orders"}), frozenset({"orders", "bills"})]
+    changes: list[Action] = [Resubscribe(20.0 + 8 * number, "b", topics[(number + 1) % 2]) for number in range(6)]
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), *changes]
+    finding = the(Kind.REBALANCE_STORM, faults(sections_of(script([plan("a"), plan("b")], actions, calm_at=80.0))))
+    assert finding.members == ("b1",)
+
+
+def test_a_single_crash_is_no_storm() -> None:
+    """Nor is its replacement."""
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Crash(20.0, "b"), Start(25.0, "b")]
+    played = script([plan("a"), plan("b")], actions, calm_at=90.0)
+    assert Kind.REBALANCE_STORM not in kinds(faults(sections_of(played)))

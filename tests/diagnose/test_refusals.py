@@ -1,0 +1,69 @@
+"""GROUP_FULL, ACCESS_DENIED, REMOVED_FROM_OUTSIDE, ENDED_BY_ERROR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from membership_client.core.events import Heartbeat, Refused
+from membership_client.debugger.finding import Kind
+from tests.core.play import accepted
+from tests.diagnose.traces import Recorded, faults, the
+
+
+def refused(code: int, message: str, **overrides: Any) -> Recorded:
+    member = Recorded.named("a", **overrides)
+    member.joining()
+    member.answer(Heartbeat, Refused(code, message))
+    return member
+
+
+def test_a_full_group_is_told_with_the_setting_that_says_so() -> None:
+    """And that the member ended."""
+    finding = the(Kind.GROUP_FULL, faults([refused(81, "at most 1").section()]))
+    assert finding.members == ("a",)
+    assert finding.sentence.startswith("Group g was full: a was not let in, and ended")
+    assert "group.consumer.max.size" in finding.advice
+
+
+def test_a_member_that_waits_for_room_is_one_finding() -> None:
+    """However often it asks."""
+    member = refused(81, "at most 1", retry_when_full_s=2.0)
+    for _ in range(5):
+        member.advance(2.5)
+        member.answer(Heartbeat, Refused(81, "at most 1"))
+    assert "waited for room (6 times" in the(Kind.GROUP_FULL, faults([member.section()])).sentence
+
+
+def test_a_denied_group_is_told_with_what_to_grant() -> None:
+    """The group by its name, and the operation."""
+    finding = the(Kind.ACCESS_DENIED, faults([refused(30, "no").section()]))
+    assert "no access to group g" in finding.sentence
+    assert "READ on the group" in finding.advice
+
+
+def test_a_denied_topic_heals() -> None:
+    """It ends when access was granted."""
+    member = refused(29, "Not authorized to access topics: [orders]")
+    member.advance(3.0)
+    member.answer(Heartbeat, accepted(2))
+    finding = the(Kind.ACCESS_DENIED, faults([member.section()]))
+    assert "[orders]" in finding.sentence
+    assert finding.evidence[-1].text == "over"
+
+
+def test_a_removal_from_outside_is_not_blamed_on_the_member() -> None:
+    """It was on time with everything, and the reason is unknown to it."""
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    member.advance(5.0)
+    member.answer(Heartbeat, Refused(25))
+    (finding,) = faults([member.section()])
+    assert finding.kind is Kind.REMOVED_FROM_OUTSIDE
+    assert "unknown to the client" in finding.sentence
+    assert "log of the coordinator" in finding.advice
+
+
+def test_an_end_that_no_other_finding_speaks_of_is_told_all_the_same() -> None:
+    """A group of another kind, an old broker, a pattern that cannot be read."""
+    finding = the(Kind.ENDED_BY_ERROR, faults([refused(128, "bad pattern").section()]))
+    assert "invalid regex" in finding.sentence
+    assert "RE2/J" in finding.advice

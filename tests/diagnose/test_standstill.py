@@ -1,0 +1,68 @@
+"""PROCESS_STOPPED and INTERPRETER_BLOCKED, told apart by the processor time of the process."""
+
+from __future__ import annotations
+
+from membership_client.core.events import Heartbeat, Refused, Tick
+from membership_client.debugger.finding import Finding, Kind
+from tests.diagnose.traces import Recorded, faults, the
+
+UNKNOWN_MEMBER = Refused(25, "who?")
+
+
+def stood_still(seconds: float, cpu_s: float, *, fenced: bool = True, notes: int = 0) -> list[Finding]:
+    """A member that was stable, did nothing for so long, and then went on."""
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    for _ in range(notes):
+        member.now += seconds / (notes + 1)
+        member.note("commits", count=1, slowest=0.0)
+    member.now += seconds / (notes + 1)
+    member.cpu_s += cpu_s
+    member.do(Tick())
+    if fenced:
+        member.answer(Heartbeat, UNKNOWN_MEMBER)
+    else:
+        member.stays_stable(5.0)
+    return faults([member.section()])
+
+
+def test_a_process_that_was_stopped_used_no_processor() -> None:
+    """And its session ended meanwhile."""
+    finding = the(Kind.PROCESS_STOPPED, stood_still(60.0, 0.01))
+    assert finding.sentence == (
+        "a did nothing for 60.0 s, while its process used 0.0 s of processor time: the process stood still or got no "
+        "processor; its session ended meanwhile, and the group threw it out."
+    )
+    assert finding.certainty == "certain"
+    assert [line.text for line in finding.evidence][-1] == "UNKNOWN_MEMBER_ID: who?"
+
+
+def test_an_interpreter_that_was_blocked_used_all_of_it() -> None:
+    """One thread worked and let no other run."""
+    finding = the(Kind.INTERPRETER_BLOCKED, stood_still(60.0, 58.0))
+    assert "no other thread could run" in finding.sentence
+
+
+def test_a_process_whose_other_threads_wrote_notes_was_not_stopped() -> None:
+    """Only the membership thread got no turn."""
+    finding = the(Kind.INTERPRETER_BLOCKED, stood_still(60.0, 1.0, notes=5))
+    assert finding.certainty == "likely"
+    assert any("another thread noted" in line.text for line in finding.evidence)
+
+
+def test_a_pause_that_the_session_survived_is_told_if_it_was_long() -> None:
+    """It will not be the last."""
+    finding = the(Kind.PROCESS_STOPPED, stood_still(40.0, 0.0, fenced=False))
+    assert "its session survived" in finding.sentence
+
+
+def test_a_short_pause_is_not_worth_a_word() -> None:
+    """Machines are busy at times."""
+    assert stood_still(9.0, 0.0, fenced=False) == []
+
+
+def test_a_poll_interval_that_ran_out_meanwhile_is_no_second_fault() -> None:
+    """The application could not poll either."""
+    member = Recorded.named("a", **{"max.poll.interval.ms": 30_000}).owning(0).polls()
+    member.now += 60.0
+    member.do(Tick())
+    assert [finding.kind for finding in faults([member.section()])] == [Kind.PROCESS_STOPPED]

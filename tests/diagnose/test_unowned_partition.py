@@ -1,0 +1,76 @@
+"""UNOWNED_PARTITION and KILLED."""
+
+from __future__ import annotations
+
+from membership_client.debugger.finding import Kind
+from tests.diagnose.traces import Recorded, faults, kinds, plan, script, sections_of, the
+from tests.simulation.script import Action, Crash, Script, Shut, Start
+
+
+def crash(*more: Action, until: float = 80.0) -> Script:
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Crash(20.0, "b"), *more]
+    return script([plan("a"), plan("b", instance_id="till-b")], actions, calm_at=until)
+
+
+def test_a_killed_process_is_known_by_what_others_got() -> None:
+    """Its partitions waited for its session to end."""
+    findings = faults(sections_of(crash()))
+    assert kinds(findings) == {Kind.KILLED, Kind.UNOWNED_PARTITION}
+    killed, unowned = the(Kind.KILLED, findings), the(Kind.UNOWNED_PARTITION, findings)
+    assert killed.members == unowned.members == ("till-b",)
+    assert killed.certainty == "certain"
+    assert "got orders" not in killed.sentence
+    assert "gets orders-3" in killed.evidence[-1].text
+    assert [str(partition) for partition in unowned.partitions] == ["orders-3", "orders-4", "orders-5"]
+    assert "till-b ended without leaving, and the group waited for its session to end" in unowned.sentence
+
+
+def test_a_killed_static_member_that_is_back_soon_leaves_nothing_unowned() -> None:
+    """Its new run is the proof that the old one ended."""
+    actions: list[Action] = [Start(0.0, "b"), Crash(20.0, "b"), Start(22.0, "b")]
+    findings = faults(
+        sections_of(script([plan("b", instance_id="till-b", conflict="takeover")], actions, calm_at=30.0))
+    )
+    assert kinds(findings) == {Kind.KILLED}
+    assert "a new run of till-b" in findings[0].evidence[-1].text
+
+
+def test_a_static_member_may_be_away_for_as_long_as_its_session() -> None:
+    """That is what it left for a while for."""
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Shut(20.0, "b"), Start(50.0, "b")]
+    played = script([plan("a"), plan("b", instance_id="till-b")], actions, calm_at=60.0)
+    assert faults(sections_of(played)) == []
+
+
+def test_a_static_member_that_is_away_for_too_long_leaves_its_partitions_alone() -> None:
+    """Nobody else may take them before its session is over."""
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Shut(20.0, "b")]
+    played = script([plan("a"), plan("b", instance_id="till-b")], actions, calm_at=100.0, session_timeout_s=60.0)
+    finding = the(Kind.UNOWNED_PARTITION, faults(sections_of(played)))
+    assert "till-b left for a while" in finding.sentence
+
+
+def test_all_traces_that_end_together_are_no_deaths() -> None:
+    """Somebody collected them while everything ran."""
+    sections = [
+        Recorded.named(name).owning(number).stays_stable(30.0).section(name) for number, name in enumerate("ab")
+    ]
+    assert faults(sections) == []
+
+
+def test_a_trace_that_is_torn_tells_of_a_death_by_itself() -> None:
+    """Half a line is all the proof there is."""
+    section = Recorded.named("a").owning(0).stays_stable(30.0).section(torn=True)
+    finding = the(Kind.KILLED, faults([section]))
+    assert finding.certainty == "likely"
+    assert "torn in the middle" in finding.sentence
+
+
+def test_a_trace_that_ends_much_earlier_than_the_others_is_suspected() -> None:
+    """Without proof: its file may have been cut off."""
+    sections = [
+        Recorded.named("a").owning(0).stays_stable(30.0).section("a"),
+        Recorded.named("b").owning(1).stays_stable(60.0).section("b"),
+    ]
+    finding = the(Kind.KILLED, faults(sections))
+    assert (finding.members, finding.certainty) == (("a",), "likely")
