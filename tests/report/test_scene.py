@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.core.events import CallbackKind
+from membership_client.core.events import CallbackKind, Subscribe
 from membership_client.debugger.report.colours import COLOURS, colours_of
 from membership_client.debugger.report.composing import compose
 from membership_client.trace import read_trace
@@ -85,6 +85,21 @@ def test_a_member_that_vanished_owns_nothing_any_more(tmp_path: Path) -> None:
     assert [mark.kind for mark in drawn.members[0].marks] == ["end"]
     assert [(span.ended - BEGAN) for span in second.owned] == [60]
     assert second.gaps == ()
+
+
+def test_what_nobody_subscribes_to_any_more_is_no_gap(tmp_path: Path) -> None:
+    """Another member of the group that wants other topics does not make it one."""
+    one = Story("one").tell(0.0, S.STABLE, Subscribe(frozenset({"t"}))).call(1, 2, CallbackKind.ASSIGNED, {"t": [0]})
+    one.call(8, 9, CallbackKind.REVOKED, {}).tell(9, S.UNSUBSCRIBED)
+
+    def gaps(wish: Subscribe) -> int:
+        other = Story("other").tell(0.0, S.STABLE, wish).tell(20, S.STABLE)
+        paths = [one.write(tmp_path / "one"), other.write(tmp_path / "other")]
+        drawn = compose([section for path in paths for section in read_trace(path)], 2.0)
+        return len(drawn.partitions[0].gaps)
+
+    assert gaps(Subscribe(frozenset({"u"}))) == 0
+    assert gaps(Subscribe(regex="t.*")) == 1
 
 
 def test_a_restarted_member_stays_in_its_lane_and_a_double_does_not(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from membership_client.core.events import Subscribe
 from membership_client.debugger.holdings import Holding
 from membership_client.debugger.life import Life
 from membership_client.debugger.report.member_lanes import cause_of
@@ -42,8 +43,8 @@ def partition_lanes(
             owned[holding.partition].append(
                 Owned(life, _ownership(holding, life, presences[life], lane_of[life], causes))
             )
-    present = _present(presences)
-    return [_lane(group, partition, owned[partition], present) for partition in sorted(owned)]
+    present = {topic: _present(topic, presences) for topic in {partition.topic for partition in owned}}
+    return [_lane(group, partition, owned[partition], present[partition.topic]) for partition in sorted(owned)]
 
 
 def _ownership(holding: Holding, life: Life, presence: Presence, lane: int, causes: Mapping[int, str]) -> Ownership:
@@ -79,10 +80,18 @@ def _lane(group: Group, partition: TopicPartition, owned: list[Owned], present: 
 # --- nobody ----------------------------------------------------------------------------------------------------------
 
 
-def _present(presences: Mapping[Life, Presence]) -> list[Interval]:
-    """When somebody was there to own: what nobody wants has no owner either, and that is no gap."""
-    spans = (span for life, there in presences.items() for span in states_of(life, there.until))
+def _present(topic: str, presences: Mapping[Life, Presence]) -> list[Interval]:
+    """When somebody was there to own it: what nobody wants has no owner either, and that is no gap."""
+    wanting = ((life, there) for life, there in presences.items() if _wants(life, topic))
+    spans = (span for life, there in wanting for span in states_of(life, there.until))
     return _union((span.began, span.ended) for span in spans if span.state not in _AWAY)
+
+
+def _wants(life: Life, topic: str) -> bool:
+    """At some time: which topics a pattern matches, only the coordinator knows, so it may be any."""
+    stated = [life.start.subscription, *(step.event for step in life.steps)]
+    wishes = [wish for wish in stated if isinstance(wish, Subscribe)]
+    return not wishes or any(wish.regex is not None or topic in wish.topics for wish in wishes)
 
 
 def _union(intervals: Iterable[Interval]) -> list[Interval]:
