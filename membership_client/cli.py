@@ -33,6 +33,12 @@ diagnose found, in one page that opens in any browser, without a network. Or as 
 The exit code is 0 if the report was written, 2 if not.
 """
 
+_WATCH = """\
+Shows a group as its coordinator describes it: members with instance ids, hosts and epochs, what each has and should have,
+how far it is behind, who is waited for and for how long that has been seen. Groups of both protocols.
+The exit code is 0, or 2 if the group cannot be looked at.
+"""
+
 _DEMO_BROKERS = """\
 The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
 otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
@@ -56,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
     _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
     _add_report(commands.add_parser("report", help="draw a group's history, from its members' traces"))
+    _add_watch(commands.add_parser("watch", help="see a group as its coordinator sees it, and whom it waits for"))
     return parser
 
 
@@ -142,6 +149,24 @@ def _report(options: argparse.Namespace) -> int:
 
     output = options.output or Path("report.html" if options.format == "html" else "report.json")
     return report_files(options.files, output=output, form=options.format, skew_s=options.skew)
+
+
+def _add_watch(watch: argparse.ArgumentParser) -> None:
+    watch.description = _WATCH
+    watch.add_argument("group", metavar="GROUP")
+    watch.add_argument("--bootstrap-server", required=True, metavar="HOST:PORT,...", help="where the cluster is")
+    watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
+    watch.add_argument("--once", action="store_true", help="one look, then end")
+    watch.add_argument("--json", action="store_true", help="a line of JSON for every look")
+    watch.set_defaults(run=_watch)
+
+
+def _watch(options: argparse.Namespace) -> int:
+    from membership_client.admin.watch_command import watch  # noqa: PLC0415
+
+    return watch(
+        options.bootstrap_server, options.group, every_s=options.every, once=options.once, machine=options.json
+    )
 
 
 def _version() -> str:

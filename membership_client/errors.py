@@ -10,6 +10,7 @@
     ├── ConnectionProblem            no coordinator at the moment; the member keeps trying
     │   └── NotKafkaError            something else answers on that port
     ├── TopicAuthorizationError      no access to a topic; heals when granted
+    ├── GroupNotFoundError           no coordinator knows the group
     ├── OffsetError                  offsets could not be committed or read
     │   ├── NotOwnedError            the partition is others' by now
     │   └── OffsetTimeoutError       (also a TimeoutError) not in time; asked again it may go well
@@ -138,6 +139,10 @@ class NotKafkaError(ConnectionProblem):
 
 class TopicAuthorizationError(MembershipError):
     advice = "Grant DESCRIBE and READ on the topics; the member recovers by itself."
+
+
+class GroupNotFoundError(MembershipError, LookupError):
+    advice = "Check its name; a group exists once a member has joined or offsets were committed."
 
 
 class OffsetError(MembershipError):

@@ -64,6 +64,13 @@ class DescribeGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClassicGroup:
+    """DescribeGroups: the same of a group of the classic protocol."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeSessionTimeout:
     """DescribeConfigs of the group: after how long does its coordinator give up on a silent member?"""
 
@@ -97,6 +104,7 @@ Request = (
     | LeaveGroup
     | ResolveTopics
     | DescribeGroup
+    | DescribeClassicGroup
     | DescribeSessionTimeout
     | CommitOffsets
     | FetchOffsets
@@ -137,11 +145,20 @@ class DescribedMember:
     instance_id: str | None
     client_id: str
     host: str
+    epoch: int = -1
+    current: frozenset[TopicPartition] = frozenset()
+    target: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescribed:
+    """Epochs are -1 in a group of the classic protocol, which does not tell its generation; targets equal currents."""
+
     members: tuple[DescribedMember, ...]
+    state: str = ""
+    epoch: int = -1
+    assignment_epoch: int = -1
+    assignor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

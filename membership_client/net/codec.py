@@ -55,6 +55,9 @@ _APIS: Mapping[type, _Api] = {
     # Brokers look topics up by id from version 12 on.
     events.ResolveTopics: _Api(3, "Metadata", 12, 13, messages.resolve_topics, messages.topics_resolved),
     events.DescribeGroup: _Api(69, "ConsumerGroupDescribe", 0, 1, messages.describe_group, messages.group_described),
+    events.DescribeClassicGroup: _Api(
+        15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
+    ),
     # From version 9 on the epoch may be a KIP-848 member's; version 10 names topics by id, for which we have no need.
     events.CommitOffsets: _Api(8, "OffsetCommit", 9, 9, messages.commit_offsets, messages.offsets_committed),
     events.FetchOffsets: _Api(9, "OffsetFetch", 9, 9, messages.fetch_offsets, messages.offsets_fetched),

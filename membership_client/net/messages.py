@@ -9,7 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
+
 from membership_client.core import events
+from membership_client.net.reader import read
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 UNKNOWN_SERVER_ERROR = -1
 SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
 _GROUP_RESOURCE = 32
+_ASSIGNMENT_VERSION_BYTES = 2
 
 
 def _refused(answer: Any) -> events.Refused:
@@ -163,7 +167,13 @@ def group_described(request: events.DescribeGroup, answer: Any) -> events.Respon
         return _incomplete(f"the answer does not describe group {request.group_id}")
     if group.error_code:
         return _refused(group)
-    return events.GroupDescribed(tuple(map(_member, group.members)))
+    return events.GroupDescribed(
+        tuple(map(_member, group.members)),
+        state=group.group_state,
+        epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor=group.assignor_name,
+    )
 
 
 def _member(member: Any) -> events.DescribedMember:
@@ -172,7 +182,53 @@ def _member(member: Any) -> events.DescribedMember:
         instance_id=member.instance_id,
         client_id=member.client_id,
         host=member.client_host,
+        epoch=member.member_epoch,
+        current=_named(member.assignment.topic_partitions, "topic_name"),
+        target=_named(member.target_assignment.topic_partitions, "topic_name"),
     )
+
+
+def _named(topics: Iterable[Any], name: str) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(getattr(topic, name), number) for topic in topics for number in topic.partitions)
+
+
+# --- DescribeGroups --------------------------------------------------------------------------------------------------
+
+
+def describe_classic_group(request: events.DescribeClassicGroup, wire: Any) -> Any:
+    # Operations can be asked for from version 3 on, and are not wanted.
+    more = {"include_authorized_operations": False} if wire.DescribeGroupsRequest.__version__ >= 3 else {}
+    return wire.DescribeGroupsRequest(groups=(request.group_id,), **more)
+
+
+def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -> events.Response:
+    group = next((group for group in answer.groups if group.group_id == request.group_id), None)
+    if group is None:
+        return _incomplete(f"the answer does not describe group {request.group_id}")
+    if group.error_code:
+        return _refused(group)
+    members = tuple(map(_classic_member, group.members))
+    return events.GroupDescribed(members, state=group.group_state, assignor=group.protocol_data)
+
+
+def _classic_member(member: Any) -> events.DescribedMember:
+    current = _classic_assignment(member.member_assignment)
+    return events.DescribedMember(
+        member_id=member.member_id,
+        instance_id=getattr(member, "group_instance_id", None),
+        client_id=member.client_id,
+        host=member.client_host,
+        current=current,
+        target=current,
+    )
+
+
+def _classic_assignment(data: bytes) -> frozenset[TopicPartition]:
+    """What the leader gave it; nothing while the group rebalances. Later versions begin as the first one does."""
+    if len(data) < _ASSIGNMENT_VERSION_BYTES:
+        return frozenset()
+    assignment, _ = read(ConsumerProtocolAssignment, data, _ASSIGNMENT_VERSION_BYTES)
+    return _named(assignment.assigned_partitions, "topic")
 
 
 # --- DescribeConfigs -------------------------------------------------------------------------------------------------

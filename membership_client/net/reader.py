@@ -130,7 +130,9 @@ def _is_entity(hint: Any) -> bool:
 def _value_reader(kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:
     match kind:
         case "string":
-            return _string_reader(nullable=nullable, flexible=flexible)
+            return _text_reader(bytes.decode, _read_int16, nullable=nullable, flexible=flexible)
+        case "bytes":
+            return _text_reader(bytes, _read_int32, nullable=nullable, flexible=flexible)
         case "uuid":
             return _read_uuid
         case "timedelta_i32":
@@ -182,16 +184,19 @@ def _read_compact_length(data: bytes, at: int) -> tuple[int, int]:
     return number - 1, at
 
 
-def _string_reader(*, nullable: bool, flexible: bool) -> _Reader:
-    read_length = _read_compact_length if flexible else _read_int16
+def _text_reader(
+    make: Callable[[bytes], Any], read_short_length: _Reader, *, nullable: bool, flexible: bool
+) -> _Reader:
+    """A string or bytes, which differ in their length before the flexible versions."""
+    read_length = _read_compact_length if flexible else read_short_length
 
-    def read_string(data: bytes, at: int) -> tuple[str | None, int]:
+    def read_text(data: bytes, at: int) -> tuple[Any, int]:
         length, at = read_length(data, at)
         if length == -1 and nullable:
             return None, at
-        return _read_bytes(data, at, length).decode(), at + length
+        return make(_read_bytes(data, at, length)), at + length
 
-    return read_string
+    return read_text
 
 
 def _array_reader(item: Any, kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:

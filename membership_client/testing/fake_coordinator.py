@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CommitOffsets,
+    DescribeClassicGroup,
     DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
@@ -103,8 +104,8 @@ class FakeCoordinator:
                 return SessionTimeoutDescribed(self.settings.session_timeout_s)
             case FindCoordinator():
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # Where coordinators are is the cluster's affair.
-            case CommitOffsets() | FetchOffsets():
-                return Refused(Code.UNSUPPORTED_VERSION)  # It knows members, and keeps no offsets.
+            case CommitOffsets() | FetchOffsets() | DescribeClassicGroup():
+                return Refused(Code.UNSUPPORTED_VERSION)  # It knows members of KIP-848, and keeps no offsets.
 
     # --- for those who watch -----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from membership_client.core.events import (
     CommitOffsets,
     CoordinatorDoubted,
     CoordinatorFound,
+    DescribeClassicGroup,
     DescribeGroup,
     DescribeSessionTimeout,
     Disconnect,
@@ -208,7 +209,7 @@ def describe_request(request: Request, names: Names) -> str:
         case ResolveTopics():
             topics = " ".join(sorted(names.get(topic, str(topic)) for topic in request.topic_ids))
             return f"what is the name of ({topics})?"
-        case DescribeGroup():
+        case DescribeGroup() | DescribeClassicGroup():
             return "who is in the group?"
         case _:
             return _describe_short_request(request)

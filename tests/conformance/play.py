@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from membership_client.core.events import DescribeGroup, GroupDescribed, Request, Response
+from membership_client.core.events import DescribedMember, DescribeGroup, GroupDescribed, Request, Response
 from tests.conformance.belief import Belief
 from tests.conformance.differences import HARMLESS, Difference
 from tests.conformance.exchange import Answer, Exchange
@@ -124,7 +124,13 @@ class _Performance:
 
 
 def _sorted(answer: Response) -> Answer:
-    """Members of a described group have no order."""
+    """Members of a described group have no order; what they own is compared apart, as a view of the whole group."""
     if isinstance(answer, GroupDescribed):
-        return replace(answer, members=tuple(sorted(answer.members, key=lambda member: member.member_id)))
+        return GroupDescribed(tuple(sorted(map(_identity, answer.members), key=lambda member: member.member_id)))
     return answer
+
+
+def _identity(member: DescribedMember) -> DescribedMember:
+    return DescribedMember(
+        member_id=member.member_id, instance_id=member.instance_id, client_id=member.client_id, host=member.host
+    )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 OFFSET_COMMIT, OFFSET_FETCH = 8, 9
 METADATA, FIND_COORDINATOR, LEAVE_GROUP, API_VERSIONS = 3, 10, 13, 18
 DESCRIBE_CONFIGS, HEARTBEAT, DESCRIBE_GROUP = 32, 68, 69
+DESCRIBE_CLASSIC_GROUP = 15
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,29 @@ def metadata(version: int, topics: Sequence[tuple[UUID, str | None, int]], *, er
         ),
         **extra,
     )
+
+
+def classic_group_described(version: int, *, state: str = "Stable", assignment: bytes = b"") -> Any:
+    wire = module(DESCRIBE_CLASSIC_GROUP, version)
+    static = {"group_instance_id": "i"} if version >= 4 else {}
+    member = wire.DescribedGroupMember(
+        member_id="m",
+        client_id="c",
+        client_host="/10.0.0.1",
+        member_metadata=b"",
+        member_assignment=assignment,
+        **static,
+    )
+    described = wire.DescribedGroup(
+        error_code=Code(0),
+        group_id="g",
+        group_state=state,
+        protocol_type="consumer",
+        protocol_data="range",
+        members=(member,),
+    )
+    throttle = {"throttle_time": milliseconds(0)} if version >= 1 else {}
+    return wire.DescribeGroupsResponse(groups=(described,), **throttle)
 
 
 def group_described(version: int, *, group: str = "g", error: int = 0, topic: UUID | None = None) -> Any:

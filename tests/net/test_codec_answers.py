@@ -20,6 +20,7 @@ HEARTBEAT = events.Heartbeat(group_id="g", member_id="m", epoch=4)
 LEAVE = events.LeaveGroup(group_id="g", member_id="m", instance_id=None, reason="r")
 RESOLVE = events.ResolveTopics(topic_ids=frozenset({A, B}))
 DESCRIBE = events.DescribeGroup(group_id="g")
+CLASSIC = events.DescribeClassicGroup(group_id="g")
 TIMEOUT = events.DescribeSessionTimeout(group_id="g")
 COMMIT = events.CommitOffsets(group_id="g", member_id="m", epoch=4, instance_id=None, offsets={})
 FETCH = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=frozenset())
@@ -104,10 +105,36 @@ def test_topics_that_the_broker_does_not_know_are_missing(version: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_group_is_described(version: int) -> None:
-    """Members come with the identity that names them to people."""
-    member = events.DescribedMember(member_id="m", instance_id="i", client_id="c", host="/10.0.0.1")
+    """Members come with the identity that names them to people, and with what they have and should have."""
+    both = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 1)})
+    member = events.DescribedMember(
+        member_id="m", instance_id="i", client_id="c", host="/10.0.0.1", epoch=3, current=both, target=both
+    )
     answer = answers.group_described(version, topic=A)
-    assert decoded(DESCRIBE, version, answer) == events.GroupDescribed((member,))
+    assert decoded(DESCRIBE, version, answer) == events.GroupDescribed((member,), "Stable", 3, 3, "uniform")
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_classic_group_is_described(version: int) -> None:
+    """What the leader assigned is read whatever its version and user data; its epoch is not told."""
+    # Version 3; two partitions of one topic; three bytes of user data.
+    assignment = (
+        bytes.fromhex("0003 00000001 0006") + b"orders" + bytes.fromhex("00000002 00000000 00000004 00000003 aabbcc")
+    )
+    response = decoded(CLASSIC, version, answers.classic_group_described(version, assignment=assignment))
+    both = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 4)})
+    instance_id = "i" if version >= 4 else None
+    member = events.DescribedMember(
+        member_id="m", instance_id=instance_id, client_id="c", host="/10.0.0.1", current=both, target=both
+    )
+    assert response == events.GroupDescribed((member,), "Stable", assignor="range")
+
+
+def test_a_classic_member_may_have_nothing_yet() -> None:
+    """While its group rebalances."""
+    response = decoded(CLASSIC, 5, answers.classic_group_described(5, state="PreparingRebalance"))
+    assert isinstance(response, events.GroupDescribed)
+    assert response.members[0].current == frozenset()
 
 
 def test_the_description_of_another_group_is_not_ours() -> None:

@@ -1,0 +1,31 @@
+"""What is seen of a group over time: who is waited for, and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from membership_client.admin.views import GroupView, Wait
+from membership_client.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A view, and for each wait how long it has been seen."""
+
+    view: GroupView
+    waits: tuple[tuple[Wait, float], ...]
+
+
+class Watch:
+    """Remembers when each wait was first seen; a wait of the same holder for the same partition goes on."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, TopicPartition], float] = {}
+
+    def see(self, view: GroupView, now: float) -> Watched:
+        held = {(wait.holder.member_id, p) for wait in view.waits() for p in wait.partitions}
+        self._since = {key: self._since.get(key, now) for key in held}
+        return Watched(view, tuple((wait, now - self._began(wait)) for wait in view.waits()))
+
+    def _began(self, wait: Wait) -> float:
+        return min(self._since[wait.holder.member_id, partition] for partition in wait.partitions)

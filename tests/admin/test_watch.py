@@ -1,0 +1,95 @@
+"""`membership-client watch`: what an operator sees of a group."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from membership_client import GroupMember, TopicPartition
+from membership_client.admin import GroupView, MemberView
+from membership_client.admin.picture import as_json, lines
+from membership_client.admin.watching import Watch
+from membership_client.cli import main
+from membership_client.testing import ClusterAdmin, KafkaCluster
+from tests.integration.members import PATIENCE_S, QUICK
+
+HELD = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 1)})
+SLOW = MemberView(
+    member_id="m1",
+    instance_id="till-1",
+    client_id="shop",
+    host="/10.0.0.1",
+    epoch=4,
+    current=HELD,
+    target=frozenset({TopicPartition("orders", 0)}),
+)
+NEW = replace(
+    SLOW, member_id="m2", instance_id=None, current=frozenset(), target=frozenset({TopicPartition("orders", 1)})
+)
+VIEW = GroupView(
+    group_id="shop",
+    protocol="consumer",
+    state="Reconciling",
+    epoch=5,
+    assignment_epoch=5,
+    assignor="uniform",
+    members=(SLOW, NEW),
+    lag={TopicPartition("orders", 0): 3},
+)
+
+
+def test_the_picture_says_who_waits_for_whom_for_what_and_how_long() -> None:
+    """As a table of members, and a sentence about the wait."""
+    watch = Watch()
+    watch.see(VIEW, 100.0)
+    text = "\n".join(lines(watch.see(VIEW, 112.0)))
+    assert "shop: Reconciling, consumer protocol, uniform assignor, epoch 5, assignment of epoch 5, lag 3" in text
+    assert "m1      till-1       shop    10.0.0.1  4      orders[0-1]  orders[0]    3" in text
+    assert "m2 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s." in text
+
+
+def test_a_wait_that_ended_begins_anew() -> None:
+    """What is seen again later is another wait."""
+    watch = Watch()
+    watch.see(VIEW, 100.0)
+    watch.see(replace(VIEW, members=(replace(SLOW, current=SLOW.target),)), 105.0)
+    ((_, seconds),) = watch.see(VIEW, 110.0).waits
+    assert seconds == 0.0
+
+
+def test_a_quiet_group_is_said_to_be_quiet() -> None:
+    """And a classic one to keep it to itself."""
+    settled = replace(VIEW, members=(replace(SLOW, target=HELD),))
+    assert "Nobody is waited for." in lines(Watch().see(settled, 0.0))
+    classic = replace(settled, protocol="classic", epoch=None, assignment_epoch=None)
+    assert lines(Watch().see(classic, 0.0))[-1] == "The coordinator of a classic group does not tell who is waited for."
+
+
+def test_machines_get_plain_values() -> None:
+    """Whatever is in the picture."""
+    told = json.loads(json.dumps(as_json(Watch().see(VIEW, 0.0))))
+    assert told["waits"] == [{"holder": "m1", "partitions": ["orders-1"], "waiting": ["m2"], "seen_s": 0.0}]
+    assert told["members"][0]["current"] == ["orders-0", "orders-1"]
+
+
+@pytest.mark.kafka
+def test_a_real_group_is_watched_once(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """In words and for machines; what does not exist is an error."""
+    name = f"watch-{uuid.uuid4().hex[:8]}"
+    admin = ClusterAdmin(kafka.bootstrap_servers)
+    admin.set_group_config(name, **QUICK)
+    admin.create_topic(name, 2)
+    command = ["watch", name, "--bootstrap-server", kafka.bootstrap_servers, "--once"]
+    with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": name}) as member:
+        member.subscribe([name])
+        member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        assert main(command) == 0
+        assert f"{name}[0-1]" in capsys.readouterr().out
+        assert main([*command, "--json"]) == 0
+        (told,) = json.loads(capsys.readouterr().out)["members"]
+        assert told["member"] == member.snapshot.member_id
+    assert main(["watch", "no-such-group", *command[2:]]) == 2
+    assert "There is no group no-such-group." in capsys.readouterr().err
