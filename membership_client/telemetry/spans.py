@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tracer, set_span_in_context
 
+from membership_client.core.events import Event, Subscribe
 from membership_client.core.member import Member
 from membership_client.telemetry import names
 from membership_client.telemetry.clock import Clock, wall_ns
@@ -34,10 +35,15 @@ class Spans:
         self._moved: Counter[str] = Counter()
         self._subscribed_by: SpanContext | None = None
 
+    def note(self, event: Event, asked_by: SpanContext | None) -> None:
+        """Before what the event brought: a changed subscription shows only later, in the coordinator's answer."""
+        if isinstance(event, Subscribe):
+            self._subscribed_by = asked_by
+        if self._rebalance is not None and asked_by is not None:
+            self._rebalance.add_link(asked_by)
+
     def take(self, facts: Sequence[Fact], asked_by: SpanContext | None) -> None:
         """What one step brought, and the application's span that asked for it, if one did."""
-        if asked_by is not None:
-            self._note(asked_by)
         for fact in facts:
             match fact:
                 case Began():
@@ -53,17 +59,9 @@ class Spans:
                 case Ended():
                     self._end(fact)
 
-    def _note(self, asked_by: SpanContext) -> None:
-        """A changed subscription shows only in the coordinator's answer; anything else shows at once."""
-        if self._rebalance is not None:
-            self._rebalance.add_link(asked_by)
-        else:
-            self._subscribed_by = asked_by
-
     def _begin(self, began: Began, asked_by: SpanContext | None) -> None:
         if began.cause.kind is CauseKind.SUBSCRIPTION_CHANGED:
             asked_by = self._subscribed_by
-        self._subscribed_by = None
         self._offset_ns = self._clock.offset_ns()
         self._moved.clear()
         span = self._tracer.start_span(

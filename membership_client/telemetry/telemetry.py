@@ -55,9 +55,9 @@ class Telemetry:
         if not self._switch.is_on(step):
             return
         asked_by = self._wishes.take(step.event)
+        self._spans.note(step.event, asked_by)
         facts = self._follower.follow(step)
-        if facts or asked_by is not None:
-            self._spans.take(facts, asked_by)
+        self._spans.take(facts, asked_by)
         self._metrics.take(step, facts)
 
     def commit(self) -> AbstractContextManager[None]:

@@ -11,6 +11,7 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Sampler
 from opentelemetry.trace import Tracer
 
 from membership_client.core.machine import Step
@@ -46,12 +47,13 @@ class Recorder:
 
     clock: Clock = MONOTONIC
     readers: tuple[MetricReader, ...] = ()
+    sampler: Sampler = ALWAYS_ON
     exporter: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
     open: OpenSpans = field(default_factory=OpenSpans)
 
     def __post_init__(self) -> None:
         self.reader = InMemoryMetricReader()
-        self.provider = TracerProvider(shutdown_on_exit=False)
+        self.provider = TracerProvider(self.sampler, shutdown_on_exit=False)
         self.provider.add_span_processor(self.open)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.meters = MeterProvider([self.reader, *self.readers], shutdown_on_exit=False)

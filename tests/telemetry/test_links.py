@@ -47,6 +47,19 @@ def test_a_changed_subscription_is_linked_when_its_answer_comes() -> None:
     assert links_of(rebalance) == [asking]
 
 
+def test_a_changed_subscription_is_linked_to_its_own_span_and_to_no_older_one() -> None:
+    """One that changed nothing, and one that was made outside of any span."""
+    told = Told().stable()
+    told.scene.brokers.cluster.topics.create("more", 2)
+    span_asking(told, SUBSCRIBE)
+    told.scene.pass_time(20.0)
+    told.ask(Subscribe(frozenset({"orders", "more"})))
+    told.until(lambda: len(told.scene.worker.member.owned) == 8)
+    told.until_state(S.STABLE)
+    assert facts(told.rebalances[1])["membership.cause.kind"] == "subscription_changed"
+    assert links_of(told.rebalances[1]) == []
+
+
 def test_an_unsubscription_links_the_rebalance_that_it_begins_and_the_one_it_cuts_short() -> None:
     """From stable it begins a new span; in the middle of a join it is linked to the one that is open."""
     told = Told().stable()

@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from membership_client.config import MemberConfig
-from membership_client.core.events import CallbackKind, Heartbeat, Tick
+from membership_client.core.events import CallbackKind, Heartbeat, Tick, Unsubscribe
 from membership_client.core.member import Member
 from membership_client.errors import NotOwnedError
 from membership_client.telemetry import Telemetry
@@ -76,6 +76,17 @@ def test_a_heartbeat_without_an_answer_is_an_error_that_took_its_timeout() -> No
     told.scene.brokers.silent = {Heartbeat}
     told.until(lambda: bool(told.scene.brokers.dropped))
     assert told.recorder.total("membership.heartbeat.duration", {"error.type": "timed_out"}) == pytest.approx(3.0)
+
+
+def test_a_heartbeat_that_a_farewell_overtakes_is_not_counted() -> None:
+    """Nobody waits for its answer any more, which is no failure of it."""
+    told = Told().stable()
+    told.scene.brokers.silent = {Heartbeat}
+    answered, sent = told.recorder.count("membership.heartbeat.duration"), len(told.scene.heartbeats())
+    told.until(lambda: len(told.scene.heartbeats()) > sent)
+    told.ask(Unsubscribe())
+    told.until_state(S.UNSUBSCRIBED)
+    assert told.recorder.count("membership.heartbeat.duration") == answered
 
 
 def test_a_fence_is_counted_and_is_no_failed_rebalance_by_itself() -> None:
@@ -192,6 +203,17 @@ def test_ages_grow_with_time() -> None:
     crowd.brokers.now += 4.0
     for name in ("membership.rebalance.age", "membership.heartbeat.age", "membership.poll.age"):
         assert crowd.recorder.count(name) == pytest.approx(4.0)
+
+
+def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_count() -> None:
+    """Has anything happened lately? And is anybody in danger?"""
+    crowd = Crowd()
+    crowd.stable("a").polled_at = crowd.brokers.now
+    crowd.brokers.now += 4.0
+    crowd.stable("b").polled_at = crowd.brokers.now
+    assert crowd.recorder.count("membership.rebalance.age") == 0
+    assert crowd.recorder.count("membership.heartbeat.age") > 4.0
+    assert crowd.recorder.count("membership.poll.age") > 4.0
 
 
 def test_a_stopped_member_disappears() -> None:

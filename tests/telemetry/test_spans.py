@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from membership_client.core.events import CallbackKind, Heartbeat, Tick
+from membership_client.core.events import CallbackKind, CallbackReturned, Heartbeat, Subscribe, Tick
+from membership_client.core.machine import Step
 from membership_client.types import MemberState
-from tests.telemetry.recorder import NANOSECONDS, facts, seconds, times
+from tests.telemetry.recorder import NANOSECONDS, Recorder, facts, seconds, times, virtual
 from tests.telemetry.told import Told
 from tests.worker.test_worker import SUBSCRIBE
 
@@ -132,9 +135,39 @@ def test_a_fence_is_one_rebalance_from_the_loss_to_stable_again() -> None:
     assert [event.name for event in fence.events] == ["membership.cause"]
 
 
+def test_the_fence_of_a_member_that_owned_nothing_is_told_as_one() -> None:
+    """It joins again within the same step."""
+    told = Told()
+    told.ask(Subscribe(frozenset({"nothing"})))
+    told.until_state(S.STABLE)
+    told.drop()
+    told.until_state(S.JOINING)
+    told.until_state(S.STABLE)
+    assert facts(told.rebalances[1])["membership.cause.kind"] == "fenced"
+
+
+@pytest.mark.parametrize(("began_s", "waited_s"), [(0.5, 0.5), (-1.0, 0.0), (9.0, 2.0)])
+def test_a_callback_begins_when_it_began_and_not_when_it_was_wanted(began_s: float, waited_s: float) -> None:
+    """A clock that says it began before it was wanted, or after it returned, is not believed."""
+    told = Told(callbacks_s=2.0)
+    steps = told.stable().scene.steps
+    recorder = Recorder(virtual(told.scene.brokers.clock))
+    recorder.told([_begun(step, began_s) for step in steps], steps[0].before)
+    (callback,) = recorder.spans("membership.callback.assigned")
+    assert facts(callback)["membership.callback.waited"] == pytest.approx(waited_s)
+    assert seconds(callback) == pytest.approx(2.0 - waited_s)
+
+
+def _begun(step: Step, late_s: float) -> Step:
+    """The same step; if a callback returned in it, one that began so much later than it was wanted."""
+    if not isinstance(step.event, CallbackReturned) or step.before.call is None:
+        return step
+    return replace(step, event=replace(step.event, began_at=step.before.call.began_at + late_s, thread="poller"))
+
+
 def test_an_application_that_stops_polling_ends_its_rebalance_as_stale() -> None:
     """It is not open until the next poll, which may never come; that one begins another."""
-    told = Told(max_poll_interval_ms=20_000).stable()
+    told = Told(callbacks_s=1.0, max_poll_interval_ms=20_000).stable()
     told.scene.worker.polled_at = told.scene.brokers.now
     told.scene.worker.post(Tick())
     told.until_state(S.STALE)
@@ -142,6 +175,7 @@ def test_an_application_that_stops_polling_ends_its_rebalance_as_stale() -> None
     (_, stale) = told.rebalances
     assert facts(stale)["membership.outcome"] == "stale"
     assert stale.status.status_code is StatusCode.ERROR
+    assert names_of(told.recorder.children(stale)) == ["callback.lost", "leaving", "losing"]
     assert told.recorder.open.count == 0
     told.scene.worker.polled_at = told.scene.brokers.now
     told.scene.worker.post(Tick())

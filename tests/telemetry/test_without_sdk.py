@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from membership_client.core.events import Unsubscribe
 from membership_client.core.machine import Step, step
@@ -44,9 +44,9 @@ def run(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
 
 
-def a_life() -> list[Step]:
-    """A join, a minute of heartbeats, a leave and another join."""
-    scene = Scene.set(callbacks_s=1.0).stable().pass_time(60.0)
+def a_life(rests_s: float = 60.0) -> list[Step]:
+    """A join, heartbeats, a leave and another join."""
+    scene = Scene.set(callbacks_s=1.0).stable().pass_time(rests_s)
     scene.worker.post(Unsubscribe())
     scene.until(lambda: scene.worker.member.state is S.UNSUBSCRIBED).stable()
     return scene.steps
@@ -88,13 +88,33 @@ def test_who_comes_later_is_told_whole_rebalances_only() -> None:
     assert kinds == ["unsubscribed", "joined"]
 
 
-def test_a_rebalance_that_is_not_sampled_is_counted_all_the_same() -> None:
-    """No span of it is made, and no child either."""
-    recorder, steps = Recorder(), a_life()
-    unsampled = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False).get_tracer("membership_client")
-    telemetry = Telemetry(steps[0].before, replace(recorder.backend, tracer=unsampled))
+def test_who_comes_just_before_a_rebalance_is_told_all_of_it() -> None:
+    """Its beginning is looked at, however short the last look was ago."""
+    recorder, steps = Recorder(), a_life(rests_s=1.0)
+    listening: list[bool] = []
+    telemetry = Telemetry(steps[0].before, replace(recorder.backend, is_listening=lambda: bool(listening)))
     for taken in steps:
         telemetry.on_step(taken)
+        if taken.after.state is S.STABLE:
+            listening.append(True)
+    assert len(recorder.spans("membership.rebalance")) == 2
+
+
+class WithoutRebalances(Sampler):
+    """Would sample everything else."""
+
+    def should_sample(self, *args: Any, **kwargs: Any) -> SamplingResult:
+        sampled = "membership.rebalance" not in args
+        return SamplingResult(Decision.RECORD_AND_SAMPLE if sampled else Decision.DROP)
+
+    def get_description(self) -> str:
+        return "all but rebalances"
+
+
+def test_a_rebalance_that_is_not_sampled_is_counted_all_the_same() -> None:
+    """No span of it is made, and no child either."""
+    recorder, steps = Recorder(sampler=WithoutRebalances()), a_life()
+    recorder.told(steps, steps[0].before)
     assert recorder.spans() == []
     assert recorder.count("membership.rebalance.duration") == 3
 
