@@ -76,7 +76,7 @@ def test_hovering_tells_the_reason_and_the_absolute_time(tab: Tab) -> None:
     tab.mouse("mouseMoved", *place_of(tab, "report.model.partitions[1].gaps[0]"))
     told = tab.text("#tip")
     assert "orders-1 has no owner" in told
-    assert "Given up by one: group changed: two came in" in told
+    assert "Last owned by one (group changed: two came in)" in told
     assert "UTC+02:00" in told
     assert "2026-09-21T14:13:34.000Z" in told
     assert BEGAN + 14 == 1_790_000_014

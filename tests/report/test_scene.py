@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.core.events import CallbackKind, Subscribe
+from membership_client.core.events import (
+    Answered,
+    CallbackKind,
+    Failed,
+    FailureKind,
+    Heartbeat,
+    HeartbeatAccepted,
+    Send,
+    Subscribe,
+)
 from membership_client.debugger.report.colours import COLOURS, colours_of
 from membership_client.debugger.report.composing import compose
 from membership_client.trace import read_trace
@@ -100,6 +109,19 @@ def test_what_nobody_subscribes_to_any_more_is_no_gap(tmp_path: Path) -> None:
 
     assert gaps(Subscribe(frozenset({"u"}))) == 0
     assert gaps(Subscribe(regex="t.*")) == 1
+
+
+def test_times_in_which_a_member_was_alone_are_drawn(tmp_path: Path) -> None:
+    """It stood still although its heartbeat was due, or it asked and nobody answered."""
+    heartbeat = Heartbeat(group_id="g", member_id="m", epoch=1)
+    story = Story("m").tell(0, S.STABLE).tell(1, S.STABLE, effects=(Send(1, None, heartbeat),))
+    story.tell(2, S.STABLE, Failed(1, FailureKind.DISCONNECTED, "b:9092 closed the connection"))
+    story.tell(3, S.STABLE, effects=(Send(2, None, heartbeat),))
+    story.tell(4, S.STABLE, Answered(2, HeartbeatAccepted(epoch=1, interval_s=5.0))).tell(30, S.STABLE)
+    (lane,) = compose(read_trace(story.write(tmp_path / "trace")), 2.0).members
+    drawn = [(one.kind, one.began - BEGAN, one.ended - BEGAN) for one in lane.stretches]
+    assert drawn == [("silent", 4, 30), ("unanswered", 2, 4)]
+    assert lane.stretches[1].detail == "disconnected: b:9092 closed the connection"
 
 
 def test_a_restarted_member_stays_in_its_lane_and_a_double_does_not(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from membership_client.debugger.report.marks import marks_of
 from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import CallSpan, MemberLane
 from membership_client.debugger.report.states import states_of
+from membership_client.debugger.report.stretches import stretches_of
 from membership_client.debugger.timeline import Group
 
 
@@ -37,6 +38,7 @@ def member_lane(lives: Sequence[Life], presences: Mapping[Life, Presence], *, al
         details=tuple(detail for life in lives for detail in _details(life)),
         states=tuple(span for life, end in zip(lives, ends, strict=True) for span in states_of(life, end)),
         calls=tuple(_call_span(call) for life in lives for call in life.calls),
+        stretches=tuple(stretch for life in lives for stretch in stretches_of(life)),
         marks=tuple(mark for life in lives for mark in marks_of(life, vanishes=presences[life].vanished)),
     )
 

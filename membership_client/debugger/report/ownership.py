@@ -108,15 +108,17 @@ def _gaps(owned: Sequence[Owned], until: float, present: Sequence[Interval]) -> 
     last = owned[0]
     for following in owned[1:]:
         if following.span.began > last.span.ended:
-            reason = f"{_given_up(last)}\nThen taken by {following.life.name}: {following.span.reason}"
+            reason = f"{_last_owned(last)}\nNext owner: {following.life.name} ({following.span.reason})"
             yield from _during(present, last.span.ended, following.span.began, reason)
         if following.span.ended > last.span.ended:
             last = following
-    yield from _during(present, last.span.ended, until, f"{_given_up(last)}\nNobody whose trace is here took it since.")
+    yield from _during(
+        present, last.span.ended, until, f"{_last_owned(last)}\nNobody whose trace is here took it since."
+    )
 
 
-def _given_up(last: Owned) -> str:
-    return f"Given up by {last.life.name}: {last.span.ending}"
+def _last_owned(last: Owned) -> str:
+    return f"Last owned by {last.life.name} ({last.span.ending})"
 
 
 def _during(present: Sequence[Interval], began: float, ended: float, reason: str) -> Iterator[Gap]:

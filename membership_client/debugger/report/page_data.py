@@ -62,6 +62,7 @@ class _Writer:
                 for span in lane.states
             ],
             "calls": [self._call(call) for call in lane.calls],
+            "stretches": [[self._at(s.began), self._at(s.ended), s.kind, self._text(s.detail)] for s in lane.stretches],
             "marks": [
                 [self._at(mark.at), _MARKS.index(mark.kind), self._text(mark.headline), self._text(mark.detail)]
                 for mark in lane.marks

@@ -13,6 +13,7 @@ from membership_client.debugger.report.scene import CallSpan, Mark, MemberLane, 
 from membership_client.trace.values import Json
 
 _STATES, _CALLBACKS, _FIRST_PARTITION = 1, 2, 10
+_ALONE = {"silent": 3, "unanswered": 4}
 
 
 def perfetto(scene: Scene) -> str:
@@ -36,6 +37,10 @@ def _member(pid: int, lane: MemberLane, groups: tuple[str, ...]) -> Iterator[Jso
         yield _span(pid, _STATES, span.state.name, span.began, span.ended, reason=span.reason)
     for call in lane.calls:
         yield from _call(pid, call)
+    for stretch in lane.stretches:
+        thread = _ALONE[stretch.kind]
+        yield _named(pid, thread, stretch.kind)
+        yield _span(pid, thread, stretch.kind, stretch.began, stretch.ended, detail=stretch.detail)
     for mark in lane.marks:
         yield _instant(pid, mark)
 

@@ -8,6 +8,7 @@ from typing import Literal
 from membership_client.debugger.finding import Finding
 from membership_client.types import MemberState, TopicPartition
 
+StretchKind = Literal["silent", "unanswered"]
 MarkKind = Literal["fence", "fatal", "failure", "warning", "leave", "problem", "end", "note"]
 
 
@@ -34,6 +35,16 @@ class CallSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which a member did nothing, or in which nobody answered it."""
+
+    began: float
+    ended: float
+    kind: StretchKind
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     at: float
     kind: MarkKind
@@ -52,6 +63,7 @@ class MemberLane:
     details: tuple[tuple[str, str], ...]
     states: tuple[StateSpan, ...]
     calls: tuple[CallSpan, ...]
+    stretches: tuple[Stretch, ...]
     marks: tuple[Mark, ...]
 
 

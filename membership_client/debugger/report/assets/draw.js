@@ -95,8 +95,9 @@ class Drawing {
   // --- members -------------------------------------------------------------------------------------------------------
 
   member(row, y) {
-    const { state, call, mark } = plan(row);
+    const { state, stretch, call, mark } = plan(row);
     this.spans(row.lane.states, 1.2, (span, x, width) => this.state(span, x, y + state.top, width, state.height));
+    this.spans(row.lane.stretches, 2, (span, x, width) => this.stretch(span, x, y + stretch.top, width, stretch.height));
     this.spans(row.lane.calls, 2, (span, x, width) => this.call(span, x, y + call.top, width, call.height));
     this.marks(row.lane.marks, y + mark.top + mark.height / 2);
   }
@@ -110,6 +111,14 @@ class Drawing {
     const left = Math.max(x, this.view.left);
     if (this.measure(span.state.toLowerCase()) + 9 > x + width - left) return;
     this.text(span.state.toLowerCase(), x, y, width, height, span.state === "FATAL" ? "#ffffff" : theme.colours.ink, 11);
+  }
+
+  stretch(span, x, y, width, height) {
+    const { c, theme } = this;
+    c.fillStyle = span.stretch === "silent" ? theme.silent : theme.unanswered;
+    c.fillRect(x, y, width, height);
+    c.fillStyle = span.stretch === "silent" ? theme.colours.ink : theme.colours.warn;
+    c.fillRect(x, y, width, 1);
   }
 
   // Asked for at the start of the line, running in the filled part: a consumer's callbacks wait for its poll.

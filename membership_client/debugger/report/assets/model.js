@@ -21,6 +21,9 @@ function memberOf(raw, index, data, text) {
   member.calls = ordered(raw.calls.map(([start, began, end, count, call, reason, error]) => ({
     kind: "call", lane: member, start, began, end, count, call: text(call), reason: text(reason), error: text(error),
   })));
+  member.stretches = ordered(raw.stretches.map(([start, end, stretch, detail]) => ({
+    kind: "stretch", lane: member, start, end, stretch, detail: text(detail),
+  })));
   member.marks = ordered(raw.marks.map(([start, mark, headline, detail]) => ({
     kind: "mark", lane: member, start, end: start, mark: data.marks[mark], headline: text(headline), detail: text(detail),
   })));
@@ -45,7 +48,7 @@ function partitionOf(raw, index, members, data, text) {
 // Everything in a lane, for the keys that go from one to the next.
 function itemsOf(lane) {
   if (!lane.items) {
-    const parts = lane.kind === "member" ? [lane.states, lane.calls, lane.marks] : [lane.owned, lane.gaps, lane.overlaps];
+    const parts = lane.kind === "member" ? [lane.states, lane.stretches, lane.calls, lane.marks] : [lane.owned, lane.gaps, lane.overlaps];
     lane.items = parts.flat().sort((a, b) => a.start - b.start || b.end - a.end);
   }
   return lane.items;

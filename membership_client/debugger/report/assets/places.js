@@ -9,8 +9,8 @@ function plan(row) {
     return { owned: place, gap: place, overlap: place };
   }
   return row.height < 40
-    ? { state: { top: 4, height: 13 }, call: { top: 19, height: 6 }, mark: { top: 4, height: 13 } }
-    : { mark: { top: 4, height: 14 }, state: { top: 20, height: 17 }, call: { top: 39, height: 9 } };
+    ? { state: { top: 4, height: 13 }, stretch: { top: 11, height: 6 }, call: { top: 19, height: 6 }, mark: { top: 4, height: 13 } }
+    : { mark: { top: 4, height: 14 }, state: { top: 20, height: 17 }, stretch: { top: 30, height: 7 }, call: { top: 39, height: 9 } };
 }
 
 function boxOf(item, row, view) {
@@ -23,7 +23,7 @@ function boxOf(item, row, view) {
 // What is drawn last is found first: it lies on top.
 function itemAt(row, x, y, view) {
   const { lane } = row;
-  const layers = lane.kind === "member" ? [lane.marks, lane.calls, lane.states] : [lane.overlaps, lane.gaps, lane.owned];
+  const layers = lane.kind === "member" ? [lane.marks, lane.calls, lane.stretches, lane.states] : [lane.overlaps, lane.gaps, lane.owned];
   for (const layer of layers) {
     const found = nearest(layer, row, x, y, view);
     if (found) return found;

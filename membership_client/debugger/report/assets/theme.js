@@ -27,6 +27,8 @@ class Theme {
     this.hatch = stripes("transparent", this.colours.trouble, 6, 1.6);
     this.danger = stripes(this.colours.hazard, "#111", 10, 5);
     this.doubt = stripes("transparent", this.colours.warn, 6, 2);
+    this.silent = stripes("transparent", this.colours.ink, 5, 1.3);
+    this.unanswered = stripes("transparent", this.colours.warn, 5, 1.3);
     this.waiting = stripes("transparent", this.colours.waiting, 4, 1.4);
   }
 

@@ -18,6 +18,11 @@ const DESCRIBED = {
       ["ran", item.began === null ? "had not returned when the trace ended" : duration(item.end - item.began)],
     ],
   }),
+  stretch: (item) => ({
+    head: `${item.lane.name} ${item.stretch === "silent" ? "did nothing" : "got no answer"} for ${duration(item.end - item.start)}`,
+    lead: item.detail,
+    rows: [],
+  }),
   mark: (item) => ({ head: `${item.lane.name}: ${item.headline}`, lead: item.detail, rows: [] }),
   owned: (item) => ({
     head: `${item.lane.name} owned by ${item.owner.name}`,
