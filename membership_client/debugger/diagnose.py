@@ -53,10 +53,11 @@ def diagnose(sections: Sequence[Section], skew_s: float = SKEW_S) -> list[Findin
 
     TraceError if a line is not what this version writes.
     """
-    return [finding for group in groups_of(sections, skew_s) for finding in _findings(group)]
+    return [finding for group in groups_of(sections, skew_s) for finding in findings_of(group)]
 
 
-def _findings(group: Group) -> list[Finding]:
+def findings_of(group: Group) -> list[Finding]:
+    """By weight, then time."""
     found = [finding for find in _FINDERS for finding in find(group)]
     return sorted(unexplained(found), key=_order)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.findings_json import as_json
 from membership_client.debugger.telling import report
 from membership_client.debugger.timeline import groups_of
@@ -19,7 +19,8 @@ def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool) -> in
     try:
         # The same file twice, by a pattern that overlaps a name, is one file.
         sections = [section for path in dict.fromkeys(paths) for section in read_trace(path)]
-        groups, findings = groups_of(sections, skew_s), diagnose(sections, skew_s)
+        groups = groups_of(sections, skew_s)
+        findings = [finding for group in groups for finding in findings_of(group)]
     except TraceError as error:
         print(error, file=sys.stderr)
         return 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,6 +70,7 @@ class Rebalance:
         return max(max(own) - min(own) for own in times.values())
 
 
+@functools.lru_cache(maxsize=1)
 def rebalances_of(group: Group) -> tuple[Rebalance, ...]:
     """By epoch, those that somebody was seen to reach."""
     arrivals: dict[int, list[Arrival]] = {}
@@ -96,7 +98,7 @@ def _is_witnessed(arrival: Arrival) -> bool:
 
 def _settled(life: Life, stay: Stay, epoch: int, reached: Moment) -> Moment:
     following = next((moment for later, moment in stay.epochs if later > epoch), stay.last)
-    within = [step for step in life.steps if reached.at <= step.at <= following.at and step.epoch == epoch]
+    within = [step for step in life.steps_between(reached.at, following.at) if step.epoch == epoch]
     return next((step for step in within if step.state is MemberState.STABLE), within[-1] if within else reached)
 
 
@@ -131,7 +133,7 @@ def _lost(group: Group, epoch: int) -> list[Move]:
 
 def _next_epoch(life: Life, moment: Moment) -> int | None:
     for stay in life.stays:
-        if stay.first.at <= moment.at <= stay.last.at:
+        if moment.epoch > 0 and stay.first.at <= moment.at <= stay.last.at:
             return next((epoch for epoch, reached in stay.epochs if epoch > moment.epoch), None)
     return None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from membership_client.core.events import Close, Stop
@@ -98,7 +100,15 @@ class Life:
         """When a close had ended."""
         return next((moment for moment in self.steps if moment.effects_of(Stop)), None)
 
-    @property
+    @functools.cached_property
+    def _times(self) -> list[float]:
+        return [step.at for step in self.steps]
+
+    def steps_between(self, began_at: float, ended_at: float) -> Sequence[Moment]:
+        """By its own clock, both included."""
+        return self.steps[bisect_left(self._times, began_at) : bisect_right(self._times, ended_at)]
+
+    @functools.cached_property
     def interval_s(self) -> float:
         """The longest heartbeat interval it was told."""
         return max((beat.interval_s for beat in self.beats if beat.interval_s), default=self.start.interval_s)

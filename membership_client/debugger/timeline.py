@@ -90,7 +90,10 @@ def _moments(sections: list[Section], offset_s: float) -> tuple[Moment, ...]:
     found: list[Moment] = []
     seen: set[tuple[float, str]] = set()
     for section in sections:
-        for moment, entry in zip(moments_of(section, _start(section), offset_s), section.entries, strict=True):
+        moments = moments_of(section, _start(section), offset_s)
+        if len(sections) == 1:
+            return tuple(moments)
+        for moment, entry in zip(moments, section.entries, strict=True):
             key = moment.at, repr(entry)
             if key not in seen:
                 seen.add(key)

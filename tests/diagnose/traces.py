@@ -113,7 +113,8 @@ def sections_of(script: Script) -> list[Section]:
 
 
 def _section(who: str, number: int, steps: list[Step]) -> Section:
-    return section_of(lines_of(steps), f"{who}.jsonl", host=f"host-{who}", pid=100 + number)
+    clock = {"wall": EPOCH_S, "at": 0.0}
+    return section_of(lines_of(steps), f"{who}.jsonl", host=f"host-{who}", pid=100 + number, **clock)
 
 
 def lines_of(steps: list[Step]) -> list[str]:

@@ -8,7 +8,7 @@ from membership_client.debugger.gaps import Gap
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.timeline import Group
-from membership_client.debugger.words import lasting
+from membership_client.debugger.words import lasting, partitions_text
 from membership_client.types import MemberState
 
 _LONG_S = 5.0
@@ -39,6 +39,7 @@ def _finding(group: Group, life: Life, gap: Gap) -> Finding:
     outcome = "its session ended meanwhile, and the group threw it out" if fence else "its session survived"
     used = f"its process used {lasting(gap.cpu_s)} of processor time"
     what = "no other thread could run" if blocked else "the process stood still or got no processor"
+    owned = f" It owned {partitions_text(gap.before.owned)} all the time." if gap.before.owned else ""
     return Finding(
         kind=Kind.INTERPRETER_BLOCKED if blocked else Kind.PROCESS_STOPPED,
         group=life.group,
@@ -46,7 +47,7 @@ def _finding(group: Group, life: Life, gap: Gap) -> Finding:
         partitions=tuple(sorted(gap.before.owned)),
         began=gap.before.time,
         ended=gap.after.time,
-        sentence=f"{life.name} did nothing for {lasting(gap.lasted_s)}, while {used}: {what}; {outcome}.",
+        sentence=f"{life.name} did nothing for {lasting(gap.lasted_s)}, while {used}: {what}; {outcome}.{owned}",
         evidence=(*_evidence(life, gap), *notes, *_thrown_out(life, fence)),
         advice=_BLOCKED if blocked else _STOPPED,
         certainty=certainty,
