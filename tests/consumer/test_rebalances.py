@@ -52,16 +52,14 @@ def test_every_record_comes_once_when_partitions_move(world: World, fetch: objec
 
 def test_what_was_read_is_committed_before_the_revoke_callback(world: World) -> None:
     """The callback sees in the group's offsets what poll() returned, and no more."""
-    seen: list[dict[int, int]] = []
     world.produce(20)
-    old = world.owner(AUTO_COMMIT, revoke=lambda *_: seen.append(world.committed()))
+    seen: list[tuple[dict[int, int], list[int]]] = []
+    old = world.owner(AUTO_COMMIT, revoke=lambda *_: seen.append((world.committed(), [n for n, _ in old.places_read])))
     old.read(30)
-    counts = {p: sum(number == p for number, _ in old.places_read) for p in range(4)}
     new = world.join()
-    eventually(lambda: (old.consumer.poll(0), seen)[1], "a revoke", PATIENCE_S)
-    (revoked,) = old.events("revoke")
-    assert {p: seen[0].get(p, 0) for p in revoked.partitions} == {p: counts[p] for p in revoked.partitions}
     world.settle(old, new)
+    (revoked,), (committed, read) = old.events("revoke"), seen[0]
+    assert {p: committed.get(p, 0) for p in revoked.partitions} == {p: read.count(p) for p in revoked.partitions}
 
 
 def test_only_what_was_stored_is_committed_before_the_revoke_callback(world: World) -> None:
@@ -88,7 +86,7 @@ def test_a_large_batch_under_way_is_returned_before_the_revoke(world: World) -> 
 
     def read_in_batches() -> None:
         while len(old.owned) != 2:
-            old.consume(100_000, 2.0)
+            old.consume(100_000, 1.0)
 
     with in_thread(read_in_batches):
         new.subscribe()
@@ -103,14 +101,17 @@ def test_a_poll_inside_the_revoke_callback_returns_nothing_of_what_is_revoked(wo
     inside: list[int] = []
 
     def poll(consumer: Consumer, _: Places) -> None:
-        inside.extend(number_of(m) for m in (consumer.poll(0.02) for _ in range(30)) if m is not None)
+        while len(inside) < 20:
+            if (message := consumer.poll(PATIENCE_S)) is None:
+                return
+            inside.append(number_of(message))
 
     world.produce(500)
     old = world.owner(revoke=poll)
     new = world.join()
     world.settle(old, new)
     (revoked,) = old.events("revoke")
-    assert inside
+    assert len(inside) == 20
     assert not revoked.partitions & set(inside)
 
 
