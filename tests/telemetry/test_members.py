@@ -11,10 +11,19 @@ from membership_client import GroupMember, MembershipError
 from membership_client.telemetry import backend
 from membership_client.types import MemberState
 from membership_client.worker import Worker
-from tests.integration.members import eventually
 from tests.telemetry.recorder import Recorder, facts
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
+
+
+_run_once = Worker.run_once
+
+
+def joins_and_dies(worker: Worker) -> None:
+    """As a bug in the worker would have it."""
+    _run_once(worker)
+    if worker.member.state is MemberState.JOINING:
+        raise AssertionError("a bug")
 
 
 class Broken(SpanProcessor):
@@ -52,23 +61,30 @@ def test_a_member_that_was_never_started_is_counted_until_it_is_closed(recorder:
 
 def test_a_thread_that_died_leaves_no_span_open(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rebalance is told as crashed, and the member is no longer among those that live."""
-    run_once = Worker.run_once
-
-    def die_joining(worker: Worker) -> None:
-        run_once(worker)
-        if worker.member.state is MemberState.JOINING:
-            raise AssertionError("a bug")
-
-    monkeypatch.setattr(Worker, "run_once", die_joining)
+    monkeypatch.setattr(Worker, "run_once", joins_and_dies)
     member = GroupMember(NOWHERE)
     member.subscribe(["orders"])
-    eventually(lambda: not member.health().live, "the thread has died")
-    eventually(lambda: recorder.spans("membership.rebalance"), "its rebalance is told")
+    member._thread.join(30)
     (rebalance,) = recorder.spans("membership.rebalance")
     assert facts(rebalance)["membership.outcome"] == "crashed"
     assert recorder.open.count == 0
     assert recorder.points("membership.members") == []
     member.close()
+
+
+def test_an_sdk_that_raises_does_not_hide_that_a_thread_died(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who waits for the end of the member learns of it."""
+    recorder.provider.add_span_processor(Broken())
+    monkeypatch.setattr(Worker, "run_once", joins_and_dies)
+    member = GroupMember(NOWHERE)
+    member.subscribe(["orders"])
+    member._thread.join(30)
+    with pytest.raises(MembershipError, match="a bug"):
+        member.poll()
+    assert member._has_ended(0.0)
+    assert "The SDK raised" in caplog.text
 
 
 def test_an_sdk_that_raises_does_not_keep_a_member_from_closing(
