@@ -23,6 +23,7 @@ from membership_client.consumer.knock import is_knock
 from membership_client.consumer.polling import Polling
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
+from membership_client.consumer.watching import plain, watched
 from membership_client.errors import ConfigError, MembershipError
 from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
@@ -40,7 +41,7 @@ _CLOSE_GRACE_S = 0.5
 """So much longer than it was told may a close take, for librdkafka's threads to end."""
 
 _WATCHED_CALLS = 8
-"""So many calls of poll() are watched every second, to learn who polls and with which timeouts."""
+"""So many calls that bring records are watched every second, to learn who polls and with which timeouts."""
 
 
 class Consumer(confluent_kafka.Consumer):
@@ -134,9 +135,9 @@ class Consumer(confluent_kafka.Consumer):
     # --- records -----------------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Shadow the C method poll() for a few calls. Any thread; an attribute that is gone again costs nothing."""
+        """Have the next calls of poll() and consume() look around. Any thread."""
         self._watched_calls = _WATCHED_CALLS
-        self.__dict__["poll"] = self._watched_poll
+        self.__class__ = watched(type(self))
 
     def _watched_poll(self, timeout: float = -1) -> Message | None:
         """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
@@ -144,10 +145,12 @@ class Consumer(confluent_kafka.Consumer):
         self._polling.look()
         if not 0 <= timeout <= self._longest_stay_s:
             return self._patient_poll(timeout)
-        self._watched_calls -= 1
-        if self._watched_calls <= 0:
-            self.__dict__.pop("poll", None)
-        return self._raw.poll(timeout)
+        message = self._raw.poll(timeout)
+        if message is not None:  # Without records there is time to look, and a long wait may come next.
+            self._watched_calls -= 1
+            if self._watched_calls <= 0:
+                self.__class__ = plain(type(self))
+        return message
 
     def _patient_poll(self, timeout: float) -> Message | None:
         """A long stay, in pieces: nothing can be raised out of librdkafka's own poll() before it ends."""
@@ -160,16 +163,25 @@ class Consumer(confluent_kafka.Consumer):
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
-        self._polling.thread = threading.get_ident()
+        if self._watched_calls > 0 or self._polling.desk.waiting:
+            self._watched_calls -= 1
+            self._polling.thread = threading.get_ident()
+            self._polling.look()
+        batch = self._gather(num_messages, timeout if 0 <= timeout <= _SLICE_S else _SLICE_S)
+        if len(batch) >= num_messages or 0 <= timeout <= _SLICE_S:
+            return batch
+        return self._gather_more(batch, num_messages, timeout - _SLICE_S)
+
+    def _gather_more(self, batch: list[Message], num_messages: int, timeout: float) -> list[Message]:
+        """The rest of a long wait, in slices, as long as nothing waits for the records in hand to be done."""
         deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
-        batch: list[Message] = []
-        while True:
+        while len(batch) < num_messages and (left_s := deadline - time.monotonic()) > 0:
             if not batch:
                 self._polling.look()
-            batch += self._gather(num_messages - len(batch), min(_SLICE_S, max(0.0, deadline - time.monotonic())))
-            enough = len(batch) >= num_messages or time.monotonic() >= deadline
-            if enough or (batch and self._polling.desk.waiting):
-                return batch
+            elif self._polling.desk.waiting:
+                break
+            batch += self._gather(num_messages - len(batch), min(_SLICE_S, left_s))
+        return batch
 
     def _gather(self, count: int, timeout_s: float) -> list[Message]:
         self._gathering = True

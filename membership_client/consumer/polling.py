@@ -97,11 +97,15 @@ class Polling:
         if self._unraised:
             raise self._unraised.popleft()
         fatal = self.note_poll()
+        if fatal is not None or self.desk.waiting:
+            self._serve(fatal)
+        self.commits.automatically(as_member=self.subscribed)
+
+    def _serve(self, fatal: MembershipError | None) -> None:
         with as_kafka_exceptions():
             self.desk.serve()
             if fatal is not None:
                 raise fatal
-        self.commits.automatically(as_member=self.subscribed)
 
     def look_from_within(self) -> None:
         """As `look`, called by librdkafka inside its poll(), which drops the record that follows an exception.

@@ -1,0 +1,74 @@
+"""poll() is the C method while records flow, and whatever the application makes of it is respected."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from confluent_kafka import Message, Producer, cimpl
+
+from membership_client import Consumer
+from membership_client.testing import ClusterAdmin, KafkaCluster
+from tests.integration.members import QUICK
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def config(kafka: KafkaCluster) -> dict[str, Any]:
+    """Of a group whose topic has a thousand records."""
+    name = f"watching-{uuid.uuid4().hex[:8]}"
+    admin = ClusterAdmin(kafka.bootstrap_servers)
+    admin.set_group_config(name, **QUICK)
+    admin.create_topic(name, 1)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for _ in range(1000):
+        producer.produce(name, b"x")
+    producer.flush()
+    return {"bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "auto.offset.reset": "earliest"}
+
+
+def read(consumer: Consumer, count: int) -> set[bool]:
+    """So many records; was poll() the C method, before each?"""
+    seen: set[bool] = set()
+    while count:
+        seen.add(type(consumer).poll is cimpl.Consumer.poll)
+        count -= consumer.poll(1.0) is not None
+    return seen
+
+
+def test_while_records_flow_poll_is_the_c_method(config: dict[str, Any]) -> None:
+    """Only now and then, and while nothing comes, it is a Python function that looks around."""
+    with Consumer(config) as consumer:
+        assert type(consumer).poll is not cimpl.Consumer.poll
+        consumer.subscribe([config["group.id"]])
+        assert read(consumer, 500) == {True, False}
+        assert isinstance(consumer, Consumer)
+        assert type(consumer).__name__ == "Consumer"
+
+
+class Counting(Consumer):
+    """An application's own poll()."""
+
+    calls = 0
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        self.calls += 1
+        return super().poll(timeout)
+
+
+def test_a_subclass_sees_every_call(config: dict[str, Any]) -> None:
+    """It was bypassed by the watched calls once."""
+    with Counting(config) as consumer:
+        consumer.subscribe([config["group.id"]])
+        made = read_counting(consumer, 200)
+        assert consumer.calls == made
+
+
+def read_counting(consumer: Consumer, count: int) -> int:
+    made = 0
+    while count:
+        made += 1
+        count -= consumer.poll(1.0) is not None
+    return made
