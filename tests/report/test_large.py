@@ -39,8 +39,8 @@ def test_all_of_it_is_there(tab: Tab) -> None:
 def test_only_what_is_in_sight_is_drawn(tab: Tab) -> None:
     """Rows outside are not touched, and what is closer than a pixel is drawn once."""
     counting = """(() => {
-        const count = {row: 0, owned: 0};
-        for (const name of ["row", "owned"]) {
+        const count = {row: 0, bar: 0};
+        for (const name of ["row", "bar"]) {
             const real = report.drawing[name].bind(report.drawing);
             report.drawing[name] = (...given) => { count[name] += 1; return real(...given); };
         }
@@ -48,14 +48,14 @@ def test_only_what_is_in_sight_is_drawn(tab: Tab) -> None:
         report.draw();
         const everything = {...count};
         report.view.set(600, 660);
-        Object.assign(count, {row: 0, owned: 0});
+        Object.assign(count, {row: 0, bar: 0});
         report.draw();
         return [everything, {...count}];
     })()"""
     everything, minute = tab.ask(counting)
     assert everything["row"] < 100
-    assert minute["owned"] <= 3 * minute["row"]
-    assert minute["owned"] < everything["owned"]
+    assert minute["bar"] <= 4 * minute["row"]
+    assert minute["bar"] < everything["bar"]
 
 
 def test_members_beyond_the_colours_have_textures(tab: Tab) -> None:

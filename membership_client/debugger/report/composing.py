@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.report.member_lanes import lanes_of, member_lane
-from membership_client.debugger.report.ownership import partition_lanes
+from membership_client.debugger.report.partition_lanes import partition_lanes
 from membership_client.debugger.report.presence import presence_of
 from membership_client.debugger.report.scene import MemberLane, PartitionLane, Scene
 from membership_client.debugger.timeline import groups_of

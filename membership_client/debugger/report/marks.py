@@ -19,6 +19,8 @@ _ENTERED: dict[MemberState, tuple[MarkKind, str]] = {
     MemberState.LEAVING: ("leave", "leaves"),
 }
 
+_NOTED: dict[str, MarkKind] = {"warning": "warning", "commit refused": "failure"}
+
 
 def marks_of(life: Life, *, vanishes: bool) -> tuple[Mark, ...]:
     found = [mark for step in life.steps for mark in _of_step(step)]
@@ -56,7 +58,7 @@ def _of_note(note: Moment) -> Mark | None:
     """Sums of commits that went well are no news."""
     if note.note == "commits":
         return None
-    kind: MarkKind = {"warning": "warning", "commit refused": "failure"}.get(note.note or "", "note")  # type: ignore[assignment]
+    kind = _NOTED.get(note.note or "", "note")
     facts = {key: value for key, value in note.facts.items() if key not in {"at", "note"} and value is not None}
     return Mark(note.time, kind, note.note or "", "\n".join(f"{key}: {_fact(value)}" for key, value in facts.items()))
 

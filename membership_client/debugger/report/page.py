@@ -13,8 +13,8 @@ from membership_client.debugger.report.scene import Scene
 from membership_client.trace.values import Json
 
 SCRIPTS = (
-    "time", "model", "viewport", "lanes", "theme", "glyphs", "places", "draw", "axis", "minimap", "tip", "findings",
-    "legend", "input", "page", "main",
+    "time", "model", "viewport", "lanes", "theme", "glyphs", "places", "pen", "member_row", "partition_row", "draw",
+    "axis", "minimap", "tip", "findings", "legend", "input", "page", "main",
 )  # fmt: skip
 """In this order: each uses what stands in those before it."""
 

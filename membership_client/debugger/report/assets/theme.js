@@ -1,6 +1,5 @@
 // Colours and textures as the drawing needs them, read from the style sheet, so that both schemes are kept in one place.
 
-const TEXTURES = 5;
 const NAMES = [
   "page", "paper", "ink", "soft", "faint", "line", "grid", "stripe", "accent", "accent-wash", "trouble", "warn",
   "trouble-wash", "hazard", "shade", "stable", "joining", "reconciling", "ack", "leaving", "stale", "fenced", "fatal",
@@ -20,8 +19,7 @@ class Theme {
     };
     this.colours = Object.fromEntries(NAMES.map((name) => [name, resolve(name)]));
     this.members = Array.from({ length: 10 }, (_, i) => resolve(`member-${i}`));
-    const style = getComputedStyle(document.documentElement);
-    [this.sans, this.mono] = ["--sans", "--mono"].map((name) => style.getPropertyValue(name).trim());
+    this.sans = getComputedStyle(document.documentElement).getPropertyValue("--sans").trim();
     probe.remove();
     this.fills = new Map();
     this.hatch = stripes("transparent", this.colours.trouble, 6, 1.6);
