@@ -20,6 +20,8 @@ from membership_client.debugger.moment import Moment
 
 _LATE_S = 1.0
 """A busy machine is late by less."""
+_SLEEP_S = 5.0
+"""Clocks are set by less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +34,12 @@ class Gap:
     """How long after it was due the next step came."""
     cpu_s: float
     """What the process used meanwhile."""
+    slept_s: float = 0.0
+    """How much of it the member's own clock did not see, because the whole machine slept, or somebody set its clock."""
 
     @property
     def lasted_s(self) -> float:
-        return self.after.at - self.before.at
+        return self.after.at - self.before.at + self.slept_s
 
     @property
     def cpu_share(self) -> float:
@@ -90,18 +94,29 @@ def gaps_of(steps: Sequence[Moment], start: Member) -> tuple[Gap, ...]:
     for gap in _single(steps, start):
         if found and gap.before.at - found[-1].after.at < _LATE_S:
             last = found.pop()
-            late_s, cpu_s = last.late_s + gap.late_s, last.cpu_s + gap.cpu_s
-            found.append(replace(last, after=gap.after, late_s=late_s, cpu_s=cpu_s))
+            found.append(_both(last, gap))
         else:
             found.append(gap)
     return tuple(found)
 
 
+def _both(gap: Gap, following: Gap) -> Gap:
+    return replace(
+        gap,
+        after=following.after,
+        late_s=gap.late_s + following.late_s,
+        cpu_s=gap.cpu_s + following.cpu_s,
+        slept_s=gap.slept_s + following.slept_s,
+    )
+
+
 def _single(steps: Sequence[Moment], start: Member) -> Iterator[Gap]:
     clock, due, before = _Clock(start), None, None
     for step in steps:
-        if before is not None and due is not None and not step.opens and step.at - due > _LATE_S:
-            cpu_s = (step.cpu_s or 0.0) - (before.cpu_s or 0.0)
-            yield Gap(before=before, after=step, late_s=step.at - due, cpu_s=max(0.0, cpu_s))
+        slept_s = step.jumped_s if step.jumped_s > _SLEEP_S else 0.0
+        late_s = 0.0 if due is None else step.at + slept_s - due
+        if before is not None and not step.opens and late_s > _LATE_S:
+            cpu_s = max(0.0, (step.cpu_s or 0.0) - (before.cpu_s or 0.0))
+            yield Gap(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s)
         clock.take_in(step)
         due, before = clock.due(step), step

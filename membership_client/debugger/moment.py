@@ -43,6 +43,8 @@ class Moment:
     problem: Problem | None
     late_s: float = 0.0
     cpu_s: float | None = None
+    jumped_s: float = 0.0
+    """By how much the time of day went ahead of the member's clock just before: the machine slept, or its clock was set."""
     note: str | None = None
     facts: Mapping[str, Json] = field(default_factory=dict)
     """What a note says."""
@@ -69,13 +71,22 @@ def standing_of(start: Member) -> Standing:
     return Standing(start.state, start.epoch, frozenset(start.owned.named(start.names)), start.problem)
 
 
-def moments_of(section: Section, start: Member, offset_s: float) -> Iterator[Moment]:
-    """In the order they were written; `offset_s` turns the member's clock into time of day."""
-    standing = standing_of(start)
+def moments_of(section: Section, start: Member) -> Iterator[Moment]:
+    """In the order they were written."""
+    standing, offset_s = standing_of(start), _first_offset_s(section)
     for line, entry in enumerate(section.entries, section.line + 1):
+        offset_s += entry.get("jumped", 0.0)
         moment = _moment(section, line, entry, standing, offset_s)
         standing = Standing(moment.state, moment.epoch, moment.owned, moment.problem)
         yield moment
+
+
+def _first_offset_s(section: Section) -> float:
+    """What turns the member's clock into time of day; the header of a trace that was saved later is the last to know."""
+    header, entries = section.header, section.entries
+    saved_later = header["at"] > entries[-1]["at"]
+    jumps_s = sum(entry.get("jumped", 0.0) for entry in entries) if saved_later else 0.0
+    return float(header["wall"] - header["at"] - jumps_s)
 
 
 def _moment(section: Section, line: int, entry: dict[str, Json], before: Standing, offset_s: float) -> Moment:
@@ -100,6 +111,7 @@ def _moment(section: Section, line: int, entry: dict[str, Json], before: Standin
         problem=after.problem,
         late_s=entry.get("late", 0.0),
         cpu_s=entry.get("cpu"),
+        jumped_s=entry.get("jumped", 0.0),
         note=entry.get("note"),
         facts=entry if is_note else {},
     )

@@ -71,7 +71,7 @@ def _life(sections: list[Section]) -> Life | None:
         host=host,
         pid=pid,
         start=_start(first),
-        moments=_moments(sections, last.header["wall"] - last.header["at"]),
+        moments=_moments(sections),
         torn=last.torn,
     )
 
@@ -85,12 +85,12 @@ def _start(section: Section) -> Member:
     return member
 
 
-def _moments(sections: list[Section], offset_s: float) -> tuple[Moment, ...]:
+def _moments(sections: list[Section]) -> tuple[Moment, ...]:
     """What stands in two files, because one was saved beside the other, counts once."""
     found: list[Moment] = []
     seen: set[tuple[float, str]] = set()
     for section in sections:
-        moments = moments_of(section, _start(section), offset_s)
+        moments = moments_of(section, _start(section))
         if len(sections) == 1:
             return tuple(moments)
         for moment, entry in zip(moments, section.entries, strict=True):

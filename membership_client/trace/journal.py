@@ -26,6 +26,9 @@ _KEEP = 100
 
 _LATE_S = 0.01
 
+_JUMP_S = 1.0
+"""Clocks are set a little now and then; this much is a machine that slept, or somebody at the clock."""
+
 
 class Recorded(NamedTuple):
     """What of a step is worth keeping: not the members before and after, which are large."""
@@ -40,6 +43,8 @@ class Recorded(NamedTuple):
     """How much later than due a heartbeat was sent."""
     cpu_s: float
     """CPU time of the process so far: one that was stopped used none meanwhile."""
+    jumped_s: float
+    """By how much the time of day went ahead of the monotonic clock, which stands still while the machine sleeps."""
 
 
 Entry = Recorded | dict[str, Json]
@@ -63,6 +68,7 @@ class Journal:
         self._file = file
         self._lock = threading.Lock()
         self._member = start
+        self._offset_s = time.time() - time.monotonic()
         self._older = Generation(start)
         self._newer = Generation(start)
         if file is not None:
@@ -71,12 +77,20 @@ class Journal:
     def on_step(self, step: Step) -> None:
         after = step.after
         changes = dict(_changes(step.before, after))
-        late_s, cpu_s = _lateness_s(step), time.process_time()
-        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, changes, late_s, cpu_s)
+        late_s, cpu_s, jumped_s = _lateness_s(step), time.process_time(), self._jumped_s()
+        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, changes, late_s, cpu_s, jumped_s)
         with self._lock:
             self._keep(entry)
             self._member = after
             self._write(entry)
+
+    def _jumped_s(self) -> float:
+        """On the membership thread. Since it was last asked; what is small is kept for the next time."""
+        jumped_s = time.time() - time.monotonic() - self._offset_s
+        if abs(jumped_s) < _JUMP_S:
+            return 0.0
+        self._offset_s += jumped_s
+        return jumped_s
 
     def note(self, kind: str, **facts: Json) -> None:
         """Something that is no step: a commit, a warning. Facts must be plain JSON, and hold no record's content."""
@@ -133,6 +147,8 @@ def _shown(entry: Entry) -> dict[str, Json]:
     shown.update(entry.changes)
     if entry.late_s > _LATE_S:
         shown["late"] = round(entry.late_s, 6)
+    if entry.jumped_s:
+        shown["jumped"] = round(entry.jumped_s, 6)
     shown["cpu"] = round(entry.cpu_s, 6)
     return shown
 

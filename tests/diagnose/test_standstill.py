@@ -55,6 +55,25 @@ def test_a_pause_that_the_session_survived_is_told_if_it_was_long() -> None:
     assert "its session survived" in finding.sentence
 
 
+def test_a_machine_that_slept_is_known_by_the_time_of_day() -> None:
+    """The member's own clock saw nothing of it, and its heartbeat seemed to be on time."""
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    member.slept_s += 600.0
+    member.advance(5.0)
+    member.answer(Heartbeat, UNKNOWN_MEMBER)
+    finding = the(Kind.PROCESS_STOPPED, faults([member.section()]))
+    assert "a did nothing for 605 s" in finding.sentence
+    assert "its own clock stood still too, so the whole machine slept" in finding.sentence
+    assert finding.lasted_s > 600
+
+
+def test_a_clock_that_was_set_is_no_sleep() -> None:
+    """Nobody missed a heartbeat."""
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    member.slept_s += 3600.0
+    assert faults([member.stays_stable(20.0).section()]) == []
+
+
 def test_a_short_pause_is_not_worth_a_word() -> None:
     """Machines are busy at times."""
     assert stood_still(9.0, 0.0, fenced=False) == []

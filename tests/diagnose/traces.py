@@ -45,6 +45,8 @@ class Recorded(Play):
     kept: Kept = field(default_factory=Kept)
     cpu_s: float = 1.0
     """Of its process, so far."""
+    slept_s: float = 0.0
+    """Of its machine, so far; its own clock does not count that."""
     journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +62,7 @@ class Recorded(Play):
         return self
 
     def clock(self) -> contextlib.AbstractContextManager[object]:
-        clocks = {"monotonic": self.now, "time": EPOCH_S + self.now, "process_time": self.cpu_s}
+        clocks = {"monotonic": self.now, "time": EPOCH_S + self.now + self.slept_s, "process_time": self.cpu_s}
         shown = {name: mock.Mock(return_value=value) for name, value in clocks.items()}
         return mock.patch.multiple("membership_client.trace.journal.time", **shown)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from membership_client import ConfigError, GroupMember, MemberConfig
-from membership_client.core.events import CallbackReturned
+from membership_client.core.events import CallbackReturned, Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.trace import Journal, TraceError, read_trace
@@ -144,3 +145,14 @@ def test_a_callbacks_error_is_redacted_in_the_trace() -> None:
     journal.on_step(Step(1.0, MEMBER, CallbackReturned(7, "ValueError: 4111 1111"), (), MEMBER))
     assert "4111" not in "".join(journal.lines())
     assert json.loads(journal.lines()[1])["event"]["error"] == "ValueError"
+
+
+def test_a_clock_that_jumps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: a machine that slept shows only in the time of day."""
+    journal = Journal(MEMBER)
+    before = time.time
+    monkeypatch.setattr(time, "time", lambda: before() + 60)
+    for _ in range(2):
+        journal.on_step(Step(1.0, MEMBER, Tick(), (), MEMBER))
+    jumped = [json.loads(line).get("jumped") for line in journal.lines()[1:]]
+    assert jumped == [pytest.approx(60, abs=0.5), None]

@@ -36,7 +36,7 @@ def _finding(life: Life, call: Call) -> Finding:
         sentence=_poll_sentence(life, call) if for_poll else _sentence(life, call),
         evidence=_evidence(life, call),
         advice=_POLL_ADVICE if for_poll else _ADVICE[call.kind],
-        certainty="certain" if call.returned else "likely",
+        certainty="certain" if call.returned and not (for_poll and call.kind is CallbackKind.ASSIGNED) else "likely",
     )
 
 
@@ -52,7 +52,7 @@ def _sentence(life: Life, call: Call) -> str:
 def _poll_sentence(life: Life, call: Call) -> str:
     return (
         f"{_whoever(call)} waited for {life.name} to poll: its {call.kind.value} callback was wanted and began "
-        f"{lasting(call.waited_s)} later, because the handler was busy{_outcome(life, call)}."
+        f"{lasting(call.waited_s)} later, because {_BUSY[call.kind]}{_outcome(life, call)}."
     )
 
 
@@ -76,6 +76,10 @@ def _evidence(life: Life, call: Call) -> tuple[Evidence, ...]:
     return (*found, life.evidence(call.last, end))
 
 
+_BUSY = {
+    CallbackKind.REVOKED: "the handler was busy",
+    CallbackKind.ASSIGNED: "the handler was busy, or its committed offsets were not to be had (an open transaction)",
+}
 _ADVICE = {
     CallbackKind.REVOKED: "Do less in the revoked callback: commit, and leave the rest to the new owner; or flush as you go.",
     CallbackKind.ASSIGNED: "Do less in the assigned callback, or load state after it has returned.",

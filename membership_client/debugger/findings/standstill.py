@@ -23,7 +23,8 @@ def standstill(group: Group) -> list[Finding]:
 
 
 def _matters(life: Life, gap: Gap) -> bool:
-    long = gap.late_s >= max(_LONG_S, _LONG_INTERVALS * life.interval_s)
+    # Without a fence, a clock that jumped was only set.
+    long = gap.late_s - gap.slept_s >= max(_LONG_S, _LONG_INTERVALS * life.interval_s)
     return long or _fence(life, gap) is not None or gap.after.state is MemberState.STALE
 
 
@@ -38,7 +39,7 @@ def _finding(group: Group, life: Life, gap: Gap) -> Finding:
     fence = _fence(life, gap)
     outcome = "its session ended meanwhile, and the group threw it out" if fence else "its session survived"
     used = f"its process used {lasting(gap.cpu_s)} of processor time"
-    what = "no other thread could run" if blocked else "the process stood still or got no processor"
+    what = "no other thread could run" if blocked else _stood_still(gap)
     owned = f" It owned {partitions_text(gap.before.owned)} all the time." if gap.before.owned else ""
     return Finding(
         kind=Kind.INTERPRETER_BLOCKED if blocked else Kind.PROCESS_STOPPED,
@@ -52,6 +53,12 @@ def _finding(group: Group, life: Life, gap: Gap) -> Finding:
         advice=_BLOCKED if blocked else _STOPPED,
         certainty=certainty,
     )
+
+
+def _stood_still(gap: Gap) -> str:
+    if gap.slept_s > gap.lasted_s / 2:
+        return "its own clock stood still too, so the whole machine slept"
+    return "the process stood still or got no processor"
 
 
 def _verdict(gap: Gap, *, worked: bool) -> tuple[bool, Certainty]:
