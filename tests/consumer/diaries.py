@@ -27,7 +27,7 @@ Span = tuple[int, float, float]
 
 @dataclass
 class Diary:
-    """One process's; `stopped_at` says when it was stopped or killed, as far as it was."""
+    """One process's; `stopped_at` says when it was killed, or stopped for longer than a session."""
 
     path: Path
     stopped_at: list[float] = field(default_factory=list)
@@ -75,10 +75,14 @@ class Diary:
                 if entry.kind == "assign":
                     held[partition] = entry.at
                 else:
-                    start = held.pop(partition)
-                    yield partition, start, entry.at if entry.kind == "revoke" else self._silent(start, entry.at)
+                    yield partition, held[partition], self._end(entry, held.pop(partition))
         for partition, start in held.items():
             yield partition, start, self._silent(start, float("inf"))
+
+    def _end(self, entry: Entry, start: float) -> float:
+        """A revoke that waited while the process slept comes too late, however it calls itself."""
+        slept = any(start <= at <= entry.at for at in self.stopped_at)
+        return self._silent(start, entry.at) if slept or entry.kind == "lost" else entry.at
 
     def _silent(self, start: float, end: float) -> float:
         """When it fell silent: whoever is stopped or killed may lose its partitions from then on."""

@@ -47,7 +47,7 @@ class ReadingProcess:
         guard.watch_process(self._process.pid)
 
     def send(self, number: signal.Signals) -> None:
-        if number in {signal.SIGSTOP, signal.SIGKILL}:
+        if number is signal.SIGKILL:
             self.diary.stopped_at.append(time.monotonic())
         self._process.send_signal(number)
 
@@ -109,14 +109,15 @@ class Chaos:
 
     def _nap(self) -> None:
         """Shorter than the session."""
-        self._stop_for(SESSION_S / 8)
+        self._stop_for(SESSION_S / 8, self._one())
 
     def _sleep(self) -> None:
         """Longer than the session: others get the partitions."""
-        self._stop_for(SESSION_S * 1.5)
+        sleeper = self._one()
+        sleeper.diary.stopped_at.append(time.monotonic())
+        self._stop_for(SESSION_S * 1.5, sleeper)
 
-    def _stop_for(self, seconds: float) -> None:
-        process = self._one()
+    def _stop_for(self, seconds: float, process: ReadingProcess) -> None:
         process.send(signal.SIGSTOP)
         self._asleep.append((time.monotonic() + seconds, process))
 
@@ -143,7 +144,7 @@ def watch_offsets(world: World, stop: threading.Event) -> list[dict[int, int]]:
     """What the group has committed, again and again."""
     seen: list[dict[int, int]] = []
     while not stop.wait(0.05):
-        with contextlib.suppress(KafkaException):  # A coordinator that is only just starting.
+        with contextlib.suppress(KafkaException, TimeoutError):  # A coordinator that is only just starting.
             seen.append(world.committed())
     return seen
 
@@ -184,6 +185,7 @@ def test_whatever_happens_to_consumers_no_record_is_lost(new_world: NewWorld, tm
     assert_never_shared(diaries)
     (offsets,), (ends,) = seen, counts
     assert isinstance(offsets, list)
+    assert offsets
     assert isinstance(ends, dict)
     assert_never_back(offsets)
     assert_all_came(diaries, ends)
