@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from membership_client.cli import main
+from membership_client.core.events import CallbackKind
 from membership_client.debugger.report.page import SCRIPTS
-from tests.report.story import BEGAN
+from membership_client.types import MemberState
+from tests.report.story import BEGAN, Story
 from tests.report.tab import Tab
+
+S = MemberState
 
 OWNED = """report.model.partitions.map(
     (lane) => [lane.name, lane.owned.map((span) => [span.start, span.end, span.owner.name])])"""
@@ -208,6 +213,23 @@ def test_it_prints_in_light_with_all_lanes(new_tab: Callable[..., Tab], known_re
     assert height == tab.ask("report.lanes.height")
     assert tab.ask("report.theme.colours.paper") == dark
     assert tab.complaints() == []
+
+
+def test_groups_are_told_apart(new_tab: Callable[..., Tab], tmp_path: Path) -> None:
+    """Members and partitions of two groups of the same names have sections of their own."""
+    files = []
+    for group in ("shop", "bank"):
+        story = Story("one", group=group).tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"orders": [0]})
+        files.append(str(story.tell(9, S.STABLE).write(tmp_path / group)))
+    assert main(["report", *files, "-o", str(tmp_path / "report.html")]) == 0
+    tab = new_tab()
+    tab.open(tmp_path / "report.html")
+    assert tab.text("#title") == "Group bank, shop"
+    assert tab.ask("report.lanes.rows.map((row) => row.lane.name)") == [
+        *("Members of bank", "one", "Partitions of bank", "orders-0"),
+        *("Members of shop", "one", "Partitions of shop", "orders-0"),
+    ]
+    assert tab.ask("report.model.partitions.flatMap((lane) => lane.overlaps)") == []
 
 
 def test_every_asset_is_in_the_page() -> None:

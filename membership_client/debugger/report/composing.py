@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.report.member_lanes import lanes_of, member_lane
 from membership_client.debugger.report.partition_lanes import partition_lanes
 from membership_client.debugger.report.presence import presence_of
@@ -30,5 +30,5 @@ def compose(sections: Sequence[Section], skew_s: float) -> Scene:
         ended=max((group.until for group in groups), default=0.0),
         members=tuple(members),
         partitions=tuple(partitions),
-        findings=tuple(diagnose(sections, skew_s)),
+        findings=tuple(finding for group in groups for finding in findings_of(group)),
     )
