@@ -114,7 +114,7 @@ class ListenerError(MembershipError, TypeError):
 
 
 class MemberClosedError(MembershipError):
-    advice = "Create a new GroupMember."
+    advice = "Create a new one."
 
 
 class ForkedMemberError(MemberClosedError):

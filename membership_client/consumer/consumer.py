@@ -24,7 +24,7 @@ from membership_client.consumer.polling import Polling
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
 from membership_client.consumer.watching import plain, watched
-from membership_client.errors import ConfigError, MembershipError
+from membership_client.errors import ConfigError, MemberClosedError, MembershipError
 from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
 
@@ -206,6 +206,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def assign(self, partitions: Places) -> None:
         """In on_assign: start these there, and do not fetch the others. Without a subscription: as confluent-kafka."""
+        self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
                 self._path.place_only(partitions)
@@ -215,6 +216,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def incremental_assign(self, partitions: Places) -> None:
         """In on_assign: start these there. Without a subscription: as confluent-kafka."""
+        self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
                 self._path.place(partitions)
@@ -224,6 +226,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def unassign(self) -> None:
         """In a callback: stop fetching what it is about, which happens anyway. Else: as confluent-kafka."""
+        self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
                 self._path.let_go()
@@ -232,6 +235,7 @@ class Consumer(confluent_kafka.Consumer):
 
     def incremental_unassign(self, partitions: Places) -> None:
         """As unassign(), for these."""
+        self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
                 self._path.let_go(ours(partitions))
@@ -253,10 +257,12 @@ class Consumer(confluent_kafka.Consumer):
         self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
     ) -> Places | None:
         """Commit the record, the offsets, or all that was read. NotOwnedError once the partition is others'."""
+        self._check_open()
         return self._commits.commit(message, offsets, asynchronous=asynchronous, as_member=self._polling.subscribed)
 
     def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
         """What the next commit() without arguments, or the next automatic one, commits."""
+        self._check_open()
         self._commits.store(message, offsets)
 
     def committed(self, partitions: Places, timeout: float = -1) -> Places:
@@ -353,6 +359,10 @@ class Consumer(confluent_kafka.Consumer):
         if kind is not None:
             self._commits.auto_commit_s = None
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
+
+    def _check_open(self) -> None:
+        if self._closed_by is not None:
+            raise as_kafka_exception(MemberClosedError("This consumer is closed."))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

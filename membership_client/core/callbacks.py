@@ -7,6 +7,7 @@ from membership_client.core.events import CallbackKind, CallbackReturned, Effect
 from membership_client.core.leaving import depart
 from membership_client.core.member import Change, Member, RunningCall, with_problem
 from membership_client.core.pace import ASAP, FRESH
+from membership_client.core.raised import raised_by
 from membership_client.core.requests import slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -71,9 +72,9 @@ def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: 
 
 
 def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Member:
-    # The traceback is in the event, for those who watch; the problem is for a status line.
-    last_line = error.strip().rpartition("\n")[2]
-    problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=f"The {kind.value} callback raised {last_line}.")
+    # All of it is in the event, for the log and for poll(); the problem goes into traces, which quote no record.
+    detail = f"The {kind.value} callback raised {raised_by(error).kind}."
+    problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=detail)
     if member.state is S.FATAL:
         # What ended the member is what its user must learn, and it decides whether a new start is allowed.
         return member

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from membership_client.core.events import CallbackKind, CallbackReturned
 from membership_client.core.machine import Step
 from membership_client.core.member import RunningCall
+from membership_client.core.raised import raised_by
 from membership_client.telemetry.facts import (
     Began,
     CallbackEnded,
@@ -19,7 +20,6 @@ from membership_client.telemetry.facts import (
     PhaseEnded,
 )
 from membership_client.telemetry.phases import at_rest, outcome_of, phase_of
-from membership_client.telemetry.raised import raised_by
 from membership_client.types import Cause, CauseKind, MemberState
 
 S = MemberState

@@ -10,12 +10,12 @@ from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tra
 
 from membership_client.core.events import Event, Subscribe
 from membership_client.core.member import Member
+from membership_client.core.raised import Raised
 from membership_client.telemetry import names
 from membership_client.telemetry.clock import Clock, wall_ns
 from membership_client.telemetry.facts import Began, CallbackEnded, CauseChanged, Ended, Fact, PhaseBegan, PhaseEnded
 from membership_client.telemetry.follower import CRASHED
 from membership_client.telemetry.labels import cause_labels, span_labels
-from membership_client.telemetry.raised import Raised
 from membership_client.types import CauseKind
 
 _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from membership_client.core.events import CallbackReturned, Effect, Event, Heartbeat, Send
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.core.raised import raised_by
 from membership_client.trace.origin import origin
-from membership_client.trace.redaction import redacted
 from membership_client.trace.trace_file import TraceFile
 from membership_client.trace.values import Json, encode, ranges
 from membership_client.types import MemberState
@@ -172,5 +172,5 @@ def _lateness_s(step: Step) -> float:
 
 def _safe(event: Event) -> Event:
     if isinstance(event, CallbackReturned) and event.error is not None:
-        return replace(event, error=redacted(event.error))
+        return replace(event, error=str(raised_by(event.error)))
     return event

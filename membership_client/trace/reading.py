@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from membership_client.errors import MembershipError
@@ -29,7 +29,7 @@ class Section:
     header: dict[str, Json]
     entries: list[dict[str, Json]] = field(default_factory=list)
     torn: bool = False
-    """The last line was not whole: the process was killed while it wrote."""
+    """The last line was not whole: the process, or its machine, ended while it was written."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Section:
 
 
 def read_trace(path: Path | str) -> list[Section]:
-    """TraceError names the line that cannot be read; a last line without its end is no error."""
+    """TraceError names the line that cannot be read. The last line of a run may be torn: that is no error."""
     path = Path(path)
     try:
         text = path.read_text(errors="replace")
@@ -51,16 +51,18 @@ def read_trace(path: Path | str) -> list[Section]:
     whole, rest = lines[:-1], lines[-1]
     sections = _sections(path, whole)
     if rest and sections:
-        last = sections[-1]
-        sections[-1] = Section(path, last.line, last.header, last.entries, torn=True)
+        sections[-1] = replace(sections[-1], torn=True)
     if not sections:
         raise TraceError(f"{path} is empty.")
     return sections
 
 
-def _sections(path: Path, lines: Iterable[str]) -> list[Section]:
+def _sections(path: Path, lines: Sequence[str]) -> list[Section]:
     sections: list[Section] = []
     for number, line in enumerate(lines, 1):
+        if sections and _is_torn(lines, number - 1):
+            sections[-1] = replace(sections[-1], torn=True)
+            continue
         entry = _parse(path, number, line)
         if "trace" in entry:
             _check_version(path, number, entry["trace"])
@@ -70,6 +72,12 @@ def _sections(path: Path, lines: Iterable[str]) -> list[Section]:
         else:
             sections[-1].entries.append(entry)
     return sections
+
+
+def _is_torn(lines: Sequence[str], index: int) -> bool:
+    """Half a line, and after it a new run."""
+    following = lines[index + 1] if index + 1 < len(lines) else ""
+    return following.startswith('{"trace":') and not lines[index].endswith("}")
 
 
 def _parse(path: Path, number: int, line: str) -> dict[str, Json]:

@@ -62,6 +62,9 @@ class TraceFile:
     def _open(self) -> None:
         self._path, self._file = _open_own(self._path)
         self._size = os.fstat(self._file).st_size
+        if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
+            # The last run ended in the middle of a line; this one must not go on in it.
+            self._size += os.write(self._file, b"\n")
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
@@ -83,7 +86,7 @@ def _open_own(path: Path) -> tuple[Path, int]:
 
 def _open(path: Path) -> int:
     """Locked for as long as it is open, also against another member of this process."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:

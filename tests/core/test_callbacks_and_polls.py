@@ -83,7 +83,7 @@ def test_leave_leaves_with_the_reason_and_ends_fatal(kind: CallbackKind) -> None
     play.answer(LeaveGroup, GroupLeft())
     assert play.member.state is S.FATAL
     assert play.member.problem is not None
-    assert "no disk" in play.member.problem.detail
+    assert "raised ValueError" in play.member.problem.detail
 
 
 def test_a_failed_lost_callback_does_not_stop_the_rejoin() -> None:

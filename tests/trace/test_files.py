@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from membership_client import ConfigError, GroupMember, MemberConfig
-from membership_client.core.events import CallbackReturned, Tick
+from membership_client.core.events import CallbackReturned, Heartbeat, Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.trace import Journal, TraceError, read_trace
-from membership_client.trace.redaction import redacted
 from membership_client.trace.trace_file import TraceFile
+from tests.core.play import Play, accepted, orders
 
 CONFIG = MemberConfig(bootstrap_servers="broker:9092", group_id="shop", group_instance_id="till-1")
 MEMBER = Member(config=CONFIG, member_id="m1")
@@ -126,21 +126,8 @@ def test_settings_that_cannot_work_are_refused(key: str, value: object) -> None:
         MemberConfig.from_dict({"bootstrap.servers": "b:1", "group.id": "g", key: value})
 
 
-def test_what_an_exception_says_is_left_out() -> None:
-    """Its message may quote a record; its type and its places are kept, innermost first."""
-    error = (
-        "Traceback (most recent call last):\n"
-        '  File "/app/shop.py", line 40, in on_assign\n    load(state)\n'
-        '  File "/app/state.py", line 12, in load\n    raise ValueError(record)\n'
-        "shop.BadRecord: card number 4111 1111\nof a customer"
-    )
-    assert redacted(error) == "shop.BadRecord at load (state.py:12) < on_assign (shop.py:40)"
-    assert redacted("RuntimeError: no thread can be started any more") == "RuntimeError"
-    assert redacted("???") == "an exception"
-
-
 def test_a_callbacks_error_is_redacted_in_the_trace() -> None:
-    """Also in memory, once it is shown."""
+    """Its message may quote a record; its type and places are kept. Also in memory, once it is shown."""
     journal = Journal(MEMBER)
     journal.on_step(Step(1.0, MEMBER, CallbackReturned(7, "ValueError: 4111 1111"), (), MEMBER))
     assert "4111" not in "".join(journal.lines())
@@ -156,3 +143,23 @@ def test_a_clock_that_jumps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         journal.on_step(Step(1.0, MEMBER, Tick(), (), MEMBER))
     jumped = [json.loads(line).get("jumped") for line in journal.lines()[1:]]
     assert jumped == [pytest.approx(60, abs=0.5), None]
+
+
+@pytest.mark.parametrize("policy", ["raise", "leave"])
+def test_no_field_of_a_trace_quotes_a_callbacks_message(policy: str) -> None:
+    """Neither problem nor cause nor the member at the start of the next file: they did once."""
+    play = Play.new(callback_errors=policy).joining()
+    journal = Journal(play.member)
+    for act in (
+        lambda: play.answer(Heartbeat, accepted(2, orders(0))),
+        play.name_topics,
+        lambda: play.returns(
+            error='Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: Alice owes 5'
+        ),
+    ):
+        before, taken = play.member, len(play.effects)
+        act()
+        journal.on_step(Step(play.now, before, Tick(), tuple(play.effects[taken:]), play.member))
+    later = Journal(play.member)
+    assert "Alice" not in "".join([*journal.lines(), *later.lines()])
+    assert "ValueError" in "".join(journal.lines())

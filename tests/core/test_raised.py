@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from membership_client.core.raised import raised_by
 from membership_client.listener import as_text
-from membership_client.telemetry.raised import raised_by
 
 MESSAGES = [
     "Alice owes 5",
