@@ -14,7 +14,7 @@ _ALIVE = IN_GROUP | {MemberState.LEAVING, MemberState.FENCED, MemberState.STALE}
 
 def just_ends(group: Group, life: Life) -> bool:
     """It was not closed, and something shows that it should have gone on."""
-    if life.stop is not None or life.moments[-1].state not in _ALIVE:
+    if life.saved or life.stop is not None or life.moments[-1].state not in _ALIVE:
         return False
     return life.torn or proof_of_death(group, life) is not None or _others_go_on(group, life)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from membership_client.trace.reading import Section, TraceError
@@ -10,8 +12,17 @@ from membership_client.trace.values import Json, decode
 
 def decoded(section: Section, line: int, kind: Any, data: Json) -> Any:
     """TraceError names the line, and the version that wrote it."""
-    try:
+    with reading(section, line):
         return decode(kind, data)
+
+
+@contextlib.contextmanager
+def reading(section: Section, line: int) -> Iterator[None]:
+    """What is not as this version writes it becomes a TraceError, with the line."""
+    try:
+        yield
+    except TraceError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = f"{section.path}, line {line}: {error!r}; it was written by version {section.header.get('client')}."
         raise TraceError(text) from error

@@ -34,6 +34,8 @@ class Life:
     moments: tuple[Moment, ...]
     torn: bool
     """It ends in half a line: the process was killed while it wrote, or the file was cut."""
+    saved: bool
+    """It was saved from memory, so its end is nobody's end."""
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from membership_client.core.events import Effect, Event
 from membership_client.core.member import Member
-from membership_client.debugger.decoding import decoded
+from membership_client.debugger.decoding import decoded, reading
 from membership_client.errors import Problem
 from membership_client.trace.reading import Section
 from membership_client.trace.values import Json, numbers_of
@@ -75,8 +75,9 @@ def moments_of(section: Section, start: Member) -> Iterator[Moment]:
     """In the order they were written."""
     standing, offset_s = standing_of(start), _first_offset_s(section)
     for line, entry in enumerate(section.entries, section.line + 1):
-        offset_s += entry.get("jumped", 0.0)
-        moment = _moment(section, line, entry, standing, offset_s)
+        with reading(section, line):
+            offset_s += entry.get("jumped", 0.0)
+            moment = _moment(section, line, entry, standing, offset_s)
         standing = Standing(moment.state, moment.epoch, moment.owned, moment.problem)
         yield moment
 

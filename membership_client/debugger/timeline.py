@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from membership_client.core.member import Member
-from membership_client.debugger.decoding import decoded
+from membership_client.debugger.decoding import decoded, reading
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment, moments_of
 from membership_client.trace.reading import Section
@@ -54,12 +54,13 @@ def _in_order(lives: Iterable[Life]) -> tuple[Life, ...]:
 
 def _whose(section: Section) -> tuple[str, str, str, int]:
     header = section.header
-    return header["group"], header["member"], header.get("host", ""), header.get("pid", 0)
+    with reading(section, section.line):
+        return str(header["group"]), str(header["member"]), str(header.get("host", "")), int(header.get("pid", 0))
 
 
 def _life(sections: list[Section]) -> Life | None:
     """None where nothing happened."""
-    sections = sorted((section for section in sections if section.entries), key=_order)
+    sections = sorted((section for section in map(_checked, sections) if section.entries), key=_order)
     if not sections:
         return None
     first, last = sections[0], sections[-1]
@@ -73,7 +74,16 @@ def _life(sections: list[Section]) -> Life | None:
         start=_start(first),
         moments=_moments(sections),
         torn=last.torn,
+        saved=last.header["at"] > last.entries[-1]["at"],
     )
+
+
+def _checked(section: Section) -> Section:
+    """Its times are numbers, as all that follows takes for granted."""
+    for line, entry in enumerate((section.header, *section.entries), section.line):
+        with reading(section, line):
+            float(entry["at"])
+    return section
 
 
 def _order(section: Section) -> tuple[float, str, int]:

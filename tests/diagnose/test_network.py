@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import FailureKind, FindCoordinator, Heartbeat, Refused
+from membership_client.core.events import FailureKind, FindCoordinator, Heartbeat, Refused, Subscribe
 from membership_client.debugger.finding import Kind
 from membership_client.types import Node
 from tests.core.play import BROKER, OTHER_BROKER, accepted
@@ -95,3 +95,14 @@ def test_a_broker_that_answers_others_was_not_restarted() -> None:
     spared = Recorded.named("c").owning(1).stays_stable(50.0)
     sections = [member.section(f"{member.member.member_id}.jsonl") for member in (*members, spared)]
     assert kinds(faults(sections)) == {Kind.NETWORK_LOST}
+
+
+def test_a_member_that_never_finds_a_broker_is_told() -> None:
+    """A wrong address, or a network that was never there."""
+    member = Recorded.named("a")
+    member.do(Subscribe(frozenset({"orders"})))
+    for _ in range(20):
+        member.fail(FindCoordinator, FailureKind.UNREACHABLE)
+        member.advance(1.5)
+    finding = the(Kind.NETWORK_LOST, faults([member.section()]))
+    assert "the trace ends so" in finding.sentence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import CallbackReturned
+from membership_client.core.events import CallbackReturned, Heartbeat, Refused
 from membership_client.debugger.finding import Kind
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, faults, kinds, the
@@ -74,3 +74,15 @@ def test_a_handler_that_does_not_poll_is_told_from_a_slow_callback() -> None:
     assert kinds(findings) == {Kind.WAITED_FOR_POLL}
     assert "began 11.5 s later" in findings[0].sentence
     assert any("orders-1@17" in line.text for line in findings[0].evidence)
+
+
+def test_a_callback_that_outlasts_the_patience_of_the_group_is_why_it_was_thrown_out() -> None:
+    """And nobody from outside."""
+    member = Recorded.named("slow", **{"max.poll.interval.ms": 30_000}).owning(0, 1)
+    member.told(orders(0))
+    member.stays_stable(31.0)
+    member.advance(5.0)
+    member.answer(Heartbeat, Refused(25))
+    findings = faults([member.section()])
+    assert kinds(findings) == {Kind.WAITED_FOR_CALLBACK}
+    assert "the group lost its patience and threw it out" in findings[0].sentence

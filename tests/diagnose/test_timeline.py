@@ -109,6 +109,20 @@ def test_an_event_that_this_version_does_not_know_is_refused_with_its_line() -> 
         diagnose([section_of(lines, "a.jsonl")])
 
 
+@pytest.mark.parametrize("line", ['{"at":"soon","state":"STABLE"}', '{"at":1.0}', '{"at":1.0,"state":"ODD","epoch":1}'])
+def test_a_line_that_is_not_of_a_trace_is_refused(line: str) -> None:
+    """It is JSON, but nothing that a member writes."""
+    with pytest.raises(TraceError, match=r"a\.jsonl, line 3"):
+        diagnose([section_of([*closed("a").kept.lines[:2], line], "a.jsonl")])
+
+
+def test_a_header_that_says_nothing_is_refused() -> None:
+    """Whose trace would it be?"""
+    section = closed("a").section()
+    with pytest.raises(TraceError, match="line 1: KeyError"):
+        diagnose([replace(section, header={"trace": 1})])
+
+
 def test_a_header_alone_is_no_life() -> None:
     """The process ended before anything happened."""
     section = closed("a").section()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from membership_client.debugger.finding import Kind
-from tests.diagnose.traces import Recorded, faults, kinds, plan, script, sections_of, the
-from tests.simulation.script import Action, Crash, Script, Shut, Start
+from tests.diagnose.traces import Recorded, faults, kinds, plan, script, section_of, sections_of, the
+from tests.simulation.script import Action, Crash, Mood, Script, Shut, Start
 
 
 def crash(*more: Action, until: float = 80.0) -> Script:
@@ -74,3 +74,20 @@ def test_a_trace_that_ends_much_earlier_than_the_others_is_suspected() -> None:
     ]
     finding = the(Kind.KILLED, faults(sections))
     assert (finding.members, finding.certainty) == (("a",), "likely")
+
+
+def test_a_trace_that_was_saved_earlier_than_the_others_is_no_death() -> None:
+    """Its header was written last, by a process that lived."""
+    early = Recorded.named("a").owning(0).stays_stable(30.0)
+    early.now += 1.0
+    with early.clock():
+        saved = section_of(early.journal.lines(), "a")
+    assert faults([saved, Recorded.named("b").owning(1).stays_stable(90.0).section("b")]) == []
+
+
+def test_a_slow_assign_explains_why_nobody_owned_its_partitions() -> None:
+    """Saying both would be saying it twice."""
+    slow = Mood(at=20.0, until=21.0, who="b", slow_s=25.0)
+    actions: list[Action] = [Start(0.0, "a"), slow, Start(20.0, "b")]
+    findings = faults(sections_of(script([plan("a"), plan("b")], actions, calm_at=60.0)))
+    assert kinds(findings) == {Kind.WAITED_FOR_CALLBACK}

@@ -10,6 +10,7 @@ from membership_client.debugger.life import Life
 from membership_client.debugger.stacks import evidence_of_stack
 from membership_client.debugger.timeline import Group
 from membership_client.debugger.words import lasting, partitions_text
+from membership_client.types import TopicPartition
 
 _SHORTEST_S = 1.0
 
@@ -20,8 +21,14 @@ def slow_callbacks(group: Group) -> list[Finding]:
 
 def _is_slow(life: Life, call: Call) -> bool:
     """Longer than a heartbeat interval: before that, the others do not even hear of it. Nobody waits for a lost one."""
-    waited_for = bool(call.partitions) and call.kind is not CallbackKind.LOST
+    waited_for = call.kind is not CallbackKind.LOST and bool(_held(life, call))
     return waited_for and call.lasted_s > max(_SHORTEST_S, life.interval_s)
+
+
+def _held(life: Life, call: Call) -> tuple[TopicPartition, ...]:
+    """Its partitions; those of the next callback, which waited for it, if it was told of an empty share."""
+    following = (later for later in life.calls if later.wanted is call.last)
+    return call.partitions or next((later.partitions for later in following), ())
 
 
 def _finding(life: Life, call: Call) -> Finding:
@@ -30,7 +37,7 @@ def _finding(life: Life, call: Call) -> Finding:
         kind=Kind.WAITED_FOR_POLL if for_poll else Kind.WAITED_FOR_CALLBACK,
         group=life.group,
         members=(life.name,),
-        partitions=tuple(sorted(call.partitions)),
+        partitions=tuple(sorted(_held(life, call))),
         began=call.wanted.time,
         ended=call.last.time,
         sentence=_poll_sentence(life, call) if for_poll else _sentence(life, call),
@@ -44,22 +51,21 @@ def _sentence(life: Life, call: Call) -> str:
     thread = f" on thread {call.thread}" if call.thread else ""
     end = "took" if call.returned else "had not returned after"
     return (
-        f"{_whoever(call)} waited for the {call.kind.value} callback of {life.name}, "
+        f"{_whoever(life, call)} waited for the {call.kind.value} callback of {life.name}, "
         f"which {end} {lasting(call.lasted_s)}{thread}{_outcome(life, call)}."
     )
 
 
 def _poll_sentence(life: Life, call: Call) -> str:
     return (
-        f"{_whoever(call)} waited for {life.name} to poll: its {call.kind.value} callback was wanted and began "
+        f"{_whoever(life, call)} waited for {life.name} to poll: its {call.kind.value} callback was wanted and began "
         f"{lasting(call.waited_s)} later, because {_BUSY[call.kind]}{_outcome(life, call)}."
     )
 
 
-def _whoever(call: Call) -> str:
-    if call.kind is CallbackKind.REVOKED:
-        return f"Whoever was to get {partitions_text(call.partitions)}"
-    return f"The records of {partitions_text(call.partitions)}"
+def _whoever(life: Life, call: Call) -> str:
+    held = partitions_text(_held(life, call))
+    return f"Whoever was to get {held}" if call.kind is CallbackKind.REVOKED else f"The records of {held}"
 
 
 def _outcome(life: Life, call: Call) -> str:
@@ -69,7 +75,7 @@ def _outcome(life: Life, call: Call) -> str:
 
 
 def _evidence(life: Life, call: Call) -> tuple[Evidence, ...]:
-    partitions = partitions_text(call.partitions)
+    partitions = partitions_text(call.partitions) if call.partitions else "an empty share"
     found = [life.evidence(call.wanted, f"the {call.kind.value} callback is wanted for {partitions}")]
     found += [line for warning in call.warnings for line in evidence_of_stack(life, warning)]
     end = "it returned" if call.returned else "it had not returned when the trace ends"

@@ -127,9 +127,10 @@ def _why(void: _Void) -> str:
 def _slow_assign(void: _Void) -> Life | None:
     if void.after is None or void.taken is None:
         return None
-    half_s = (void.until - void.held.ended.time) / 2
-    calls = (call for call in void.after.calls if call.last is void.taken.began)
-    return void.after if any(c.kind is CallbackKind.ASSIGNED and c.lasted_s > half_s for c in calls) else None
+    void_s, ended_at = void.until - void.held.ended.time, void.taken.began.at
+    assigns = (call for call in void.after.calls if call.kind is CallbackKind.ASSIGNED)
+    spent_s = (min(call.last.at, ended_at) - max(call.wanted.at, ended_at - void_s) for call in assigns)
+    return void.after if any(seconds > void_s / 2 for seconds in spent_s) else None
 
 
 def _evidence(void: _Void) -> tuple[Evidence, ...]:

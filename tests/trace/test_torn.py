@@ -1,0 +1,26 @@
+"""A machine that goes down in the middle of a line, and comes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from membership_client import MemberConfig
+from membership_client.core.member import Member
+from membership_client.trace import Journal, read_trace
+from membership_client.trace.trace_file import TraceFile
+
+MEMBER = Member(config=MemberConfig(bootstrap_servers="b:1", group_id="shop"), member_id="m1")
+
+
+def test_a_run_after_a_torn_line_begins_on_a_line_of_its_own(tmp_path: Path) -> None:
+    """Both runs can be read, and the first is known to have been torn."""
+    path = tmp_path / "t"
+    Journal(MEMBER, TraceFile(path, max_bytes=10**9, keep=1)).close()
+    with path.open("a") as file:
+        file.write('{"at":1.0,"no')
+    journal = Journal(MEMBER, TraceFile(path, max_bytes=10**9, keep=1))
+    journal.note("commit", partitions=3)
+    journal.close()
+    first, second = read_trace(path)
+    assert (first.torn, second.torn) == (True, False)
+    assert (second.line, len(second.entries)) == (3, 1)
