@@ -10,6 +10,7 @@ from tests.benchmarks import (
     idle_cost,
     lateness,
     many_partitions,
+    recording,
     rolling_restart,
     second_member,
     static_crash,
@@ -30,6 +31,7 @@ MEASUREMENTS: dict[str, Measure] = {
     "crowd": crowd.measure,
     "many-partitions": many_partitions.measure,
     "throughput": throughput.measure,
+    "recording": recording.measure,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import confluent_kafka
@@ -26,7 +27,14 @@ class Racer:
     """Reads a topic that has so many records."""
 
     def __init__(
-        self, consumer: type[confluent_kafka.Consumer], servers: str, name: str, topic: str, records: int
+        self,
+        consumer: type[confluent_kafka.Consumer],
+        servers: str,
+        name: str,
+        topic: str,
+        records: int,
+        *,
+        more: Mapping[str, str] | None = None,
     ) -> None:
         self._topic = topic
         self._records = records
@@ -40,6 +48,7 @@ class Racer:
             "queued.min.messages": records,
             "statistics.interval.ms": _STATISTICS_MS,
             "stats_cb": self._on_statistics,
+            **(more or {}),
         }
         self._consumer = consumer(config)
         self._consumer.subscribe([topic])

@@ -23,7 +23,7 @@ from tests.benchmarks.stage import Sizes, Stage
 from tests.peers.peer import PeerKind
 
 _ROOT = Path(__file__).parents[2]
-_PARTITIONS = 4
+PARTITIONS = 4
 _STYLES: dict[Style, str] = {"poll": "poll(1.0)", "consume": "consume(500, 1.0)"}
 _TURNS = 40
 """Of each, in a round."""
@@ -40,9 +40,9 @@ _SIDES = (_Side("confluent", confluent_kafka.Consumer), _Side("ours", membership
 
 
 def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
-    topic = stage.group("throughput", partitions=_PARTITIONS).id
+    topic = stage.group("throughput", partitions=PARTITIONS).id
     stage.say(f"{sizes.records} records to read")
-    _fill(stage, topic, sizes.records)
+    fill(stage, topic, sizes.records)
     racers = {kind: Racer(consumer, stage.bootstrap_servers, kind, topic, sizes.records) for kind, consumer in _SIDES}
     try:
         figures = [figure for style in _STYLES for figure in _race(stage, sizes, racers, style)]
@@ -52,10 +52,10 @@ def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
     return [*figures, _memory(stage, topic, sizes.records)]
 
 
-def _fill(stage: Stage, topic: str, records: int) -> None:
+def fill(stage: Stage, topic: str, records: int) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": stage.bootstrap_servers, "linger.ms": 50, "log_level": 0})
     for number in range(records):
-        producer.produce(topic, b"x" * 100, partition=number % _PARTITIONS)
+        producer.produce(topic, b"x" * 100, partition=number % PARTITIONS)
         if number % 10_000 == 0:
             producer.flush()
     producer.flush()
