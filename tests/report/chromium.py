@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chromium-headless-shell")
+_NAMES = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser", "chromium-headless-shell")
 _APPLICATIONS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

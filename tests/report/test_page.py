@@ -72,6 +72,7 @@ def test_a_callback_that_waits_for_the_poll_is_told_apart_from_one_that_runs(tab
     tab.mouse("mouseMoved", *place_of(tab, "report.model.members[0].calls[1]"))
     told = tab.text("#tip")
     assert "on_revoked" in told
+    assert "of\norders[0]" in told
     assert "waited\n3 s" in told
     assert "ran\n1 s" in told
 
@@ -247,4 +248,7 @@ def test_a_figure_leads_to_what_it_counts(tab: Tab) -> None:
     first, last = shown(tab)
     assert 20 < first < 28
     assert 31 < last < 40
-    assert "orders-0 has 2 owners at once" in tab.text("#tip")
+    told = tab.text("#tip")
+    assert "orders-0 has 2 owners at once" in told
+    assert "one\nfrom: group changed: joined the group" in told
+    assert "two\nfrom: group changed: told so\nuntil: still owned when the traces end" in told

@@ -7,6 +7,7 @@ from typing import get_args
 from membership_client.debugger.finding import Finding, Kind
 from membership_client.debugger.report.colours import colours_of
 from membership_client.debugger.report.scene import CallSpan, MarkKind, MemberLane, PartitionLane, Scene
+from membership_client.debugger.words import partitions_text
 from membership_client.trace.values import Json
 from membership_client.types import MemberState
 
@@ -71,7 +72,8 @@ class _Writer:
 
     def _call(self, call: CallSpan) -> Json:
         began = None if call.began is None else self._at(call.began)
-        told = [self._text(text) for text in (call.kind, call.cause, call.error)]
+        partitions = partitions_text(call.partitions) if call.partitions else None
+        told = [self._text(text) for text in (call.kind, partitions, call.cause, call.error)]
         return [self._at(call.wanted), began, self._at(call.ended), len(call.partitions), *told]
 
     def _partition(self, lane: PartitionLane) -> Json:

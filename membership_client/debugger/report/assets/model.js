@@ -18,8 +18,8 @@ function memberOf(raw, index, data, text) {
   member.states = ordered(raw.states.map(([start, end, state, reason]) => ({
     kind: "state", lane: member, start, end, state: data.states[state], reason: text(reason),
   })));
-  member.calls = ordered(raw.calls.map(([start, began, end, count, call, reason, error]) => ({
-    kind: "call", lane: member, start, began, end, count, call: text(call), reason: text(reason), error: text(error),
+  member.calls = ordered(raw.calls.map(([start, began, end, count, call, partitions, reason, error]) => ({
+    kind: "call", lane: member, start, began, end, count, call: text(call), partitions: text(partitions), reason: text(reason), error: text(error),
   })));
   member.stretches = ordered(raw.stretches.map(([start, end, stretch, detail]) => ({
     kind: "stretch", lane: member, start, end, stretch, detail: text(detail),

@@ -7,6 +7,10 @@ function element(tag, className, text) {
   return made;
 }
 
+function telling(span) {
+  return [span.owner.name, `from: ${span.reason}\nuntil: ${span.ending}`];
+}
+
 const DESCRIBED = {
   state: (item) => ({ head: `${item.lane.name}: ${item.state}`, lead: item.reason, rows: [] }),
   call: (item) => ({
@@ -14,6 +18,7 @@ const DESCRIBED = {
     lead: item.error ? `raised ${item.error}` : item.reason,
     rows: [
       ["because", item.error ? item.reason : null],
+      ["of", item.partitions],
       ["waited", item.began === null ? null : duration(item.began - item.start)],
       ["ran", item.began === null ? "had not returned when the trace ended" : duration(item.end - item.began)],
     ],
@@ -33,7 +38,7 @@ const DESCRIBED = {
   overlap: (item) => ({
     head: `${item.lane.name} has ${item.owners.length} owners at once`,
     lead: item.sure ? "They could work on the same records." : "Or their machines' clocks differ by as much.",
-    rows: item.owners.map((owner) => ["owner", owner.name]),
+    rows: item.lane.owned.filter((span) => span.start < item.end && span.end > item.start).map(telling),
   }),
 };
 
