@@ -17,7 +17,6 @@ from membership_client.core.events import (
     Send,
     Subscribe,
 )
-from membership_client.debugger.report.colours import COLOURS, colours_of
 from membership_client.debugger.report.composing import compose
 from membership_client.trace import read_trace
 from membership_client.types import MemberState
@@ -136,11 +135,3 @@ def test_a_restarted_member_stays_in_its_lane_and_a_double_does_not(tmp_path: Pa
 
     assert labels(first, second) == ["a"]
     assert labels(first, second, double) == ["a (h1:1)", "a (h2:1)"]
-
-
-def test_members_of_a_small_group_have_different_colours_and_keep_them() -> None:
-    """Ten colours before the first texture; a name alone decides as long as its colour is free."""
-    names = [f"m{number}" for number in range(50)]
-    assert len({colour for colour, _ in colours_of(names[:COLOURS]).values()}) == COLOURS
-    assert len(set(colours_of(names).values())) == 50
-    assert colours_of(["m7"])["m7"] == colours_of(["m7", "zz"])["m7"]
