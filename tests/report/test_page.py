@@ -12,6 +12,9 @@ from membership_client.cli import main
 from membership_client.core.events import CallbackKind
 from membership_client.debugger.report.page import SCRIPTS
 from membership_client.types import MemberState
+from tests.report.browser import Browser
+from tests.report.picture import take
+from tests.report.pointing import place_of
 from tests.report.story import BEGAN, Story
 from tests.report.tab import Tab
 
@@ -19,16 +22,6 @@ S = MemberState
 
 OWNED = """report.model.partitions.map(
     (lane) => [lane.name, lane.owned.map((span) => [span.start, span.end, span.owner.name])])"""
-
-
-def place_of(tab: Tab, item: str) -> tuple[float, float]:
-    """Where on the screen the thing lies that a JavaScript expression names."""
-    return tab.middle(
-        f"""(() => {{
-            const box = report.drawing.box({item}), at = report.scroll.getBoundingClientRect();
-            return {{x: at.x + box.x, y: at.y + box.y - report.scroll.scrollTop, width: box.width, height: box.height}};
-        }})()"""
-    )
 
 
 def shown(tab: Tab) -> tuple[float, float]:
@@ -252,3 +245,10 @@ def test_a_figure_leads_to_what_it_counts(tab: Tab) -> None:
     assert "orders-0 has 2 owners at once" in told
     assert "one\nfrom: group changed: joined the group" in told
     assert "two\nfrom: group changed: told so\nuntil: still owned when the traces end" in told
+
+
+def test_the_picture_in_the_documents_can_be_made_again(chromium: Browser, tmp_path: Path) -> None:
+    """By the command that its module names; and it is small enough for a repository."""
+    take(chromium, tmp_path, tmp_path / "report.png")
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "report.png").stat().st_size < 200_000
