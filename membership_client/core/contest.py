@@ -147,6 +147,9 @@ def _identified(member: Member, contest: Contest, response: Response, now: float
     if holder is not None and holder.member_id == member.member_id:
         return _waiting(replace(member, contest=replace(contest, step=ContestStep.RELEASE))), ()
     known = isinstance(response, GroupDescribed)
+    if holder is not None and member.fences:
+        # We had the id, were dropped, and another has it now: the newcomer wins, or two would fight over it for ever.
+        return _lose_to(replace(member, contest=contest))
     if _is_over(contest, now) and (holder is not None or not known):
         return _fail(replace(member, contest=contest))
     return _by_policy(replace(member, contest=contest), contest, known=known)

@@ -159,7 +159,9 @@ def test_a_taken_instance_id_is_raised_by_every_poll(world: World) -> None:
     assert_fatal(poll_until_it_raises(old), FencedInstanceIdError, KafkaError.FENCED_INSTANCE_ID)
     with pytest.raises(FencedInstanceIdError):
         old.consumer.consume(10, 1.0)
-    assert [event.kind for event in old.story if event.partitions] == ["assign", "lost"]
+    kinds = [event.kind for event in old.story if event.partitions]
+    # It may slip in once more between the newcomer's release of the id and its join.
+    assert kinds in (["assign", "lost"], ["assign", "lost", "assign", "lost"])
     assert len(new.owned) == 4
 
 

@@ -175,3 +175,18 @@ def test_what_has_no_name_is_given_back_when_it_is_wanted_back() -> None:
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, accepted(2, orders(0, 1)))
     assert play.heartbeat().owned == orders(0, 1)
+
+
+@pytest.mark.parametrize("policy", ["wait", "takeover", "fail"])
+def test_who_lost_its_instance_id_does_not_fight_for_it(policy: str) -> None:
+    """Found on a real broker: fenced by its epoch in the middle of a takeover, it came back and waited, or took it back."""
+    play = Play.new(group_instance_id="i", group_instance_id_conflict=policy).stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(Code.FENCED_MEMBER_EPOCH))
+    play.returns()
+    play.advance(1.0)
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "owned by them"))
+    play.answer(DescribeGroup, HELD)
+    assert play.member.problem is not None
+    assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.FENCED_INSTANCE_ID)
+    assert play.member.problem.holder is not None
