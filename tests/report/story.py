@@ -20,12 +20,14 @@ S = MemberState
 class Story:
     """Of one member. Times are seconds since the story began; `tell` is the least a line needs."""
 
-    def __init__(self, name: str, *, group: str = "g", instance: str | None = None, host: str = "h1") -> None:
+    def __init__(
+        self, name: str, *, group: str = "g", instance: str | None = None, host: str = "h1", saved_at: float = 0.0
+    ) -> None:
         # Names are the header's alone: a trace may hold ones that a configuration would refuse.
         config = MemberConfig(bootstrap_servers="b:9092", group_id="g")
         who = {"group": group, "member": name, "instance": instance, "client": "test", "host": host, "pid": 1}
         start = encode(Member(config=config, member_id=name))
-        self.lines = [json.dumps({"trace": 1, **who, "wall": BEGAN, "at": 0.0, "start": start})]
+        self.lines = [json.dumps({"trace": 1, **who, "wall": BEGAN + saved_at, "at": saved_at, "start": start})]
         self._ids = 0
         self._epoch = 0
 

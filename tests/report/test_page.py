@@ -244,7 +244,7 @@ def test_a_figure_leads_to_what_it_counts(tab: Tab) -> None:
     told = tab.text("#tip")
     assert "orders-0 has 2 owners at once" in told
     assert "one\nfrom: group changed: joined the group" in told
-    assert "two\nfrom: group changed: told so\nuntil: still owned when the traces end" in told
+    assert "two\nfrom: group changed: told so\nuntil: still owned when its trace ends" in told
 
 
 def test_the_picture_in_the_documents_can_be_made_again(chromium: Browser, tmp_path: Path) -> None:

@@ -95,6 +95,20 @@ def test_a_member_that_vanished_owns_nothing_any_more(tmp_path: Path) -> None:
     assert second.gaps == ()
 
 
+def test_after_the_end_of_a_saved_trace_nothing_is_claimed(tmp_path: Path) -> None:
+    """It was saved out of memory while its member went on: neither an owner nor a gap, nor the end of a process."""
+    saved = (
+        Story("saved", saved_at=12).tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"t": [0]}).tell(10, S.STABLE)
+    )
+    other = Story("other").tell(0.0, S.STABLE).tell(60, S.STABLE)
+    paths = [saved.write(tmp_path / "saved"), other.write(tmp_path / "other")]
+    drawn = compose([section for path in paths for section in read_trace(path)], 2.0)
+    (lane,) = drawn.partitions
+    assert [(span.ended - BEGAN) for span in lane.owned] == [10]
+    assert lane.gaps == ()
+    assert [lane.marks for lane in drawn.members] == [(), ()]
+
+
 def test_what_nobody_subscribes_to_any_more_is_no_gap(tmp_path: Path) -> None:
     """Another member of the group that wants other topics does not make it one."""
     one = Story("one").tell(0.0, S.STABLE, Subscribe(frozenset({"t"}))).call(1, 2, CallbackKind.ASSIGNED, {"t": [0]})

@@ -18,6 +18,8 @@ class Owned:
     partition: TopicPartition
     life: Life
     span: Ownership
+    ends: bool
+    """False if nobody knows whether it went on: its trace was saved meanwhile, or all traces end."""
 
 
 def owned_by(life: Life, presence: Presence, lane: int) -> Iterator[Owned]:
@@ -33,7 +35,8 @@ def owned_by(life: Life, presence: Presence, lane: int) -> Iterator[Owned]:
             reason=causes.get(id(holding.began), "owned when the trace began"),
             ending=_ending(holding, life, presence) or causes.get(id(holding.ended), ""),
         )
-        yield Owned(holding.partition, life, span)
+        ends = not holding.is_open or presence.vanished or life.stop is not None
+        yield Owned(holding.partition, life, span, ends)
 
 
 def _ending(holding: Holding, life: Life, presence: Presence) -> str:
@@ -42,4 +45,4 @@ def _ending(holding: Holding, life: Life, presence: Presence) -> str:
         return ""
     if presence.vanished:
         return "the trace ends: the process was killed or stopped, or the rest is missing"
-    return "closed without giving it back" if life.stop is not None else "still owned when the traces end"
+    return "closed without giving it back" if life.stop is not None else "still owned when its trace ends"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from membership_client.debugger.deaths import just_ends
 from membership_client.debugger.life import Life
 from membership_client.debugger.timeline import Group
-
-_SILENT_INTERVALS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +14,13 @@ class Presence:
     until: float
     """Its close, or the end of all traces if it may well have lived on, or its last sign of life."""
     vanished: bool
-    """Its trace ends without a close while others go on, and for longer than a member is ever silent."""
+    """It ended without a word, and something shows that it should have gone on."""
 
 
 def presence_of(life: Life, group: Group) -> Presence:
     if life.stop is not None:
         return Presence(life.stop.time, vanished=False)
-    vanished = group.until - life.ended > _SILENT_INTERVALS * life.interval_s
-    return Presence(life.ended if vanished else group.until, vanished=vanished)
+    if just_ends(group, life):
+        return Presence(life.ended, vanished=True)
+    # What was saved out of memory says nothing of what came after.
+    return Presence(life.ended if life.saved else group.until, vanished=False)

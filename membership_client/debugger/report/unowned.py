@@ -42,16 +42,20 @@ def _union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def gaps_between(owned: Sequence[Owned], until: float, wanted: Sequence[Interval]) -> Iterator[Gap]:
-    """`owned` by when each began. Before the first nobody knows whether the partition existed."""
+    """`owned` by when each began.
+
+    Before the first, nobody knows whether the partition existed; after one whose end is not known, whether it was owned.
+    """
     last = owned[0]
     for following in owned[1:]:
-        if following.span.began > last.span.ended:
+        if last.ends and following.span.began > last.span.ended:
             reason = f"{_last_owned(last)}\nNext owner: {following.life.name} ({following.span.reason})"
             yield from _during(wanted, last.span.ended, following.span.began, reason)
         if following.span.ended > last.span.ended:
             last = following
-    reason = f"{_last_owned(last)}\nNobody whose trace is here took it since."
-    yield from _during(wanted, last.span.ended, until, reason)
+    if last.ends:
+        reason = f"{_last_owned(last)}\nNobody whose trace is here took it since."
+        yield from _during(wanted, last.span.ended, until, reason)
 
 
 def _last_owned(last: Owned) -> str:
