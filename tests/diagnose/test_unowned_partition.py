@@ -45,7 +45,7 @@ def test_a_static_member_may_be_away_for_as_long_as_its_session() -> None:
 def test_a_static_member_that_is_away_for_too_long_leaves_its_partitions_alone() -> None:
     """Nobody else may take them before its session is over."""
     actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Shut(20.0, "b")]
-    played = script([plan("a"), plan("b", instance_id="till-b")], actions, calm_at=100.0, session_timeout_s=60.0)
+    played = script([plan("a"), plan("b", instance_id="till-b")], actions, calm_at=130.0, session_timeout_s=90.0)
     finding = the(Kind.UNOWNED_PARTITION, faults(sections_of(played)))
     assert "till-b left for a while" in finding.sentence
 
