@@ -152,13 +152,13 @@ class Polling:
                 raise
 
     def _take_away(self, call: Call) -> None:
-        hook = self.hooks.get(call.wanted.kind, no_hook)
-        if call.wanted.kind is CallbackKind.REVOKED:
+        if call.wanted.kind is CallbackKind.REVOKED and not call.context.lost:
+            hook = self.hooks.get(CallbackKind.REVOKED, no_hook)
             # Beside a hold the application may have unfinished records of a batch, which must come again.
             commit = self.commits.auto_commit_s is not None and self._aside != threading.get_ident()
             self.path.revoked(call, hook, commit=commit)
-        else:
-            self.path.lost(call, hook)
+        else:  # Also a revoke that waited for its poll until the group waited no longer.
+            self.path.lost(call, self.hooks.get(CallbackKind.LOST, no_hook))
 
     # --- on the membership thread ------------------------------------------------------------------------------------
 

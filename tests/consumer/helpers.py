@@ -152,10 +152,10 @@ class World:
     def place(self, number: int, offset: int = confluent_kafka.OFFSET_INVALID) -> confluent_kafka.TopicPartition:
         return confluent_kafka.TopicPartition(self.topic, number, offset)
 
-    def committed(self) -> dict[int, int]:
+    def committed(self, timeout_s: float = PATIENCE_S) -> dict[int, int]:
         """As seen from outside: the offset of each partition that has one."""
         wanted = [ConsumerGroupTopicPartitions(self.group.id)]
-        (found,) = self._admin.list_consumer_group_offsets(wanted).values()
+        (found,) = self._admin.list_consumer_group_offsets(wanted, request_timeout=timeout_s).values()
         places = found.result(PATIENCE_S).topic_partitions or []
         return {place.partition: place.offset for place in places if place.topic == self.topic and place.offset >= 0}
 

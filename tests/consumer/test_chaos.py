@@ -66,7 +66,8 @@ class Chaos:
     def __init__(self, world: World, seed: int, directory: Path) -> None:
         self.started: list[ReadingProcess] = []
         self.awake: list[ReadingProcess] = []
-        self._asleep: list[tuple[float, ReadingProcess]] = []
+        self._asleep: list[tuple[float, float, ReadingProcess]] = []
+        """When to wake whom, and since when it sleeps."""
         self._world = world
         self._random = random.Random(seed)
         self._directory = directory
@@ -113,18 +114,19 @@ class Chaos:
 
     def _sleep(self) -> None:
         """Longer than the session: others get the partitions."""
-        sleeper = self._one()
-        sleeper.diary.stopped_at.append(time.monotonic())
-        self._stop_for(SESSION_S * 1.5, sleeper)
+        self._stop_for(SESSION_S * 1.5, self._one())
 
     def _stop_for(self, seconds: float, process: ReadingProcess) -> None:
         process.send(signal.SIGSTOP)
-        self._asleep.append((time.monotonic() + seconds, process))
+        self._asleep.append((time.monotonic() + seconds, time.monotonic(), process))
 
     def _wake(self, now: float) -> None:
-        for at, process in [pair for pair in self._asleep if pair[0] <= now]:
+        for wakes_at, stopped_at, process in [asleep for asleep in self._asleep if asleep[0] <= now]:
+            # Whatever was meant: another's close, or a busy machine, may have kept it asleep for longer.
+            if time.monotonic() - stopped_at > SESSION_S / 2:
+                process.diary.stopped_at.append(stopped_at)
             process.send(signal.SIGCONT)
-            self._asleep.remove((at, process))
+            self._asleep.remove((wakes_at, stopped_at, process))
             self.awake.append(process)
 
 
@@ -144,8 +146,9 @@ def watch_offsets(world: World, stop: threading.Event) -> list[dict[int, int]]:
     """What the group has committed, again and again."""
     seen: list[dict[int, int]] = []
     while not stop.wait(0.05):
-        with contextlib.suppress(KafkaException, TimeoutError):  # A coordinator that is only just starting.
-            seen.append(world.committed())
+        # A coordinator that is only just starting is asked again, and not waited for.
+        with contextlib.suppress(KafkaException, TimeoutError):
+            seen.append(world.committed(timeout_s=2.0))
     return seen
 
 
