@@ -42,8 +42,10 @@ class Gap:
         return self.after.at - self.before.at + self.slept_s
 
     @property
-    def cpu_share(self) -> float:
-        return self.cpu_s / self.lasted_s
+    def cpu_shares(self) -> tuple[float, float]:
+        """At least and at most so much of a processor while it was late: it may have worked until it was due."""
+        on_time_s = self.lasted_s - self.late_s
+        return max(0.0, self.cpu_s - on_time_s) / self.late_s, self.cpu_s / self.late_s
 
 
 class _Clock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from membership_client.core.events import Heartbeat, Refused, Tick
 from membership_client.debugger.finding import Finding, Kind
 from tests.diagnose.traces import Recorded, faults, the
@@ -40,6 +42,14 @@ def test_an_interpreter_that_was_blocked_used_all_of_it() -> None:
     """One thread worked and let no other run."""
     finding = the(Kind.INTERPRETER_BLOCKED, stood_still(60.0, 58.0))
     assert "no other thread could run" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "kind"), [(20.0, Kind.INTERPRETER_BLOCKED), (10.0, Kind.INTERPRETER_BLOCKED), (4.0, Kind.PROCESS_STOPPED)]
+)
+def test_what_lies_between_is_only_likely(cpu_s: float, kind: Kind) -> None:
+    """A machine may be busy with others; and a process may have worked until it was stopped."""
+    assert the(kind, stood_still(60.0, cpu_s)).certainty == ("certain" if cpu_s < 5 else "likely")
 
 
 def test_a_process_whose_other_threads_wrote_notes_was_not_stopped() -> None:

@@ -45,6 +45,8 @@ def _finding(group: Group, storm: list[Trigger]) -> Finding:
     counts = Counter(trigger.life.name for trigger in storm)
     began, ended = storm[0].moment.time - _SHORT_S, storm[-1].moment.time
     rounds = sum(began <= rebalance.began <= ended + group.skew_s for rebalance in rebalances_of(group))
+    hosts = {trigger.life.host for trigger in storm}
+    where = f", all on {hosts.pop()}," if len(hosts) == 1 and len(counts) > 1 else ""
     names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
     return Finding(
         kind=Kind.REBALANCE_STORM,
@@ -54,7 +56,7 @@ def _finding(group: Group, storm: list[Trigger]) -> Finding:
         ended=ended,
         sentence=(
             f"{rounds} rebalances around {lasting(ended - storm[0].moment.time)} of coming and going: "
-            f"{listed(names)} did not stay."
+            f"{listed(names)}{where} did not stay."
         ),
         evidence=tuple(trigger.life.evidence(trigger.moment, trigger.text) for trigger in storm[:8]),
         advice="Mend that member first; the others only follow. A group.instance.id makes restarts silent.",

@@ -62,12 +62,13 @@ def _stood_still(gap: Gap) -> str:
 
 
 def _verdict(gap: Gap, *, worked: bool) -> tuple[bool, Certainty]:
-    share = gap.cpu_share
-    if share >= _BUSY or (worked and share > _IDLE):
-        return True, "certain"
-    if worked:
-        return True, "likely"
-    return share > (_IDLE + _BUSY) / 2, "certain" if share <= _IDLE else "likely"
+    """Was the interpreter blocked, or else the process stopped?"""
+    least, most = gap.cpu_shares
+    if worked or least >= _BUSY:
+        return True, "certain" if least >= _BUSY else "likely"
+    if most <= _IDLE:
+        return False, "certain"
+    return (least + most) / 2 > _IDLE, "likely"
 
 
 def _notes_meanwhile(group: Group, life: Life, gap: Gap) -> list[Evidence]:

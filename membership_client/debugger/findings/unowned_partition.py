@@ -29,8 +29,9 @@ def unowned_partition(group: Group) -> list[Finding]:
 
 
 def _matters(group: Group, void: Void) -> bool:
-    long_s = _LONG_S if _who_was_away(group, void) is None else _LONG_AWAY_S
-    if void.lasted_s <= group.skew_s + long_s:
+    if void.lasted_s <= group.skew_s + _LONG_S:
+        return False
+    if void.lasted_s <= group.skew_s + _LONG_AWAY_S and _who_was_away(group, void) is not None:
         return False
     if void.ending is Ending.OPEN:
         return just_ends(group, void.before)
