@@ -20,11 +20,11 @@ _LOST = frozenset({Ending.FENCED, Ending.STALE, Ending.FATAL})
 
 
 def unowned_partition(group: Group) -> list[Finding]:
-    """One finding for all partitions that shared a fate."""
-    found: dict[tuple[str, str], list[Void]] = defaultdict(list)
+    """One finding for all partitions that lost their owner at the same moment."""
+    found: dict[tuple[str, float], list[Void]] = defaultdict(list)
     for void in voids_of(group):
         if _matters(group, void):
-            found[void.before.member_id, void.after.member_id if void.after else ""].append(void)
+            found[void.before.member_id, void.held.ended.at].append(void)
     return [_finding(group, voids) for voids in found.values()]
 
 
@@ -61,6 +61,7 @@ def _somebody_was_there(group: Group, void: Void) -> bool:
 def _finding(group: Group, voids: list[Void]) -> Finding:
     longest = max(voids, key=lambda void: void.lasted_s)
     partitions = tuple(sorted({void.partition for void in voids}))
+    up_to = "up to " if len({void.until for void in voids}) > 1 else ""
     nobody = "" if longest.after else ", and has none where the traces end"
     return Finding(
         kind=Kind.UNOWNED_PARTITION,
@@ -70,7 +71,7 @@ def _finding(group: Group, voids: list[Void]) -> Finding:
         began=longest.began,
         ended=longest.until,
         sentence=(
-            f"{partitions_text(partitions)} had no owner that the traces know for {lasting(longest.lasted_s)}{nobody}: "
+            f"{partitions_text(partitions)} had no owner that the traces know for {up_to}{lasting(longest.lasted_s)}{nobody}: "
             f"{_why(group, longest)}."
         ),
         evidence=_evidence(longest),
