@@ -37,7 +37,8 @@ class ReadingProcess:
 
     def __init__(self, world: World, style: str, diary: Path) -> None:
         self.diary = Diary(diary)
-        config = world.config({"auto.commit.interval.ms": 300, "max.poll.interval.ms": 60_000})
+        trace = {"trace.file": f"{diary}.trace"}
+        config = world.config({"auto.commit.interval.ms": 300, "max.poll.interval.ms": 60_000, **trace})
         task = json.dumps({"config": config, "topic": world.topic, "style": style, "diary": str(diary)})
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.consumer.reading_process", task],
