@@ -23,6 +23,6 @@ def reading(section: Section, line: int) -> Iterator[None]:
         yield
     except TraceError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         text = f"{section.path}, line {line}: {error!r}; it was written by version {section.header.get('client')}."
         raise TraceError(text) from error

@@ -97,23 +97,23 @@ def _moment(section: Section, line: int, entry: dict[str, Json], before: Standin
         path=section.path,
         line=line,
         opens=line == section.line + 1,
-        at=entry["at"],
-        time=entry["at"] + offset_s,
+        at=float(entry["at"]),
+        time=float(entry["at"]) + offset_s,
         state_before=before.state,
         state=after.state,
         epoch_before=before.epoch,
         epoch=after.epoch,
         event=None if is_note else decoded(section, line, Event, entry["event"]),
         effects=tuple(decoded(section, line, Effect, effect) for effect in entry.get("effects", ())),
-        cause=None if is_note else entry.get("cause"),
+        cause=None if is_note or "cause" not in entry else str(entry["cause"]),
         owned_before=before.owned,
         owned=after.owned,
         problem_before=before.problem,
         problem=after.problem,
-        late_s=entry.get("late", 0.0),
-        cpu_s=entry.get("cpu"),
-        jumped_s=entry.get("jumped", 0.0),
-        note=entry.get("note"),
+        late_s=float(entry.get("late", 0.0)),
+        cpu_s=float(entry["cpu"]) if "cpu" in entry else None,
+        jumped_s=float(entry.get("jumped", 0.0)),
+        note=str(entry["note"]) if is_note else None,
         facts=entry if is_note else {},
     )
 
@@ -123,7 +123,7 @@ def _after(section: Section, line: int, entry: dict[str, Json], before: Standing
     problem = before.problem
     if "problem" in entry:
         problem = decoded(section, line, Problem, entry["problem"]) if entry["problem"] else None
-    return Standing(MemberState[entry["state"]], entry["epoch"], owned, problem)
+    return Standing(MemberState[entry["state"]], decoded(section, line, int, entry["epoch"]), owned, problem)
 
 
 def _owned(shown: Mapping[str, str]) -> frozenset[TopicPartition]:

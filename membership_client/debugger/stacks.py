@@ -6,6 +6,7 @@ from membership_client.debugger.finding import Evidence
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.words import lasting
+from membership_client.trace.values import Json
 
 _MOST_PLACES = 6
 
@@ -14,13 +15,21 @@ def evidence_of_stack(life: Life, note: Moment) -> list[Evidence]:
     """Of a warning, or of the records in hand; nothing of other notes."""
     facts = note.facts
     if note.note == "in hand":
-        return [life.evidence(note, f"in hand: {', '.join(facts.get('records', ()))}")]
+        return [life.evidence(note, f"in hand: {', '.join(_texts(facts.get('records')))}")]
     if note.note != "warning":
         return []
-    spent, limit = float(facts.get("spent", 0.0)), float(facts.get("limit", 0.0))
-    stack = " < ".join(facts.get("stack", ())[:_MOST_PLACES])
+    stack = " < ".join(_texts(facts.get("stack"))[:_MOST_PLACES])
     where = f"; thread {facts.get('thread')} is at {stack}" if stack else ""
-    return [life.evidence(note, f"{lasting(spent)} of {lasting(limit)} are gone{where}")]
+    return [life.evidence(note, f"{_seconds(facts.get('spent'))} of {_seconds(facts.get('limit'))} are gone{where}")]
+
+
+def _texts(shown: Json) -> list[str]:
+    """A note is free to say anything."""
+    return [str(part) for part in shown] if isinstance(shown, list) else []
+
+
+def _seconds(shown: Json) -> str:
+    return lasting(shown) if isinstance(shown, float | int) else "some"
 
 
 def stacks_between(life: Life, began_at: float, ended_at: float, budget: str) -> list[Evidence]:

@@ -12,6 +12,15 @@ from membership_client.debugger.words import clock, day
 
 def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
     """Lines: of each group first a summary of two, then its findings."""
+    # Traces come from anywhere: nothing in them may steer the terminal they are shown on.
+    return (line if line.isprintable() else _harmless(line) for line in _lines(groups, findings))
+
+
+def _harmless(line: str) -> str:
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+
+
+def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
     for group in groups:
         own = [finding for finding in findings if finding.group == group.name]
         yield from _summary(group, own)

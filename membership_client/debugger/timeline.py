@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from membership_client.core.member import Member
+from membership_client.debugger.checking import checked
 from membership_client.debugger.decoding import decoded, reading
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment, moments_of
@@ -37,7 +38,7 @@ class Group:
 def groups_of(sections: Iterable[Section], skew_s: float) -> tuple[Group, ...]:
     """By name. TraceError if a line is not what this version writes."""
     parts: dict[tuple[str, str, str, int], list[Section]] = defaultdict(list)
-    for section in sections:
+    for section in map(checked, sections):
         parts[_whose(section)].append(section)
     lives = [life for key in sorted(parts) if (life := _life(parts[key])) is not None]
     until = max((life.ended for life in lives), default=0.0)
@@ -54,13 +55,12 @@ def _in_order(lives: Iterable[Life]) -> tuple[Life, ...]:
 
 def _whose(section: Section) -> tuple[str, str, str, int]:
     header = section.header
-    with reading(section, section.line):
-        return str(header["group"]), str(header["member"]), str(header.get("host", "")), int(header.get("pid", 0))
+    return header["group"], header["member"], header["host"], header["pid"]
 
 
 def _life(sections: list[Section]) -> Life | None:
     """None where nothing happened."""
-    sections = sorted((section for section in map(_checked, sections) if section.entries), key=_order)
+    sections = sorted((section for section in sections if section.entries), key=_order)
     if not sections:
         return None
     first, last = sections[0], sections[-1]
@@ -78,20 +78,13 @@ def _life(sections: list[Section]) -> Life | None:
     )
 
 
-def _checked(section: Section) -> Section:
-    """Its times are numbers, as all that follows takes for granted."""
-    for line, entry in enumerate((section.header, *section.entries), section.line):
-        with reading(section, line):
-            float(entry["at"])
-    return section
-
-
 def _order(section: Section) -> tuple[float, str, int]:
     return section.entries[0]["at"], str(section.path), section.line
 
 
 def _start(section: Section) -> Member:
-    member: Member = decoded(section, section.line, Member, section.header["start"])
+    with reading(section, section.line):
+        member: Member = decoded(section, section.line, Member, section.header["start"])
     return member
 
 

@@ -136,9 +136,9 @@ def _decoder(hint: Any) -> Callable[[Json], Any]:
 
 def _decoder_of_class(kind: Any) -> Callable[[Json], Any]:
     simple: dict[Any, Callable[[Json], Any]] = {
-        str: _same,
-        int: _same,
-        bool: _same,
+        str: functools.partial(_decode_plain, str),
+        int: functools.partial(_decode_plain, int),
+        bool: functools.partial(_decode_plain, bool),
         types.NoneType: _same,
         float: float,
         UUID: UUID,
@@ -165,6 +165,12 @@ def _decoder_of_union(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
         return _decoder(option)(data)
 
     return decode_one
+
+
+def _decode_plain(kind: type[Any], data: Json) -> Any:
+    if not isinstance(data, kind):
+        raise TypeError(f"{data!r} where {kind.__name__} is expected")
+    return data
 
 
 def _decode_many(kind: Any, part: Callable[[Json], Any], data: Json) -> Any:
