@@ -35,6 +35,8 @@ class Trigger:
     text: str
     sure: bool
     """The answer to that very request brought the new epoch."""
+    is_change: bool = False
+    """Of a subscription: the member itself stays."""
 
 
 class Move(NamedTuple):
@@ -191,7 +193,7 @@ def _changes(life: Life, stay: Stay) -> list[tuple[int, Trigger]]:
 
 def _change(life: Life, beat: Beat) -> Trigger:
     wanted = beat.request.regex or ", ".join(beat.request.topics or ())
-    return Trigger(life, beat.sent, f"{life.name} changed its subscription to {wanted}", sure=True)
+    return Trigger(life, beat.sent, f"{life.name} changed its subscription to {wanted}", sure=True, is_change=True)
 
 
 _SAID = {

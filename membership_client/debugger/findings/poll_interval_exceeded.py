@@ -25,8 +25,8 @@ def _is_stale(step: Moment) -> bool:
 def _finding(life: Life, step: Moment) -> Finding:
     interval_s = life.poll_interval_s
     told = stacks_between(life, step.at - interval_s - 1.0, step.at, Budget.POLL.name)
-    hands = next((f" {line.text}" for line in told if line.text.startswith("in hand")), "")
-    record = f", with{hands.removeprefix(' in hand:')} in hand" if hands else ""
+    in_hand = next((line.text.removeprefix("in hand: ") for line in told if line.text.startswith("in hand: ")), "")
+    record = f", with {in_hand} in hand" if in_hand else ""
     back = next((later for later in life.steps if later.at > step.at and later.state is not S.STALE), None)
     again = f" It polled again {lasting(back.at - step.at)} later." if back else " It did not poll again in this trace."
     return Finding(

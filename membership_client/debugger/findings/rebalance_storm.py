@@ -37,7 +37,7 @@ def _churn(group: Group) -> list[Trigger]:
         for stay in life.stays
         if stay.joined is not None and stay.lasted_s < _SHORT_S and stay.ending not in {Ending.OPEN, Ending.AWAY}
     ]
-    changes = [t for r in rebalances_of(group) for t in r.triggers if "changed its subscription" in t.text]
+    changes = [t for r in rebalances_of(group) for t in r.triggers if t.is_change]
     return stays + changes
 
 
