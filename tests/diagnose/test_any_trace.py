@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from membership_client.core.machine import Step
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.diagnosing import diagnose_files
 from membership_client.debugger.finding import Finding, Kind
 from membership_client.trace import Section
 from tests.diagnose.traces import read_all, sections_of, shifted, written
 from tests.simulation.generate import script_of
+from tests.trace.test_replay import lives as lives_of
+from tests.trace.test_replay import recorded as record_steps
 
 SEEDS = range(100)
 
@@ -101,13 +104,26 @@ def test_files_that_are_cut_off_anywhere_are_diagnosed(seed: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("seed", SEEDS[::5])
-def test_a_trace_in_pieces_is_the_same_trace(seed: int) -> None:
-    """As rotation leaves it: each piece begins with the member as it was."""
+def test_a_trace_that_is_there_twice_counts_once(seed: int) -> None:
+    """The file, and what was saved from memory beside it."""
     whole = list(recorded(seed))
-    assert gist(diagnose(whole)) == gist(diagnose([part for section in whole for part in _twice(section)]))
+    copies = [replace(s, path=Path(f"saved-{s.path}"), entries=json.loads(json.dumps(s.entries))) for s in whole]
+    assert gist(diagnose(whole)) == gist(diagnose(whole + copies))
 
 
-def _twice(section: Section) -> list[Section]:
-    """One that was also saved from memory: the same entries, in another file."""
-    copy = json.loads(json.dumps(section.entries))
-    return [section, replace(section, path=Path("saved.jsonl"), entries=copy)]
+@pytest.mark.parametrize("seed", SEEDS[::5])
+def test_a_trace_in_pieces_is_the_same_trace(seed: int, tmp_path: Path) -> None:
+    """As rotation leaves it: each piece begins with the member as it was."""
+    lives = [steps for steps in lives_of(seed).values() if steps]
+    whole = [
+        part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-whole", steps, 10**9)
+    ]
+    pieces = [
+        part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-cut", steps, 6_000)
+    ]
+    assert len(pieces) > len(whole)
+    assert gist(diagnose(whole)) == gist(diagnose(pieces))
+
+
+def recorded_in(path: Path, steps: list[Step], max_bytes: int) -> list[Section]:
+    return read_all(record_steps(steps, path, max_bytes))
