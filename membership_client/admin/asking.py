@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from types import TracebackType
-from typing import Self
 
 import tenacity
 
@@ -64,14 +62,6 @@ class Asker:
 
     def close(self) -> None:
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _ask_coordinator_once(self, group_id: str, request: Request) -> Response:
         found = self._ask(FindCoordinator(group_id=group_id), None)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
-from confluent_kafka import Producer
 
 from membership_client import ConnectionProblem, GroupMember, GroupNotFoundError, RebalanceListener, TopicPartition
 from membership_client.admin import GroupAdmin, GroupView
-from membership_client.testing import ClusterAdmin, KafkaCluster
-from tests.integration.members import PATIENCE_S, QUICK, eventually
+from membership_client.testing import KafkaCluster
+from tests.integration.members import PATIENCE_S, eventually
+from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
 
@@ -27,15 +26,7 @@ def admin(kafka: KafkaCluster) -> Iterator[GroupAdmin]:
 @pytest.fixture
 def group(kafka: KafkaCluster) -> str:
     """A topic with four partitions of ten records each, and a group of the same name."""
-    name = f"admin-{uuid.uuid4().hex[:8]}"
-    cluster = ClusterAdmin(kafka.bootstrap_servers)
-    cluster.set_group_config(name, **QUICK)
-    cluster.create_topic(name, 4)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for number in range(40):
-        producer.produce(name, b"x", partition=number % 4)
-    producer.flush()
-    return name
+    return filled_topic(kafka.bootstrap_servers, "admin", partitions=4, records=40)
 
 
 def joined(kafka: KafkaCluster, group: str, instance_id: str, listener: object | None = None) -> GroupMember:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Message
 
 from membership_client import Consumer, MemberState, TopicPartition
-from membership_client.testing import ClusterAdmin, KafkaCluster
-from tests.integration.members import QUICK, eventually
+from membership_client.testing import KafkaCluster
+from tests.integration.members import eventually
+from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
 
@@ -22,16 +22,8 @@ NewConsumer = Callable[..., Consumer]
 
 @pytest.fixture
 def topic(kafka: KafkaCluster) -> str:
-    """Four partitions with a record each; the group of the same name has quick settings."""
-    name = f"long-work-{uuid.uuid4().hex[:8]}"
-    admin = ClusterAdmin(kafka.bootstrap_servers)
-    admin.set_group_config(name, **QUICK)
-    admin.create_topic(name, 4)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for partition in range(4):
-        producer.produce(name, b"work", partition=partition)
-    producer.flush()
-    return name
+    """Four partitions with a record each, and a group of the same name."""
+    return filled_topic(kafka.bootstrap_servers, "long-work", partitions=4, records=4)
 
 
 @pytest.fixture

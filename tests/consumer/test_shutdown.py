@@ -7,15 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import Producer
 
 from membership_client.testing import ClusterAdmin, KafkaCluster, guard
-from tests.integration.members import PATIENCE_S, QUICK
+from tests.integration.members import PATIENCE_S
+from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
 
@@ -66,16 +65,8 @@ print(json.dumps(["parent", consumer.snapshot.state.name, consumer.close().clean
 
 @pytest.fixture
 def topic(kafka: KafkaCluster) -> str:
-    """Ten records in one partition; the group of the same name has quick settings."""
-    name = f"shutdown-{uuid.uuid4().hex[:8]}"
-    admin = ClusterAdmin(kafka.bootstrap_servers)
-    admin.set_group_config(name, **QUICK)
-    admin.create_topic(name, 1)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for _ in range(10):
-        producer.produce(name, b"work", partition=0)
-    producer.flush()
-    return name
+    """Ten records in one partition, and a group of the same name."""
+    return filled_topic(kafka.bootstrap_servers, "shutdown", partitions=1, records=10)
 
 
 def start(kafka: KafkaCluster, topic: str, program: str) -> subprocess.Popen[str]:

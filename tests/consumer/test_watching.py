@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, Producer, cimpl
+from confluent_kafka import Message, cimpl
 
 from membership_client import Consumer
-from membership_client.testing import ClusterAdmin, KafkaCluster
-from tests.integration.members import QUICK
+from membership_client.testing import KafkaCluster
+from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
 
@@ -18,14 +17,7 @@ pytestmark = pytest.mark.kafka
 @pytest.fixture
 def config(kafka: KafkaCluster) -> dict[str, Any]:
     """Of a group whose topic has a thousand records."""
-    name = f"watching-{uuid.uuid4().hex[:8]}"
-    admin = ClusterAdmin(kafka.bootstrap_servers)
-    admin.set_group_config(name, **QUICK)
-    admin.create_topic(name, 1)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for _ in range(1000):
-        producer.produce(name, b"x")
-    producer.flush()
+    name = filled_topic(kafka.bootstrap_servers, "watching", partitions=1, records=1000)
     return {"bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "auto.offset.reset": "earliest"}
 
 

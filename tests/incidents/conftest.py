@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,38 +11,23 @@ import pytest
 
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.finding import Finding, Kind
-from membership_client.testing import ClusterAdmin, KafkaCluster, guard
+from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client.trace import read_trace
-from tests.integration.members import PATIENCE_S, eventually
+from tests.integration.members import eventually
+from tests.integration.speaking import SpeakingProcess
 
 T = TypeVar("T")
-
-_ROOT = Path(__file__).parents[2]
 
 SESSION_S = 4.0
 """Long enough for a busy machine, short enough for a test that waits until one is over."""
 
 
-class Actor:
+class Actor(SpeakingProcess):
     """One process, by its name: the name of its trace, and its instance id if it is static."""
 
     def __init__(self, name: str, task: dict[str, Any]) -> None:
         self.name = name
-        self._process = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("actor_process.py"), json.dumps(task)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(_ROOT)},
-        )
-        guard.watch_process(self._process.pid)
-        self.said: list[dict[str, Any]] = []
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        super().__init__(Path(__file__).with_name("actor_process.py"), task)
 
     def wait_for(self, kind: str, **facts: Any) -> dict[str, Any]:
         """The first line of that kind with these facts."""
@@ -80,30 +59,6 @@ class Actor:
     @property
     def member_id(self) -> str:
         return str(next(line["member"] for line in reversed(self.said) if line["kind"] == "state"))
-
-    def tell(self, command: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(command + "\n")
-        self._process.stdin.flush()
-
-    def signal(self, number: signal.Signals) -> None:
-        self._process.send_signal(number)
-
-    def end(self) -> None:
-        """However it stands."""
-        self._process.kill()
-        self._process.wait(PATIENCE_S)
-        self._reader.join()
-        guard.forget_process(self._process.pid)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.said.append(json.loads(line))
 
 
 class Stage:
@@ -139,7 +94,7 @@ class Stage:
 
     def end(self) -> None:
         for actor in self._actors:
-            actor.end()
+            actor.stop()
 
     def findings(self) -> list[Finding]:
         """What the traces alone tell, after everybody has left the stage."""

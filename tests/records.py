@@ -1,0 +1,23 @@
+"""Topics with records in them."""
+
+from __future__ import annotations
+
+import uuid
+
+from confluent_kafka import Producer
+
+from membership_client.testing import ClusterAdmin
+from tests.integration.members import QUICK
+
+
+def filled_topic(bootstrap_servers: str, prefix: str, *, partitions: int, records: int, value: bytes = b"x") -> str:
+    """A new topic whose records are spread evenly; the group of the same name has quick settings."""
+    name = f"{prefix}-{uuid.uuid4().hex[:8]}"
+    admin = ClusterAdmin(bootstrap_servers)
+    admin.set_group_config(name, **QUICK)
+    admin.create_topic(name, partitions)
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    for number in range(records):
+        producer.produce(name, value, partition=number % partitions)
+    producer.flush()
+    return name
