@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -54,10 +55,12 @@ class GroupAdmin:
         partitions = frozenset[TopicPartition]().union(*(member.current for member in view.members))
         if not wanted or not partitions:
             return view
-        return replace(view, lag=lag_of(self._bootstrap_servers, self._committed(view.group_id, partitions)))
+        return replace(view, lag=lag_of(self._bootstrap_servers, self.committed(view.group_id, partitions)))
 
-    def _committed(self, group_id: str, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Offset]:
-        request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=partitions)
+    def committed(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
+        """What the group has committed of these; those of which it has not are missing."""
+        wanted = frozenset(TopicPartition(*partition) for partition in partitions)
+        request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=wanted)
         answer = self._asker.ask_coordinator(group_id, request)
         found = answer.offsets if isinstance(answer, OffsetsFetched) else {}
         return {partition: offset for partition, offset in found.items() if offset is not None}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, Message, Producer
 
-from membership_client import Consumer, MemberState
+from membership_client import Consumer, MemberState, TopicPartition
+from membership_client.admin import GroupAdmin
 from tests.integration.members import PATIENCE_S, QUICK, Group, eventually
 
 Places = list[confluent_kafka.TopicPartition]
@@ -104,7 +104,6 @@ class World:
         self.topic = self.group.topic
         self.partitions = partitions
         self.readers: list[Reader] = []
-        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
         self.group.admin.set_group_config(self.group.id, **(QUICK | settings))
         self.group.admin.create_topic(self.topic, partitions)
 
@@ -153,11 +152,14 @@ class World:
         return confluent_kafka.TopicPartition(self.topic, number, offset)
 
     def committed(self, timeout_s: float = PATIENCE_S) -> dict[int, int]:
-        """As seen from outside: the offset of each partition that has one."""
-        wanted = [ConsumerGroupTopicPartitions(self.group.id)]
-        (found,) = self._admin.list_consumer_group_offsets(wanted, request_timeout=timeout_s).values()
-        places = found.result(PATIENCE_S).topic_partitions or []
-        return {place.partition: place.offset for place in places if place.topic == self.topic and place.offset >= 0}
+        """As seen from outside: the offset of each partition that has one.
+
+        Not through confluent-kafka: its list_consumer_group_offsets() crashes the process on an error that passes.
+        """
+        wanted = [TopicPartition(self.topic, number) for number in range(self.partitions)]
+        with GroupAdmin(self.bootstrap_servers, timeout_s=timeout_s) as admin:
+            found = admin.committed(self.group.id, wanted)
+        return {partition.partition: offset.offset for partition, offset in found.items()}
 
     def close(self) -> None:
         for reader in self.readers:

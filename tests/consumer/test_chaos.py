@@ -14,8 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 
+from membership_client import ConnectionProblem
 from membership_client.testing import guard
 from tests.consumer.conftest import NewWorld
 from tests.consumer.diaries import Diary, assert_never_shared
@@ -148,7 +149,7 @@ def watch_offsets(world: World, stop: threading.Event) -> list[dict[int, int]]:
     seen: list[dict[int, int]] = []
     while not stop.wait(0.05):
         # A coordinator that is only just starting is asked again, and not waited for.
-        with contextlib.suppress(KafkaException, TimeoutError):
+        with contextlib.suppress(ConnectionProblem):
             seen.append(world.committed(timeout_s=2.0))
     return seen
 

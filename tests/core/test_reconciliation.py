@@ -280,3 +280,17 @@ def test_a_timeout_ends_every_request_on_that_connection() -> None:
     assert play.member.dialogue is not None
     play.advance(5.0)
     assert (play.member.naming, play.member.dialogue) == (None, None)
+
+
+def test_what_came_and_went_during_a_callback_is_acknowledged_although_the_owned_list_is_as_before() -> None:
+    """While one heartbeat was under way a partition was taken and given back: the coordinator waits to hear of it."""
+    play = Play.new().stable(0)
+    play.told(orders(0, 1))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(play.member.epoch, orders(0)))
+    play.advance(INTERVAL_S)
+    play.returns()
+    assert play.callbacks()[-1].kind is CallbackKind.REVOKED
+    play.returns()
+    play.answer(Heartbeat, accepted(play.member.epoch))
+    assert play.heartbeat().owned == orders(0)

@@ -186,7 +186,7 @@ def test_raise_keeps_the_error_visible_until_a_callback_succeeds(group: Group) -
     failed = member.wait(lambda snapshot: snapshot.error is not None and len(member.calls) > 1)
     assert failed.state is MemberState.RECONCILING
     assert isinstance(failed.error, CallbackFailedError)
-    assert "ValueError: the disk is full" in str(failed.error)
+    assert "raised ValueError" in str(failed.error)
     broken.clear()
     group.wait_for_shares([member], group.partitions(6))
     assert member.error is None
@@ -206,7 +206,7 @@ def test_a_failed_revoke_gives_the_partitions_up_all_the_same(group: Group) -> N
 def test_leave_hands_the_partitions_to_others(group: Group) -> None:
     """A member whose callback fails leaves for good and ends; it can subscribe again once it is mended."""
     failing = group.join(listener=RecordingListener(assigned=FailOnce()), callback_errors="leave")
-    with pytest.raises(CallbackFailedError, match="the disk is full"):
+    with pytest.raises(CallbackFailedError, match="raised ValueError"):
         failing.wait_stable()
     assert failing.snapshot.state is MemberState.FATAL
     assert failing.snapshot.cause is not None
