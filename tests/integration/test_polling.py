@@ -48,7 +48,7 @@ def test_an_application_that_stops_polling_loses_its_place(
     assert caplog.messages == []
     poller.stop()
     member.wait(MemberState.STALE)
-    warned = [message for message in caplog.messages if "no poll for" in message]
+    warned = [message for message in caplog.messages if "for the next poll are gone" in message]
     assert len(warned) == 2
     assert all("max.poll.interval.ms" in message for message in warned)
     group.wait_for_shares([other], group.partitions(6))
