@@ -46,7 +46,7 @@ def log_warning(member: Member, warning: BudgetWarning) -> None:
 
 
 _CONSEQUENCES = {
-    Budget.POLL: "this member leaves the group; inside Consumer.hold() it does not",
+    Budget.POLL: "this member leaves the group (max.poll.interval.ms); inside Consumer.hold() it does not",
     Budget.CALLBACK: "the group does not wait for this member any longer, and gives its partitions to others",
     Budget.CLOSE: "it ends without waiting for the rest",
 }
