@@ -17,6 +17,7 @@ _ROOT = Path(__file__).parents[2]
 
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_trial_run(tmp_path: Path) -> None:
     """Every measurement gives figures, as a table and as JSON."""
     found = tmp_path / "figures.json"
