@@ -67,7 +67,8 @@ class PeerJvm:
         # Everything it would log here is also raised; what remains is about objects of a JVM that has ended.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         assert self._process.stdout is not None
-        port = int(self._process.stdout.readline())
+        # A JVM may have its own word first, for example about an archive of classes that was moved.
+        port = next(int(line) for line in self._process.stdout if line.strip().isdigit())
         gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=port, auto_convert=True, enable_memory_management=False),
             callback_server_parameters=CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True),
