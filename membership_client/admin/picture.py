@@ -7,7 +7,7 @@ from typing import Any
 
 from membership_client.admin.views import GroupView, MemberView, Wait
 from membership_client.admin.watching import Watched
-from membership_client.trace.values import ranges
+from membership_client.trace.values import shares
 from membership_client.types import TopicPartition
 
 _HEAD = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
@@ -46,11 +46,8 @@ def _row(member: MemberView, view: GroupView) -> Sequence[str]:
 
 
 def named(partitions: Iterable[TopicPartition]) -> str:
-    """`orders[0-3,7] bills[0]`."""
-    topics: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, []).append(number)
-    return " ".join(f"{topic}[{ranges(numbers)}]" for topic, numbers in sorted(topics.items())) or "nothing"
+    """`bills[0] orders[0-3,7]`."""
+    return " ".join(shares(partitions)) or "nothing"
 
 
 def _waits(watched: Watched) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
-from membership_client.trace.values import ranges
+from membership_client.trace.values import shares
 from membership_client.types import TopicPartition
 
 _MOST = 6
@@ -34,10 +34,7 @@ def listed(things: Collection[object]) -> str:
 
 def partitions_text(partitions: Iterable[TopicPartition]) -> str:
     """`bills[0], orders[0-3,7]`; never empty."""
-    topics: dict[str, set[int]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, set()).add(number)
-    return listed([f"{topic}[{ranges(topics[topic])}]" for topic in sorted(topics)])
+    return listed(shares(partitions))
 
 
 def joined(parts: Iterable[str]) -> str:

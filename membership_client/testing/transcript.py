@@ -48,6 +48,7 @@ from membership_client.core.events import (
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.partitions import Partitions
+from membership_client.trace.values import ranges, shares
 from membership_client.types import LeaveMode, TopicPartition
 
 Names = Mapping[UUID, str]
@@ -91,24 +92,11 @@ def changes(before: Member, after: Member, names: Names) -> list[str]:
 
 def describe_partitions(partitions: Partitions, names: Names) -> str:
     shares = sorted((names.get(topic, str(topic)), numbers) for topic, numbers in partitions.by_topic.items())
-    return " ".join(f"{name}[{_ranges(numbers)}]" for name, numbers in shares) or "nothing"
+    return " ".join(f"{name}[{ranges(numbers)}]" for name, numbers in shares) or "nothing"
 
 
 def _describe_named(partitions: Iterable[TopicPartition]) -> str:
-    by_name: dict[str, set[int]] = {}
-    for name, number in partitions:
-        by_name.setdefault(name, set()).add(number)
-    return " ".join(f"{name}[{_ranges(numbers)}]" for name, numbers in sorted(by_name.items())) or "nothing"
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    ranges: list[list[int]] = []
-    for number in sorted(numbers):
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return " ".join(shares(partitions)) or "nothing"
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

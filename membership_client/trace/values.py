@@ -223,3 +223,11 @@ def numbers_of(text: str) -> Iterable[int]:
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
+
+
+def shares(partitions: Iterable[TopicPartition]) -> list[str]:
+    """A topic each: `bills[0]`, `orders[0-3,7]`."""
+    topics: dict[str, set[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, set()).add(number)
+    return [f"{topic}[{ranges(topics[topic])}]" for topic in sorted(topics)]
