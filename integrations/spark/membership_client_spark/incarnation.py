@@ -1,0 +1,42 @@
+"""Which of two holders of one slot is the newer one, and how everybody can tell."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+_CLIENT_ID = re.compile(r".*@(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Incarnation:
+    """One life of a slot. The greater one is the newer one.
+
+    Spark numbers the attempts of all tasks of an application without repeating, but starts again with a new driver; so a
+    driver has an epoch of its own, and it comes first.
+    """
+
+    driver_epoch: int
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.driver_epoch}.{self.attempt}"
+
+    def client_id(self, instance_id: str) -> str:
+        """The `client.id` under which brokers, operators and rivals see this incarnation."""
+        return f"{instance_id}@{self}"
+
+    @classmethod
+    def of_client(cls, client_id: str) -> Self | None:
+        """The incarnation in a client id; None if it is not one of ours."""
+        found = _CLIENT_ID.fullmatch(client_id)
+        return cls(int(found[1]), int(found[2])) if found else None
+
+
+def next_driver_epoch(client_ids: Iterable[str]) -> int:
+    """Greater than that of every driver before, as far as the group still knows them, even if clocks disagree."""
+    known = (Incarnation.of_client(client_id) for client_id in client_ids)
+    return max([int(time.time()), *(one.driver_epoch + 1 for one in known if one)])
