@@ -1,0 +1,78 @@
+"""Whether Spark is set up so that slots can live on it. Everything is checked before anything is started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from membership_client_spark.errors import SparkSettingsError
+
+Get = Callable[[str], str | None]
+"""One Spark setting by its name; None if nobody set it."""
+
+_LOCAL = re.compile(r"local\[(\d+|\*)(?:,\d+)?\]")
+
+
+def check_settings(get: Get, slots: int) -> None:
+    """SparkSettingsError for settings under which slots would fight each other, or some would never start."""
+    if slots < 1:
+        raise SparkSettingsError(f"{slots} slots cannot consume anything; give 1 or more.")
+    if (get("spark.speculation") or "false").lower() == "true":
+        raise SparkSettingsError(
+            "spark.speculation is on: Spark would start a second copy of a slot that looks slow, and both would have the "
+            "same group.instance.id. Set spark.speculation=false for this application."
+        )
+    for what, room in _room(get):
+        if room < slots:
+            raise SparkSettingsError(
+                f"{slots} slots need {slots} tasks at once, and {what} leaves room for {room}: the others would never "
+                "start. Raise it, or use fewer slots."
+            )
+
+
+def notes(get: Get) -> Iterator[str]:
+    """What is allowed but has a price, for the log."""
+    failures = get("spark.task.maxFailures")
+    if failures == "1":
+        yield "spark.task.maxFailures=1: a lost slot is submitted as a new job, which takes a little longer than a retry"
+    if _cores(get) is None and not _is_local(get):
+        yield "spark.executor.cores is not set: several slots may share an executor and are lost together"
+
+
+def cpus_per_slot(get: Get) -> int | None:
+    """So many CPUs a slot must ask for to have an executor for itself; None where that cannot be or need not be asked."""
+    cores = _cores(get)
+    return cores if cores is not None and cores > _task_cpus(get) and not _is_local(get) else None
+
+
+def _room(get: Get) -> Iterator[tuple[str, int]]:
+    """For how many tasks at once each setting leaves room, as far as the settings tell."""
+    per_executor = (_cores(get) or 1) // _task_cpus(get)
+    local = _LOCAL.fullmatch(get("spark.master") or "")
+    if local and local[1] != "*":
+        yield f"spark.master={local[0]}", int(local[1]) // _task_cpus(get)
+    if total := get("spark.cores.max"):
+        yield f"spark.cores.max={total}", int(total) // _task_cpus(get)
+    if (instances := get("spark.executor.instances")) and not _is_dynamic(get) and _cores(get) is not None:
+        yield f"spark.executor.instances={instances}", int(instances) * per_executor
+    if (most := get("spark.dynamicAllocation.maxExecutors")) and _is_dynamic(get) and _cores(get) is not None:
+        yield f"spark.dynamicAllocation.maxExecutors={most}", int(most) * per_executor
+
+
+def _is_local(get: Get) -> bool:
+    return (get("spark.master") or "").startswith("local") and not (get("spark.master") or "").startswith(
+        "local-cluster"
+    )
+
+
+def _is_dynamic(get: Get) -> bool:
+    return (get("spark.dynamicAllocation.enabled") or "false").lower() == "true"
+
+
+def _cores(get: Get) -> int | None:
+    value = get("spark.executor.cores")
+    return int(value) if value else None
+
+
+def _task_cpus(get: Get) -> int:
+    return int(get("spark.task.cpus") or 1)

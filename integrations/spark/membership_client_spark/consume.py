@@ -1,0 +1,205 @@
+"""consume(): a long-running job whose slots are static members of a group."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from pyspark.sql import SparkSession
+
+from membership_client import MembershipError
+from membership_client_spark.checks import check_settings, cpus_per_slot, notes
+from membership_client_spark.holders import new_driver_epoch
+from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.leases.arbiter import Arbiter
+from membership_client_spark.leases.ledger import Ending
+from membership_client_spark.leases.line import DriverAddress
+from membership_client_spark.roster import Roster, SlotProgress, table
+from membership_client_spark.slot import Handler, SlotTask
+from membership_client_spark.slot_config import check_config
+from membership_client_spark.slot_runner import SlotRunner
+from membership_client_spark.spark_session import driver_host, is_decommissioning, setting
+
+_log = logging.getLogger("membership_client.spark")
+
+_LOOK_S = 1.0
+_TELL_S = 30.0
+_CANCEL_S = 10.0
+"""How long Spark may take to end tasks that it was told to cancel."""
+
+
+def consume(
+    spark: SparkSession,
+    *,
+    slots: int,
+    name: str,
+    config: Mapping[str, Any],
+    topics: Sequence[str],
+    handle: Handler,
+    records: Literal["arrow", "messages"] = "arrow",
+    max_records: int = 10_000,
+    grace_s: float = 15.0,
+) -> SlotJob:
+    """Starts `slots` tasks, each a static member `<name>-<slot>` of the group, and returns at once.
+
+    On executors, `handle(batch, slot)` gets a `pyarrow.RecordBatch` with the columns of Spark's Kafka source, or with
+    `records="messages"` a list of confluent-kafka's messages, at most `max_records` of them. What it returned from is
+    committed. If it raises, the slot is tried again as often as spark.task.maxFailures says; then the job ends with its
+    error. Everything else that fails is started again, for as long as the job runs, without a rebalance.
+
+    `name` belongs to the job and stays the same over restarts. `config` is what `membership_client.Consumer` takes.
+    `grace_s` is how long a new attempt of a slot waits for an older one that does not answer.
+    Raises SparkSettingsError or ConfigError for what cannot work, before anything is started.
+    """
+    get = setting(spark)
+    check_config(config)
+    check_settings(get, slots)
+    slot_instance_id(name, slots - 1)
+    for note in notes(get):
+        _log.info("%s", note)
+    return SlotJob(
+        spark, slots, _Plan(name, config, tuple(topics), handle, records == "messages", max_records, grace_s)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What all slots share."""
+
+    name: str
+    config: Mapping[str, Any]
+    topics: tuple[str, ...]
+    handle: Handler
+    as_messages: bool
+    max_records: int
+    grace_s: float
+
+
+class SlotJob:
+    """A running job. Its methods may be called from any thread; as a context manager it stops when the block is left."""
+
+    def __init__(self, spark: SparkSession, slots: int, plan: _Plan) -> None:
+        self._spark = spark
+        self._roster = Roster()
+        self._arbiter = Arbiter(driver_host(spark), grace_s=plan.grace_s, hears=self._roster.hear)
+        self._epoch = new_driver_epoch(plan.config)
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._runners: dict[int, SlotRunner] = {}
+        self._error: MembershipError | None = None
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._keep_watch, name="slot-watch", daemon=True)
+        for slot in range(slots):
+            self._start(slot)
+        self._watch.start()
+
+    def progress(self) -> tuple[SlotProgress, ...]:
+        """Each slot: executor, host, state, partitions, rate, lag, restarts, as last heard."""
+        return self._roster.progress()
+
+    def __str__(self) -> str:
+        return table(self.progress())
+
+    def scale(self, slots: int, *, reason: str | None = None) -> None:
+        """Changes the number of slots while the job runs.
+
+        New ones are started. Removed ones, those with the highest numbers, leave for good with the reason, and their
+        partitions go to the others; returns when they have.
+        """
+        check_settings(setting(self._spark), slots)
+        with self._lock:
+            surplus = {slot: self._runners.pop(slot) for slot in sorted(self._runners) if slot >= slots}
+            for slot in range(slots):
+                if slot not in self._runners:
+                    self._arbiter.reopen(slot)
+                    self._start(slot)
+        self._end(surplus, Ending.REMOVED, reason or f"scaled to {slots} slots", self._plan.grace_s)
+        for slot in surplus:
+            self._roster.forget(slot)
+
+    def stop(self, reason: str = "stopped by the driver", *, timeout_s: float = 30.0) -> None:
+        """Ends all slots: what is in the handlers is finished and committed, and each leaves temporarily.
+
+        A slot that does not end within `timeout_s` is cancelled. May be called twice.
+        """
+        with self._lock:
+            runners, self._runners = self._runners, {}
+        self._end(runners, Ending.STOPPED, reason, timeout_s)
+        self._ended.set()
+        self._arbiter.close()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits for the end of the job, and says whether it has ended. Raises the error that ended it."""
+        ended = self._ended.wait(timeout_s)
+        if self._error is not None:
+            self.stop("the job failed")
+            raise self._error
+        return ended
+
+    def _start(self, slot: int) -> None:
+        self._roster.expect(slot)
+        cpus = cpus_per_slot(setting(self._spark))
+        self._runners[slot] = SlotRunner(self._spark, self._task(slot), cpus, self._on_failed, self._on_gave_up)
+
+    def _task(self, slot: int) -> SlotTask:
+        plan = self._plan
+        return SlotTask(
+            name=plan.name,
+            slot=slot,
+            config=dict(plan.config),
+            topics=plan.topics,
+            handle=plan.handle,
+            as_messages=plan.as_messages,
+            max_records=plan.max_records,
+            driver_epoch=self._epoch,
+            driver=DriverAddress(*self._arbiter.address, self._arbiter.secret),
+            grace_s=plan.grace_s,
+        )
+
+    def _end(self, runners: Mapping[int, SlotRunner], ending: Ending, reason: str, timeout_s: float) -> None:
+        for slot, runner in runners.items():
+            runner.end()
+            self._arbiter.end(slot, ending, reason)
+        deadline = time.monotonic() + timeout_s
+        late = [runner for runner in runners.values() if not runner.join(max(0.0, deadline - time.monotonic()))]
+        for runner in late:
+            runner.cancel()
+        for runner in late:
+            runner.join(_CANCEL_S)
+
+    def _on_failed(self, slot: int, failure: str) -> None:
+        """The job is over but its Python worker may live for two more seconds: long enough to leave in order."""
+        _log.warning("slot %s is submitted again: %s", slot, failure)
+        self._roster.failed(slot, failure)
+        self._arbiter.end(slot, Ending.MOVED, f"its job ended: {failure}")
+
+    def _on_gave_up(self, error: MembershipError) -> None:
+        self._error = error
+        self._ended.set()
+
+    def _keep_watch(self) -> None:
+        """Moves slots off executors that are about to go, and tells how it stands."""
+        moved: set[tuple[int, Any]] = set()
+        told_at = time.monotonic()
+        while not self._ended.wait(_LOOK_S):
+            for one in self.progress():
+                key = (one.slot, one.incarnation)
+                if one.executor and key not in moved and is_decommissioning(self._spark, one.executor):
+                    moved.add(key)
+                    self._arbiter.end(one.slot, Ending.MOVED, f"executor {one.executor} is being decommissioned")
+            if time.monotonic() - told_at >= _TELL_S:
+                told_at = time.monotonic()
+                _log.info("slots of %s:\n%s", self._plan.name, self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop(f"{kind.__name__} on the driver" if kind else "stopped by the driver")

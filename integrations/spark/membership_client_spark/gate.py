@@ -1,0 +1,32 @@
+"""No record passes unless the group confirmed us a moment ago."""
+
+from __future__ import annotations
+
+import time
+
+from membership_client import Consumer, MemberState, Snapshot
+
+_LATE_S = 1.0
+"""How much later than its interval a heartbeat's answer may come before we doubt that we are still a member."""
+
+_LOOK_S = 0.02
+
+
+def wait_until_confirmed(consumer: Consumer, patience_s: float) -> None:
+    """Returns at once in a healthy member; raises the error of one that has ended.
+
+    A process that was stopped and goes on finds its last confirmation old, and must hear from the coordinator before it
+    hands out what it fetched before it was stopped. Gives up quietly after `patience_s`: the caller looks again.
+    """
+    deadline = time.monotonic() + patience_s
+    while not is_confirmed(consumer.snapshot) and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+
+
+def is_confirmed(now: Snapshot) -> bool:
+    """Whether the coordinator spoke to us within the heartbeat interval. Raises the error of a member that has ended."""
+    if now.state is MemberState.FATAL and now.error is not None:
+        raise now.error
+    if now.heartbeat_age_s is None or now.heartbeat_interval_s is None:
+        return False
+    return now.heartbeat_age_s <= now.heartbeat_interval_s + _LATE_S

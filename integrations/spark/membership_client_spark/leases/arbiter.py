@@ -1,0 +1,140 @@
+"""The driver's end of the line: lets one incarnation per slot into the group at a time, and hears how they are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.leases.ledger import Ending, Grant, Ledger, Order
+from membership_client_spark.leases.wire import (
+    LONGEST_LINE,
+    challenge,
+    check_proof,
+    line,
+    new_secret,
+    parsed,
+    proof,
+)
+
+T = TypeVar("T")
+
+_log = logging.getLogger("membership_client.spark")
+
+_HANDSHAKE_S = 5.0
+"""A stranger that connects and says nothing is sent away after this."""
+
+_TICK_S = 0.2
+
+Hears = Callable[[int, Incarnation, dict[str, Any]], None]
+"""Called on the arbiter's thread with what a slot's holder says of itself."""
+
+
+class Arbiter:
+    """Listens on the driver's address until closed, on a thread of its own. Every other method may be called from anywhere.
+
+    Whoever connects must prove to know the secret of this run before anything is read of what it says.
+    """
+
+    def __init__(self, host: str, *, grace_s: float, hears: Hears) -> None:
+        self.secret = new_secret()
+        self._ledger = Ledger(grace_s)
+        self._hears = hears
+        self._lines: dict[tuple[int, Incarnation], asyncio.StreamWriter] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="slot-arbiter", daemon=True)
+        self._thread.start()
+        self._server = self._run(self._listen(host))
+        self._ticking = asyncio.run_coroutine_threadsafe(self._tick(), self._loop)
+        self.address: tuple[str, int] = self._server.sockets[0].getsockname()[:2]
+
+    def end(self, slot: int, ending: Ending, reason: str) -> None:
+        """Tells the slot's holder, and whoever claims it later, to end."""
+        self._soon(lambda: self._carry_out(self._ledger.end(slot, ending, reason)))
+
+    def reopen(self, slot: int) -> None:
+        """The slot may be claimed again after it had ended."""
+        self._soon(lambda: self._ledger.reopen(slot))
+
+    def close(self) -> None:
+        """Stops listening and hangs up. Slots that still run go on with the group's fencing alone."""
+        if self._loop.is_closed():
+            return
+        self._run(self._hang_up())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _soon(self, action: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # Closed: there is nobody left to tell.
+            self._loop.call_soon_threadsafe(action)
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _listen(self, host: str) -> asyncio.Server:
+        return await asyncio.start_server(self._meet, host, 0, limit=LONGEST_LINE)
+
+    async def _hang_up(self) -> None:
+        self._ticking.cancel()
+        self._server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            self._carry_out(self._ledger.tick(time.monotonic()))
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, TimeoutError, ValueError, KeyError, asyncio.CancelledError):
+            await asyncio.wait_for(self._shake_hands(reader, writer), _HANDSHAKE_S)
+            await self._attend(reader, writer)
+        writer.close()
+
+    async def _shake_hands(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ours = challenge()
+        writer.write(line({"challenge": ours}))
+        answer = parsed(await reader.readline())
+        theirs = str(answer.get("challenge"))
+        check_proof(answer.get("proof"), proof(self.secret, "slot", ours, theirs))
+        writer.write(line({"proof": proof(self.secret, "driver", ours, theirs)}))
+
+    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        claim = parsed(await reader.readline())
+        slot, who = int(claim["slot"]), Incarnation(int(claim["epoch"]), int(claim["attempt"]))
+        self._lines[slot, who] = writer
+        self._hears(slot, who, claim)
+        self._carry_out(self._ledger.claim(slot, who, time.monotonic()))
+        try:
+            while received := await reader.readline():
+                self._hears(slot, who, parsed(received))
+        finally:
+            # A line that was replaced by a newer one of the same incarnation is not its end.
+            if self._lines.get((slot, who)) is writer:
+                del self._lines[slot, who]
+                self._carry_out(self._ledger.gone(slot, who))
+
+    def _carry_out(self, orders: Iterable[Order]) -> None:
+        for order in orders:
+            told = self._lines.get((order.slot, order.to))
+            _log.info("slot %s, incarnation %s: %s", order.slot, order.to, _words(order))
+            if told is not None:
+                told.write(line(_as_message(order)))
+
+
+def _as_message(order: Order) -> dict[str, Any]:
+    if isinstance(order, Grant):
+        return {"grant": True}
+    return {"stop": order.ending.value, "reason": order.reason}
+
+
+def _words(order: Order) -> str:
+    return "may join" if isinstance(order, Grant) else f"must end, {order.ending.value}: {order.reason}"

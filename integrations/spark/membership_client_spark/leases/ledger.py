@@ -1,0 +1,124 @@
+"""Who has which slot: pure bookkeeping, without a clock and without a network."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from membership_client_spark.incarnation import Incarnation
+
+
+class Ending(enum.Enum):
+    """What a slot that is told to stop does about the group."""
+
+    SUPERSEDED = "superseded"
+    """Leaves temporarily and fails: a newer incarnation waits for the slot."""
+
+    MOVED = "moved"
+    """Leaves temporarily and is started again elsewhere."""
+
+    STOPPED = "stopped"
+    """Leaves temporarily and ends."""
+
+    REMOVED = "removed"
+    """Leaves for good and ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The incarnation may join now."""
+
+    slot: int
+    to: Incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The incarnation must end, and say when it has closed."""
+
+    slot: int
+    to: Incarnation
+    ending: Ending
+    reason: str
+
+
+Order = Grant | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """One slot. `told_at` is when the holder was told to stop; None while nobody waits for it."""
+
+    holder: Incarnation | None = None
+    waiting: Incarnation | None = None
+    told_at: float | None = None
+
+
+class Ledger:
+    """At most one holder per slot, and always the newest incarnation that asked. Belongs to one thread."""
+
+    def __init__(self, grace_s: float) -> None:
+        self._grace_s = grace_s
+        self._leases: dict[int, _Lease] = {}
+        self._ended: dict[int, tuple[Ending, str]] = {}
+
+    def claim(self, slot: int, by: Incarnation, now: float) -> Iterator[Order]:
+        """An incarnation asks for a slot, for the first time or again after its line broke."""
+        lease = self._leases.get(slot, _Lease())
+        newest = max((one for one in (lease.holder, lease.waiting) if one), default=by)
+        if slot in self._ended:
+            yield Stop(slot, by, *self._ended[slot])
+        elif by < newest:
+            yield _superseded(slot, by, newest)
+        elif lease.holder in {None, by}:
+            yield from self._grant(slot, by)
+        else:
+            yield from self._queue(slot, lease, by, now)
+
+    def _queue(self, slot: int, lease: _Lease, by: Incarnation, now: float) -> Iterator[Order]:
+        if lease.waiting is not None and lease.waiting != by:
+            yield _superseded(slot, lease.waiting, by)
+        self._leases[slot] = replace(lease, waiting=by, told_at=now if lease.told_at is None else lease.told_at)
+        if lease.told_at is None and lease.holder is not None:
+            yield _superseded(slot, lease.holder, by)
+
+    def gone(self, slot: int, who: Incarnation) -> Iterator[Order]:
+        """It closed, or its line broke: either way it does not stand in the way any more."""
+        lease = self._leases.get(slot, _Lease())
+        if lease.waiting == who:
+            self._leases[slot] = replace(lease, waiting=None)
+        elif lease.holder == who:
+            self._leases[slot] = replace(lease, holder=None)
+            if lease.waiting is not None:
+                yield from self._grant(slot, lease.waiting)
+
+    def tick(self, now: float) -> Iterator[Order]:
+        """Grants what waited long enough for a holder that says nothing. The group then fences the silent one."""
+        for slot, lease in list(self._leases.items()):
+            if lease.waiting is not None and lease.told_at is not None and now >= lease.told_at + self._grace_s:
+                yield from self._grant(slot, lease.waiting)
+
+    def end(self, slot: int, ending: Ending, reason: str) -> Iterator[Order]:
+        """Tells whoever has the slot, and whoever asks for it later, to end. A move lets the next one in."""
+        lease = self._leases.get(slot, _Lease())
+        if ending is not Ending.MOVED:
+            self._ended[slot] = (ending, reason)
+        for who in (lease.holder, lease.waiting):
+            if who is not None:
+                yield Stop(slot, who, ending, reason)
+
+    def reopen(self, slot: int) -> None:
+        """A slot that had ended may be claimed again."""
+        self._ended.pop(slot, None)
+
+    def holder(self, slot: int) -> Incarnation | None:
+        return self._leases.get(slot, _Lease()).holder
+
+    def _grant(self, slot: int, to: Incarnation) -> Iterator[Order]:
+        self._leases[slot] = _Lease(holder=to)
+        yield Grant(slot, to)
+
+
+def _superseded(slot: int, who: Incarnation, by: Incarnation) -> Stop:
+    return Stop(slot, who, Ending.SUPERSEDED, f"incarnation {by} has slot {slot}; this is {who}")

@@ -1,0 +1,122 @@
+"""The slot's end of the line: asks for the slot, hears when it must end, and says how it is."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.leases.ledger import Ending
+from membership_client_spark.leases.wire import LONGEST_LINE, challenge, check_proof, line, parsed, proof
+
+_log = logging.getLogger("membership_client.spark")
+
+_CONNECT_S = 3.0
+_AGAIN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DriverAddress:
+    """Where the arbiter of a run listens, and the run's secret."""
+
+    host: str
+    port: int
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"DriverAddress({self.host}:{self.port})"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """The slot must end, this way and for this reason."""
+
+    ending: Ending
+    reason: str
+
+
+class Line:
+    """One incarnation's line to its driver, on a thread of its own, mended whenever it breaks until closed.
+
+    A driver that cannot be reached grants nothing and orders nothing: the group's own fencing is all there is then.
+    """
+
+    def __init__(self, driver: DriverAddress, slot: int, who: Incarnation, about: dict[str, Any]) -> None:
+        self._driver = driver
+        self._claim = {"slot": slot, "epoch": who.driver_epoch, "attempt": who.attempt, **about}
+        self._decided = threading.Event()
+        self._tried = threading.Event()
+        self._ended = threading.Event()
+        self._notice: Notice | None = None
+        self._socket: socket.socket | None = None
+        self._thread = threading.Thread(target=self._keep, name=f"slot-{slot}-line", daemon=True)
+        self._thread.start()
+
+    def wait_for_turn(self, timeout_s: float) -> None:
+        """Returns when the slot is ours, when we must end, or when the driver cannot be reached."""
+        self._tried.wait(timeout_s)
+        if self._socket is not None:
+            self._decided.wait(timeout_s)
+
+    @property
+    def notice(self) -> Notice | None:
+        """Set once the driver wants this incarnation to end."""
+        return self._notice
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Tells the driver, if it can be reached; never waits and never fails."""
+        connection, text = self._socket, line(message)
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                if connection.send(text, socket.MSG_DONTWAIT) < len(text):
+                    self._hang_up()  # Half a message would spoil all that follow; the line is mended with a new claim.
+
+    def close(self) -> None:
+        """Hangs up, which is how the driver knows that this incarnation has closed."""
+        self._ended.set()
+        self._hang_up()
+        self._thread.join(_CONNECT_S)
+
+    def _keep(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._talk()
+            except (OSError, ValueError, KeyError) as error:
+                _log.info("no line to the driver at %s:%s: %s", self._driver.host, self._driver.port, error)
+            self._hang_up()
+            self._tried.set()
+            self._ended.wait(_AGAIN_S)
+
+    def _talk(self) -> None:
+        address = (self._driver.host, self._driver.port)
+        with socket.create_connection(address, _CONNECT_S) as connection, connection.makefile("rb") as reader:
+            self._shake_hands(connection, reader)
+            connection.settimeout(None)
+            connection.sendall(line(self._claim))
+            self._socket = connection
+            self._tried.set()
+            while received := reader.readline(LONGEST_LINE):
+                self._hear(parsed(received))
+
+    def _shake_hands(self, connection: socket.socket, reader: BinaryIO) -> None:
+        theirs = str(parsed(reader.readline(LONGEST_LINE)).get("challenge"))
+        ours = challenge()
+        answer = {"challenge": ours, "proof": proof(self._driver.secret, "slot", theirs, ours)}
+        connection.sendall(line(answer))
+        expected = proof(self._driver.secret, "driver", theirs, ours)
+        check_proof(parsed(reader.readline(LONGEST_LINE)).get("proof"), expected)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "stop" in message:
+            self._notice = Notice(Ending(message["stop"]), str(message.get("reason", "")))
+        self._decided.set()
+
+    def _hang_up(self) -> None:
+        connection, self._socket = self._socket, None
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,127 @@
+"""How each slot is doing, as the driver last heard."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from membership_client_spark.incarnation import Incarnation
+
+_HEADS = ("slot", "executor", "host", "state", "partitions", "records/s", "lag", "restarts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotProgress:
+    """One slot at one moment. `heard_s` is how long ago it last spoke; None if it never did."""
+
+    slot: int
+    incarnation: Incarnation | None = None
+    executor: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    state: str = "waiting for a free core"
+    partitions: tuple[str, ...] = ()
+    records: int = 0
+    rate: float = 0.0
+    lag: int = 0
+    restarts: int = 0
+    failure: str | None = None
+    """How its last attempt failed, while no newer one has spoken."""
+    heard_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    progress: SlotProgress
+    heard_at: float | None = None
+    earlier_records: int = field(default=0)
+    """Of the incarnations before this one."""
+
+
+class Roster:
+    """Written by the arbiter's thread and by those that run slots; read by anybody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[int, _Entry] = {}
+
+    def expect(self, slot: int) -> None:
+        with self._lock:
+            self._entries.setdefault(slot, _Entry(SlotProgress(slot=slot)))
+
+    def forget(self, slot: int) -> None:
+        with self._lock:
+            self._entries.pop(slot, None)
+
+    def hear(self, slot: int, who: Incarnation, message: dict[str, Any]) -> None:
+        """A claim or a report of this incarnation; what an older one still says does not count."""
+        with self._lock:
+            entry = self._entries.get(slot)
+            known = entry.progress.incarnation if entry else None
+            if entry is None or (known is not None and who < known):
+                return
+            self._entries[slot] = (
+                _reported(entry, message["report"]) if "report" in message else _claimed(entry, who, message)
+            )
+
+    def failed(self, slot: int, failure: str) -> None:
+        with self._lock:
+            entry = self._entries.get(slot)
+            if entry is not None:
+                self._entries[slot] = replace(entry, progress=replace(entry.progress, state="failed", failure=failure))
+
+    def progress(self) -> tuple[SlotProgress, ...]:
+        now = time.monotonic()
+        with self._lock:
+            return tuple(
+                replace(entry.progress, heard_s=None if entry.heard_at is None else now - entry.heard_at)
+                for _, entry in sorted(self._entries.items())
+            )
+
+
+def _claimed(entry: _Entry, who: Incarnation, claim: dict[str, Any]) -> _Entry:
+    before = entry.progress
+    if before.incarnation == who:
+        return replace(entry, heard_at=time.monotonic())
+    progress = replace(
+        before,
+        incarnation=who,
+        executor=claim.get("executor"),
+        host=claim.get("host"),
+        pid=claim.get("pid"),
+        state="starting",
+        partitions=(),
+        rate=0.0,
+        failure=None,
+        restarts=before.restarts + (before.incarnation is not None),
+    )
+    return _Entry(progress, time.monotonic(), before.records)
+
+
+def _reported(entry: _Entry, report: dict[str, Any]) -> _Entry:
+    progress = replace(
+        entry.progress,
+        state=report["state"],
+        partitions=tuple(report["partitions"]),
+        records=entry.earlier_records + report["records"],
+        rate=report["rate"],
+        lag=report["lag"],
+    )
+    return replace(entry, progress=progress, heard_at=time.monotonic())
+
+
+def table(progress: Iterable[SlotProgress]) -> str:
+    """For people."""
+    rows = [_HEADS, *map(_row, progress)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _row(one: SlotProgress) -> tuple[str, ...]:
+    figures = (str(len(one.partitions)), f"{one.rate:,.0f}", f"{one.lag:,}", str(one.restarts))
+    return (str(one.slot), one.executor or "-", one.host or "-", one.state, *figures)

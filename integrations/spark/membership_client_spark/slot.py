@@ -1,0 +1,178 @@
+"""One slot on an executor: gets its turn, joins, hands records to the handler, commits, and leaves in order."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Place
+from pyspark import TaskContext
+
+from membership_client import Consumer, FatalError, FencedInstanceIdError, LeaveMode
+from membership_client_spark.arrow import record_batch
+from membership_client_spark.errors import SlotFailedError, SupersededError
+from membership_client_spark.gate import is_confirmed, wait_until_confirmed
+from membership_client_spark.holders import Config, check_newest
+from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.leases.ledger import Ending
+from membership_client_spark.leases.line import DriverAddress, Line, Notice
+from membership_client_spark.pace import Pace
+from membership_client_spark.place import place
+from membership_client_spark.signals import Signals
+from membership_client_spark.slot_config import slot_config
+
+_log = logging.getLogger("membership_client.spark")
+
+_TURN_S = 0.5
+"""Longest wait for records in one turn; a notice is looked for between turns."""
+
+_SLACK_S = 5.0
+"""How much longer than the driver's grace a slot waits for its turn before it relies on fencing alone."""
+
+_CLOSE_S = 1.5
+"""A cancelled task has two seconds (spark.python.task.killTimeout) before Spark kills its worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a handler is told about where it runs."""
+
+    number: int
+    instance_id: str
+    incarnation: Incarnation
+    stopping: Callable[[], bool]
+    """Whether somebody waits for this slot to end: a handler with long work may end early, by raising."""
+
+
+Handler = Callable[[Any, Slot], None]
+"""Gets a `pyarrow.RecordBatch`, or a list of messages, and the slot. Returning means: processed, commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTask:
+    """All that an executor needs to know; travels with the task. Its text has no secrets."""
+
+    name: str
+    slot: int
+    config: Config
+    topics: Sequence[str]
+    handle: Handler
+    as_messages: bool
+    max_records: int
+    driver_epoch: int
+    driver: DriverAddress
+    grace_s: float
+
+    def __repr__(self) -> str:
+        return f"SlotTask({slot_instance_id(self.name, self.slot)})"
+
+
+def run_slot(task: SlotTask) -> Ending:
+    """Runs until told to end, and says how. In the main thread of a Python worker, inside a Spark task.
+
+    Raises SupersededError when a newer incarnation has the slot, SlotFailedError when starting again cannot help, and
+    what else went wrong as it is: then Spark tries again, or the driver does. It must not return in these cases, because
+    Spark takes the first attempt that returns for the one that counts, and kills the newer one.
+    """
+    context = TaskContext.get()
+    who = Incarnation(task.driver_epoch, context.taskAttemptId() if context else 0)
+    with Signals(task.grace_s) as signals, contextlib.closing(Line(task.driver, task.slot, who, place())) as line:
+        line.wait_for_turn(task.grace_s + _SLACK_S)
+        notice = line.notice or signals.notice
+        return _ending(notice or _Member(task, who, line, signals).run())
+
+
+def _ending(notice: Notice) -> Ending:
+    if notice.ending is Ending.SUPERSEDED:
+        raise SupersededError(f"This slot is no longer ours: {notice.reason}.")
+    return notice.ending
+
+
+class _Member:
+    """The member of the slot, for one incarnation."""
+
+    def __init__(self, task: SlotTask, who: Incarnation, line: Line, signals: Signals) -> None:
+        self._task = task
+        self._config = slot_config(task.config, task.name, task.slot, who)
+        self._who = who
+        self._line = line
+        self._signals = signals
+        self._pace = Pace()
+        instance_id = slot_instance_id(task.name, task.slot)
+        self._slot = Slot(task.slot, instance_id, who, lambda: self._notice() is not None)
+
+    def run(self) -> Notice:
+        check_newest(self._config, self._slot.instance_id, self._who)
+        consumer = Consumer({**self._config, "enable.auto.commit": False})
+        notice: Notice | None = None
+        try:
+            consumer.subscribe(self._task.topics)
+            while (notice := self._notice()) is None:
+                self._turn(consumer)
+        except FencedInstanceIdError as error:
+            raise SupersededError(f"Another process took this slot: {error.detail}", holder=error.holder) from error
+        except FatalError as error:
+            raise SlotFailedError(str(error)) from error
+        finally:
+            self._close(consumer, notice)
+        return notice
+
+    def _notice(self) -> Notice | None:
+        return self._line.notice or self._signals.notice
+
+    def _turn(self, consumer: Consumer) -> None:
+        records = _records(consumer.consume(self._task.max_records, _TURN_S))
+        if records:
+            wait_until_confirmed(consumer, self._task.grace_s)
+            self._hand_over(consumer, records)
+        if self._pace.is_due():
+            self._line.say({"report": self._pace.report(consumer)})
+
+    def _hand_over(self, consumer: Consumer, records: list[Message]) -> None:
+        """Only what is ours at this moment; what is not comes again, here or elsewhere, because it is not committed."""
+        last = {(record.topic(), record.partition()): record for record in records}
+        owned = {key for key, record in last.items() if consumer.owner_epoch(record) is not None}
+        if self._notice() is not None or not is_confirmed(consumer.snapshot) or not owned:
+            return
+        if len(owned) < len(last):
+            records = [record for record in records if (record.topic(), record.partition()) in owned]
+        with consumer.hold(*(last[key] for key in owned)):
+            self._handle(records)
+            consumer.commit(offsets=[_after(last[key]) for key in owned], asynchronous=False)
+        self._pace.count(len(records))
+
+    def _handle(self, records: list[Message]) -> None:
+        batch = records if self._task.as_messages else record_batch(records)
+        try:
+            self._task.handle(batch, self._slot)
+        except Exception as error:
+            raise SlotFailedError(f"The handler raised {type(error).__name__}: {error}.") from error
+
+    def _close(self, consumer: Consumer, notice: Notice | None) -> None:
+        leave = LeaveMode.LEAVE if notice and notice.ending is Ending.REMOVED else LeaveMode.TEMPORARY
+        report = consumer.close(leave, reason=notice.reason if notice else "the slot failed", timeout_s=_CLOSE_S)
+        _log.info("%s closed: %s", self._slot.instance_id, report)
+
+
+def _records(messages: list[Message]) -> list[Message]:
+    """Without what librdkafka says of passing trouble; trouble that does not pass is raised."""
+    errors = [error for message in messages if (error := message.error()) is not None]
+    if not errors:
+        return messages
+    for error in errors:
+        if error.fatal():
+            raise KafkaException(error)
+        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
+            _log.warning("while reading: %s", error)
+    return [message for message in messages if message.error() is None]
+
+
+def _after(record: Message) -> Place:
+    topic, partition, offset = record.topic(), record.partition(), record.offset()
+    assert topic is not None and partition is not None and offset is not None  # noqa: PT018 - one thought
+    return Place(topic, partition, offset + 1)

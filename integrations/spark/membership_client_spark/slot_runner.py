@@ -1,0 +1,114 @@
+"""Keeps one slot running on the cluster: submits its job, and submits it again whenever it ends without being told to."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResourceRequests
+from pyspark.sql import SparkSession
+
+from membership_client import MembershipError
+from membership_client_spark.errors import SlotFailedError, SupersededError
+from membership_client_spark.leases.ledger import Ending
+from membership_client_spark.slot import SlotTask, run_slot
+
+_log = logging.getLogger("membership_client.spark")
+
+_FINAL: dict[str, type[MembershipError]] = {kind.__name__: kind for kind in (SlotFailedError, SupersededError)}
+"""What a job fails with when starting it again would not help."""
+
+_RAISED = re.compile(rf"^membership_client_spark\.errors\.({'|'.join(_FINAL)}): (.*)$", re.MULTILINE)
+"""Spark tells the driver of exceptions on executors as text, and as nothing else."""
+
+_FIRST_WAIT_S = 0.2
+_LONGEST_WAIT_S = 30.0
+_LASTED_S = 60.0
+"""A job that ran this long did not fail for the reason of the one before."""
+
+Failed = Callable[[int, str], None]
+GaveUp = Callable[[MembershipError], None]
+
+
+class SlotRunner:
+    """One slot, one thread, one Spark job at a time: to lose or resubmit one slot does not touch the others.
+
+    `failed` is called on that thread with the slot and a sentence before a job is submitted again; `gave_up` with the
+    error when it is not.
+    """
+
+    def __init__(self, spark: SparkSession, task: SlotTask, cpus: int | None, failed: Failed, gave_up: GaveUp) -> None:
+        self._spark = spark
+        self._task = task
+        self._profile = _profile(cpus)
+        self._failed = failed
+        self._gave_up = gave_up
+        self._told_to_end = threading.Event()
+        self._tag = f"slot-{task.name}-{task.slot}-{task.driver_epoch}"
+        self._thread = threading.Thread(target=self._run, name=self._tag, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """From now on the job is not submitted again."""
+        self._told_to_end.set()
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Whether it has ended within this time."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Has Spark end the task, which kills its worker two seconds later: for a slot that does not hear us."""
+        self._spark.interruptTag(self._tag)
+
+    def _run(self) -> None:
+        self._spark.addTag(self._tag)
+        wait_s = _FIRST_WAIT_S
+        while not self._told_to_end.is_set():
+            began = time.monotonic()
+            try:
+                if self._submit() is not Ending.MOVED:
+                    return
+                wait_s = _FIRST_WAIT_S
+            except Exception as error:  # noqa: BLE001 - whatever Spark raises, the slot must come back
+                if self._told_to_end.is_set() or self._is_final(error):
+                    return
+                self._failed(self._task.slot, _sentence(error))
+                wait_s = _FIRST_WAIT_S if time.monotonic() - began > _LASTED_S else wait_s
+                self._told_to_end.wait(wait_s)
+                wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+
+    def _submit(self) -> Ending:
+        """One job with one task; returns when the slot has ended."""
+        task = self._task
+
+        def run(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield pa.RecordBatch.from_pydict({"ending": [run_slot(task).value]})
+
+        one = self._spark.range(0, 1, 1, 1)
+        rows = one.mapInArrow(run, "ending string", profile=self._profile).collect()
+        return Ending(rows[0]["ending"])
+
+    def _is_final(self, error: Exception) -> bool:
+        raised = _RAISED.findall(str(error))
+        if raised:
+            kind, detail = raised[-1]
+            self._gave_up(_FINAL[kind](f"Slot {self._task.slot}: {detail}"))
+        return bool(raised)
+
+
+def _profile(cpus: int | None) -> ResourceProfile | None:
+    if cpus is None:
+        return None
+    builder: Any = ResourceProfileBuilder().require(TaskResourceRequests().cpus(cpus))
+    return builder.build  # type: ignore[no-any-return]
+
+
+def _sentence(error: Exception) -> str:
+    """The first line that says something."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
