@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import sys
 import threading
 import time
@@ -14,6 +15,9 @@ logger = logging.getLogger("membership_client")
 
 _KNOCK_AGAIN_S = 5.0
 """An unanswered knock is answered by the next poll, so repeating it is for the case that it got lost."""
+
+_VARIED = (0.75, 1.25)
+"""An application may have a rhythm of its own, and a look that keeps it sees always the same moment of it."""
 
 _ENTERING_S = 0.1
 """A knock takes no time, unless it takes the wrong thread for the polling one, and waits until that is outside."""
@@ -61,7 +65,7 @@ class Attendant:
 
     def _work(self) -> None:
         while not self._stopped:
-            self._called.wait(self._every_s)
+            self._called.wait(self._every_s * random.uniform(*_VARIED))  # noqa: S311 - nobody gains by guessing it
             self._called.clear()
             self._attend()
             self._knock_unless_knocked()

@@ -136,20 +136,21 @@ class Consumer(confluent_kafka.Consumer):
 
     def _watch(self) -> None:
         """Have the next calls of poll() and consume() look around. Any thread."""
+        self._polling.time.look()
         self._watched_calls = _WATCHED_CALLS
         self.__class__ = watched(type(self))
 
     def _watched_poll(self, timeout: float = -1) -> Message | None:
         """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
-        self._polling.thread = threading.get_ident()
-        self._polling.look()
-        if not 0 <= timeout <= self._longest_stay_s:
-            return self._patient_poll(timeout)
-        message = self._raw.poll(timeout)
+        with self._polling.visit():
+            if not 0 <= timeout <= self._longest_stay_s:
+                return self._patient_poll(timeout)
+            message = self._raw.poll(timeout)
         if message is not None:  # Without records there is time to look, and a long wait may come next.
             self._watched_calls -= 1
             if self._watched_calls <= 0:
                 self.__class__ = plain(type(self))
+                self._polling.time.lose_sight()
         return message
 
     def _patient_poll(self, timeout: float) -> Message | None:

@@ -23,8 +23,10 @@ from membership_client.consumer.holds import Holds
 from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.knock import knock, pass_for
+from membership_client.consumer.poll_time import PollTime
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours
+from membership_client.consumer.unseen import Spent
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
@@ -55,6 +57,8 @@ class Polling:
         """Does the application want to be in the group?"""
         self.thread = threading.get_ident()
         """Who polled last."""
+        self.time = PollTime()
+        self._told = Spent()
         every_s = min(_LOOK_EVERY_S, settings.member.max_poll_interval_ms / 20_000)
         self.attendant = Attendant(
             functools.partial(knock, raw),
@@ -210,6 +214,7 @@ class Polling:
     # --- on the attendant's thread -----------------------------------------------------------------------------------
 
     def _attend(self) -> None:
+        self._tell_time()
         self._watch()
         if not self._holds:
             return
@@ -217,6 +222,12 @@ class Polling:
         call = self.desk.call
         if call is not None and self._holds.spare(call.wanted.partitions):
             threading.Thread(target=self._serve_aside, name="callbacks-while-held", daemon=True).start()
+
+    def _tell_time(self) -> None:
+        """What was told is not taken back, should another conclusion be drawn of it later."""
+        spent, told = self.time.spent(), self._told
+        self._told = Spent(max(spent.idle_s, told.idle_s), max(spent.busy_s, told.busy_s))
+        self.member._telemetry.polling(self._told.idle_s - told.idle_s, self._told.busy_s - told.busy_s)
 
     def _serve_aside(self) -> None:
         self._aside = threading.get_ident()

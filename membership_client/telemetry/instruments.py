@@ -31,6 +31,7 @@ class Instruments:
         self.fences = meter.create_counter(names.FENCES, "{fence}", "how often the coordinator dropped a member")
         self.warnings = meter.create_counter(names.WARNINGS, "{warning}", "how often a budget was running out")
         self.moved = meter.create_counter(names.MOVED, "{partition}", "partitions that changed hands")
+        self.poll_time = meter.create_counter(names.POLL_TIME, "s", "inside poll() and between two polls")
         self.roster = Roster()
         self._gauges = Gauges(meter, self.roster, clock)
 

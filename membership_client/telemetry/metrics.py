@@ -16,7 +16,7 @@ from membership_client.telemetry.labels import Labels, kind_label
 
 
 class Metrics:
-    """`take` is for the thread that owns the member, `commit` for any."""
+    """`take` is for the thread that owns the member, `commit` and `polling` for any."""
 
     def __init__(self, instruments: Instruments, labels: Labels) -> None:
         self._instruments = instruments
@@ -57,6 +57,10 @@ class Metrics:
             commit = {names.OPERATION_NAME: "commit", names.OPERATION_TYPE: "settle"}
             labels = {**self._with_error(error), **commit}
             self._instruments.operation_duration.record(time.monotonic() - began_at, labels)
+
+    def polling(self, idle_s: float, busy_s: float) -> None:
+        self._instruments.poll_time.add(idle_s, {**self._labels, names.POLL_STATE: "idle"})
+        self._instruments.poll_time.add(busy_s, {**self._labels, names.POLL_STATE: "busy"})
 
     def _count_rebalance(self, ended: Ended) -> None:
         labels = {

@@ -26,7 +26,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Telemetry:
-    """`on_step` and `end` are for the thread that owns the member; `asked` and `commit` are for any.
+    """`on_step` and `end` are for the thread that owns the member; `asked`, `commit` and `polling` are for any.
 
     Whatever the application's SDK does when a span ends or a number is recorded, it does on the calling thread.
     """
@@ -63,6 +63,10 @@ class Telemetry:
     def commit(self) -> AbstractContextManager[None]:
         """Around one commit, as its caller sees it."""
         return self._metrics.commit()
+
+    def polling(self, idle_s: float, busy_s: float) -> None:
+        """So much more time went by inside poll(), and between two polls."""
+        self._metrics.polling(idle_s, busy_s)
 
     def end(self) -> None:
         """The thread has ended: what is still open then was cut short. Raises nothing, whatever the SDK does."""

@@ -27,7 +27,8 @@ def driver_host(spark: SparkSession) -> str:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    return hasattr(spark, "client") and not hasattr(spark, "_jsparkSession")
+    """Told by its class's home, because importing that class needs packages that classic Spark does not."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_decommissioning(spark: SparkSession, executor: str) -> bool:
