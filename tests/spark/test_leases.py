@@ -1,0 +1,159 @@
+"""The line between slots and their driver, over real sockets: turns, notices, strangers, and a driver that is not there."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from membership_client.testing.ports import free_ports
+from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.leases.arbiter import Arbiter
+from membership_client_spark.leases.ledger import Ending
+from membership_client_spark.leases.line import DriverAddress, Line
+from membership_client_spark.leases.wire import challenge, line, new_secret, parsed, proof
+
+OLD, NEW = Incarnation(1, 1), Incarnation(1, 2)
+LONG_S = 30.0
+
+
+class Office:
+    """An arbiter and the lines that a test opens to it."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, Incarnation, dict[str, Any]]] = []
+        self.arbiter = Arbiter("127.0.0.1", grace_s=1.0, hears=lambda *said: self.heard.append(said))
+        self.address = DriverAddress(*self.arbiter.address, self.arbiter.secret)
+        self.lines: list[Line] = []
+
+    def line(self, who: Incarnation, slot: int = 0) -> Line:
+        opened = Line(self.address, slot, who, {"host": "here"})
+        self.lines.append(opened)
+        return opened
+
+
+@pytest.fixture
+def office() -> Iterator[Office]:
+    """Closed after the test, with every line."""
+    opened = Office()
+    yield opened
+    for one in opened.lines:
+        one.close()
+    opened.arbiter.close()
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+def test_the_first_one_has_its_turn_and_is_heard(office: Office) -> None:
+    """A claim says who and where; a report arrives as it was said."""
+    one = office.line(OLD)
+    one.wait_for_turn(LONG_S)
+    one.say({"report": {"lag": 3}})
+    eventually(lambda: len(office.heard) == 2)
+    assert one.notice is None
+    assert [said for _, _, said in office.heard][1] == {"report": {"lag": 3}}
+    assert office.heard[0][2]["host"] == "here"
+
+
+def test_the_older_one_is_told_and_the_newer_waits_for_it_to_hang_up(office: Office) -> None:
+    """The newer one's turn comes when the older has closed, and not before."""
+    old = office.line(OLD)
+    old.wait_for_turn(LONG_S)
+    new = office.line(NEW)
+    eventually(lambda: old.notice)
+    assert old.notice is not None
+    assert old.notice.ending is Ending.SUPERSEDED
+    old.close()
+    new.wait_for_turn(LONG_S)
+    assert new.notice is None
+
+
+def test_an_order_of_the_driver_reaches_the_slot(office: Office) -> None:
+    """What the driver wants and why."""
+    one = office.line(OLD)
+    one.wait_for_turn(LONG_S)
+    office.arbiter.end(0, Ending.REMOVED, "scaled to 0 slots")
+    eventually(lambda: one.notice)
+    assert one.notice is not None
+    assert (one.notice.ending, one.notice.reason) == (Ending.REMOVED, "scaled to 0 slots")
+
+
+def test_a_driver_that_is_not_there_does_not_keep_a_slot_from_starting() -> None:
+    """The group's fencing is enough where the driver cannot be reached."""
+    (port,) = free_ports(1)
+    one = Line(DriverAddress("127.0.0.1", port, new_secret()), 0, OLD, {})
+    one.wait_for_turn(LONG_S)
+    assert one.notice is None
+    one.say({"report": {}})
+    one.close()
+
+
+def test_a_slot_goes_on_without_its_driver_and_is_heard_again_when_it_is_back(office: Office) -> None:
+    """A line that broke is mended by a new claim."""
+    one = office.line(OLD)
+    one.wait_for_turn(LONG_S)
+    broken = one._socket
+    assert broken is not None
+    broken.shutdown(socket.SHUT_RDWR)
+    eventually(lambda: len(office.heard) == 2)
+    assert one.notice is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00" * 100,
+        b"[]\n",
+        b'{"challenge":"x","proof":"y"}\n',
+        b'{"challenge":"x","proof":7}\n',
+        b'{"challenge":"' + b"x" * 2_000_000 + b'"}\n',
+    ],
+)
+def test_a_stranger_is_sent_away_and_changes_nothing(office: Office, said: bytes) -> None:
+    """Whoever does not prove to know the run's secret is not listened to, and others are served meanwhile."""
+    with socket.create_connection(office.arbiter.address) as stranger:
+        assert b"challenge" in stranger.recv(1000)
+        try:
+            stranger.sendall(said)
+            stranger.shutdown(socket.SHUT_WR)
+            stranger.settimeout(LONG_S)
+            assert stranger.recv(1000) == b""
+        except OSError:
+            pass  # Hung up on while it was still talking.
+        one = office.line(OLD)
+        one.wait_for_turn(LONG_S)
+    assert one.notice is None
+    assert {slot for slot, _, _ in office.heard} == {0}
+
+
+def test_a_slot_does_not_obey_a_driver_that_does_not_know_the_secret() -> None:
+    """Another application that got the driver's port later cannot stop our slots."""
+    with socket.create_server(("127.0.0.1", 0)) as impostor:
+        one = Line(DriverAddress(*impostor.getsockname()[:2], secret=new_secret()), 0, OLD, {})
+        met, _ = impostor.accept()
+        met.sendall(line({"challenge": challenge()}))
+        answer = parsed(met.makefile("rb").readline())
+        met.sendall(line({"proof": proof(new_secret(), "driver", "", answer["challenge"])}))
+        met.sendall(line({"stop": "stopped", "reason": "because I say so"}))
+        one.wait_for_turn(LONG_S)
+        met.close()
+    assert one.notice is None
+    one.close()
+
+
+def test_the_secret_is_in_no_text() -> None:
+    """An address may be logged."""
+    secret = new_secret()
+    text = repr(DriverAddress("127.0.0.1", 1, secret))
+    assert repr(secret) not in text
+    assert secret.hex() not in text
