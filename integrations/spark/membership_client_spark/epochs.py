@@ -1,0 +1,127 @@
+"""epochs(): topics as a sequence of DataFrames, read by static members that stay in the group."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from pyspark.sql import SparkSession
+
+from membership_client import ConfigError, WaitTimeoutError
+from membership_client_spark.holders import Config
+from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.pipeline.bounds import Bounds
+from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Order
+from membership_client_spark.pipeline.progress import Progress
+from membership_client_spark.pipeline.settings import settings_of
+
+
+def epochs(
+    spark: SparkSession,
+    foreach_epoch: ForeachEpoch,
+    *,
+    config: Config,
+    topics: Sequence[str],
+    name: str,
+    slots: int,
+    max_records: int | None = None,
+    max_bytes: int | None = None,
+    max_seconds: float | None = None,
+    every_s: float = 0.0,
+    available_now: bool = False,
+) -> Epochs:
+    """Calls `foreach_epoch(df, epoch_id, offset_ranges)` for one epoch after the other, on a thread of its own.
+
+    An epoch is a fixed range of offsets of each partition: its DataFrame has the same rows however often it is evaluated.
+    Its offsets are committed when `foreach_epoch` has returned, and only then; if it raises, the pipeline ends and the
+    next one starts with the same records. Epoch ids grow by one, over restarts as well.
+
+    `config` is what `membership_client.Consumer` takes. `name` and the number of a slot make its instance id, so it has
+    to stay the same over restarts; a driver that starts takes the slots over from the one before, if there still is one.
+    `max_records` bounds an epoch exactly, `max_bytes` by the size of sampled records, `max_seconds` by the pace of the
+    epochs before. `every_s` is the least time between the starts of two. With `available_now` the pipeline ends when all
+    was read that was there when it started.
+
+    ConfigError for what cannot work; returns at once otherwise.
+    """
+    order = Order(
+        spark=spark,
+        foreach_epoch=foreach_epoch,
+        settings=settings_of(config),
+        topics=_checked_topics(topics),
+        name=name,
+        bounds=Bounds(max_records=max_records, max_bytes=max_bytes, max_seconds=max_seconds),
+        every_s=every_s,
+        available_now=available_now,
+    )
+    return Epochs(Engine(order, _checked_slots(name, slots)), name)
+
+
+class Epochs:
+    """A running pipeline. Every method may be called from any thread; leaving a `with` block stops it."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._error: BaseException | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"{name}-epochs", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout_s: float | None = None) -> Progress:
+        """Until the pipeline has ended. Raises what ended it, as it was raised; WaitTimeoutError if it goes on."""
+        if not self._ended.wait(timeout_s):
+            raise WaitTimeoutError(f"{self._name} has not ended within {timeout_s} s.")
+        if self._error is not None:
+            raise self._error
+        return self.progress()
+
+    def stop(self, reason: str | None = None, *, timeout_s: float | None = None) -> bool:
+        """Finish the running epoch and leave temporarily; then True. False if that takes longer than `timeout_s`.
+
+        Raises nothing of what may have ended the pipeline before: `wait` does.
+        """
+        self._engine.stop(reason)
+        return self._ended.wait(timeout_s)
+
+    def scale(self, slots: int, *, reason: str | None = None) -> None:
+        """Have this many slots from the next epoch on. Those that are too many leave for good, with the reason."""
+        self._engine.scale(_checked_slots(self._name, slots), reason)
+
+    def progress(self) -> Progress:
+        """At this moment; also after the end."""
+        return self._engine.progress()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop(f"closed after an exception: {kind.__name__}" if kind else None)
+
+    def _run(self) -> None:
+        try:
+            self._engine.run()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
+            self._error = error
+        finally:
+            self._ended.set()
+
+
+def _checked_topics(topics: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(topics, str) or not topics or not all(topics):
+        raise ConfigError(f"topics must be a list of at least one topic, not {topics!r}.")
+    return tuple(topics)
+
+
+def _checked_slots(name: str, slots: int) -> int:
+    if slots < 1:
+        raise ConfigError(f"slots must be a whole number, at least 1, not {slots!r}.")
+    try:
+        slot_instance_id(name, slots - 1)
+    except ValueError as error:
+        raise ConfigError(f"name: {error}.") from error
+    return slots

@@ -1,0 +1,1 @@
+"""A Parquet directory that has every record exactly once."""

@@ -1,0 +1,49 @@
+"""Epochs on a file system that the driver has mounted."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from membership_client_spark.errors import SparkSettingsError
+from membership_client_spark.parquet import manifest as manifests
+from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, epoch_of
+
+
+class LocalStorage:
+    """Renaming a directory onto one that is not empty fails, on every POSIX file system: that decides who publishes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        (root / ATTEMPTS).mkdir(parents=True, exist_ok=True)
+
+    def epochs(self) -> list[int]:
+        return [epoch for entry in self._root.iterdir() if (epoch := epoch_of(entry.name)) is not None]
+
+    def manifest(self, epoch: int) -> str | None:
+        path = self._root / directory_of(epoch)
+        return (path / manifests.NAME).read_text() if path.exists() else None
+
+    def place_for(self, attempt: str) -> str:
+        return (self._root / ATTEMPTS / attempt).as_uri()
+
+    def publish(self, attempt: str, epoch: int, manifest: str) -> bool:
+        written = self._root / ATTEMPTS / attempt
+        if not written.exists():
+            raise SparkSettingsError(
+                f"Spark wrote {written}, but it is not there: driver and executors must see the same file system at "
+                f"{self._root}. A driver that was replaced finds its attempts deleted as well."
+            )
+        (written / manifests.NAME).write_text(manifest)
+        try:
+            written.rename(self._root / directory_of(epoch))
+        except OSError as error:
+            if error.errno in {errno.ENOTEMPTY, errno.EEXIST}:
+                return False
+            raise
+        return True
+
+    def clean(self) -> None:
+        for attempt in (self._root / ATTEMPTS).iterdir():
+            shutil.rmtree(attempt, ignore_errors=True)

@@ -1,0 +1,98 @@
+"""How much an epoch may contain, and how that is shared over partitions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from membership_client import ConfigError
+
+Key = TypeVar("Key")
+
+_FIRST_RECORDS = 10_000
+"""The first epoch under max_seconds: small, because nothing is known yet of how long records take."""
+
+_WEIGHT = 0.5
+"""Of the newest epoch against what was learned before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """`max_records` is exact; the other two go by what earlier epochs taught."""
+
+    max_records: int | None = None
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_records", "max_bytes", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+                raise ConfigError(f"{name} must be a positive number, or None for no bound, not {value!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What earlier epochs and samples taught."""
+
+    bytes_per_record: float | None = None
+    records_per_s: float | None = None
+
+    def sampled(self, bytes_per_record: float) -> Experience:
+        """With the average size of some more records."""
+        return replace(self, bytes_per_record=_blend(self.bytes_per_record, bytes_per_record))
+
+    def ran(self, records: int, seconds: float, bounds: Bounds) -> Experience:
+        """With one more epoch. One that took far less than it may says nothing about being too fast."""
+        if bounds.max_seconds is None or seconds <= 0:
+            return self
+        rate = records / seconds
+        if seconds < bounds.max_seconds / 2:
+            return replace(self, records_per_s=max(rate, self.records_per_s or 0.0))
+        return replace(self, records_per_s=_blend(self.records_per_s, rate))
+
+
+def record_limit(bounds: Bounds, known: Experience) -> int | None:
+    """The most records of the next epoch; at least one, so that it always goes on. None without any bound."""
+    limits: list[float] = []
+    if bounds.max_records is not None:
+        limits.append(bounds.max_records)
+    if bounds.max_bytes is not None and known.bytes_per_record:
+        limits.append(bounds.max_bytes / known.bytes_per_record)
+    if bounds.max_seconds is not None:
+        rate = known.records_per_s
+        limits.append(_FIRST_RECORDS if rate is None else rate * bounds.max_seconds)
+    return max(1, int(min(limits))) if limits else None
+
+
+def allot(backlog: Mapping[Key, int], limit: int | None, turn: int) -> dict[Key, int]:
+    """How many of its waiting records each partition may bring: all, or `limit` in proportion to what waits.
+
+    Nobody starves: each gets at least one, and where there are more partitions than `limit`, `turn` (which is to
+    grow by one from epoch to epoch) decides who is next.
+    """
+    waiting = {key: count for key, count in backlog.items() if count > 0}
+    total = sum(waiting.values())
+    if limit is None or total <= limit:
+        return waiting
+    if limit <= len(waiting):
+        keys = list(waiting)
+        return {keys[(turn * limit + step) % len(keys)]: 1 for step in range(limit)}
+    spare = limit - len(waiting)
+    shares = {key: 1 + (count - 1) * spare // total for key, count in waiting.items()}
+    return _with_rest(shares, waiting, limit)
+
+
+def _with_rest(shares: dict[Key, int], waiting: Mapping[Key, int], limit: int) -> dict[Key, int]:
+    """What rounding left over goes to those that have most."""
+    rest = limit - sum(shares.values())
+    for key in sorted(waiting, key=lambda one: shares[one] - waiting[one]):
+        extra = min(rest, waiting[key] - shares[key])
+        shares[key] += extra
+        rest -= extra
+    return shares
+
+
+def _blend(old: float | None, new: float) -> float:
+    return new if old is None else (1 - _WEIGHT) * old + _WEIGHT * new

@@ -1,0 +1,236 @@
+"""The pipeline's thread: plan an epoch, have it processed, commit it, and again."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from membership_client import ConnectionProblem, TopicPartition
+from membership_client_spark.pipeline.bounds import Bounds, Experience, record_limit
+from membership_client_spark.pipeline.errors import EpochTakenError
+from membership_client_spark.pipeline.frame import epoch_frame
+from membership_client_spark.pipeline.held import Held
+from membership_client_spark.pipeline.plan import Plan
+from membership_client_spark.pipeline.planning import next_ranges
+from membership_client_spark.pipeline.positions import Positions
+from membership_client_spark.pipeline.progress import EpochReport, Progress, SlotView, Tally
+from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
+from membership_client_spark.pipeline.resuming import Resumable, Run
+from membership_client_spark.pipeline.settings import Settings
+from membership_client_spark.pipeline.sizes import SizeSampler
+from membership_client_spark.pipeline.slots import Slots
+from membership_client_spark.pipeline.watermarks import Watermarks
+
+ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]
+
+_IDLE_S = 0.2
+"""Between two looks at the ends of partitions that have nothing new."""
+
+_SETTLE_S = 30.0
+_SETTLE_LOOK_S = 0.05
+
+_TAKEN_IN_A_ROW = 3
+"""So often a driver that is going away may get ahead of us; more than that is a fight."""
+
+logger = logging.getLogger("membership_client_spark")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How many slots there should be, and why."""
+
+    slots: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the user asked for."""
+
+    spark: SparkSession
+    foreach_epoch: ForeachEpoch
+    settings: Settings
+    topics: tuple[str, ...]
+    name: str
+    bounds: Bounds
+    every_s: float
+    available_now: bool
+
+
+class Engine:
+    """`run` is the pipeline's thread; `stop`, `scale` and `progress` may be called by any."""
+
+    def __init__(self, order: Order, slots: int) -> None:
+        self._order = order
+        self._sink: object = order.foreach_epoch
+        self._held = Held()
+        self._slots = Slots(order.settings.members, order.topics, order.name, self._held)
+        self._watermarks = Watermarks(order.settings.clients, only_committed=order.settings.only_committed)
+        self._positions = Positions(self._slots, self._watermarks, order.settings.reset)
+        self._sampler = SizeSampler(order.settings.readers) if order.bounds.max_bytes is not None else None
+        self._known = Experience()
+        self._goal: Mapping[TopicPartition, int] | None = None
+        self._wanted = Scale(slots, None)
+        self._stop: str | None = None
+        self._stopping = threading.Event()
+        self._due_at = 0.0
+        self._taken = 0
+        self._tally = Tally()
+
+    # --- any thread --------------------------------------------------------------------------------------------------
+
+    def stop(self, reason: str | None) -> None:
+        """After the running epoch."""
+        self._stop = reason
+        self._stopping.set()
+        self._held.wake()
+
+    def scale(self, slots: int, reason: str | None) -> None:
+        """Between two epochs."""
+        self._wanted = Scale(slots, reason)
+        self._held.wake()
+
+    def progress(self) -> Progress:
+        return self._tally.progress(
+            tuple(
+                SlotView(
+                    slot=slot,
+                    instance_id=now.instance_id or "",
+                    state=now.state,
+                    partitions=now.owned,
+                    lag=sum(map(self._positions.lag, now.owned)),
+                )
+                for slot, now in enumerate(self._slots.snapshots())
+            )
+        )
+
+    # --- the pipeline's thread ---------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Until stopped, done, or something raises; the members have left by then."""
+        try:
+            self._slots.open()
+            self._follow_scale()
+            self._await_settled()
+            self._resume()
+            if self._order.available_now:
+                self._goal = self._watermarks.ends(self._watermarks.partitions(self._order.topics))
+            while not self._stopping.is_set():
+                self._step()
+        except BaseException as error:
+            self._stop = f"ended by {type(error).__name__}"
+            raise
+        finally:
+            self._slots.close(self._stop)
+            if self._sampler:
+                self._sampler.close()
+
+    def _step(self) -> None:
+        self._slots.check()
+        self._follow_scale()
+        plan = self._plan() if time.monotonic() >= self._due_at else None
+        if plan is not None:
+            self._run_epoch(plan)
+        elif self._is_done():
+            self._stopping.set()
+        else:
+            self._held.wait_for_change(_IDLE_S)
+
+    def _follow_scale(self) -> None:
+        wanted = self._wanted
+        self._slots.scale(wanted.slots, wanted.reason)
+
+    def _await_settled(self) -> None:
+        """Members that join one after the other take partitions from each other; epochs may as well wait for the end."""
+        give_up_at = time.monotonic() + _SETTLE_S
+        while not (self._slots.are_settled() or self._stopping.is_set()) and time.monotonic() < give_up_at:
+            self._slots.check()
+            self._held.wait_for_change(_SETTLE_LOOK_S)
+
+    def _resume(self) -> None:
+        if isinstance(self._sink, Resumable):
+            run = Run(self._order.spark, self._order.settings.members["group.id"], self._slots.check_newest)
+            self._positions.resume(self._sink.resume(run))
+
+    def _plan(self) -> Plan | None:
+        holdings = self._held.now()
+        self._positions.look(holdings)
+        positions, ends = self._positions.waiting()
+        if self._goal is not None:
+            ends = {place: min(end, self._goal.get(place, 0)) for place, end in ends.items()}
+        turn = self._positions.last_epoch
+        limit = self._limit(next_ranges(positions, ends, None, turn))
+        ranges = next_ranges(positions, ends, limit, turn)
+        return Plan(ranges, holdings) if ranges else None
+
+    def _limit(self, waiting: tuple[OffsetRange, ...]) -> int | None:
+        if self._sampler is not None and waiting and (size := self._sampler.average(waiting)):
+            self._known = self._known.sampled(size)
+        return record_limit(self._order.bounds, self._known)
+
+    def _is_done(self) -> bool:
+        """Was all read that was there at the start, except what others in the group read?"""
+        if self._goal is None or time.monotonic() < self._due_at:
+            return False
+        missing = self._goal.keys() - self._positions.reached(self._goal)
+        return not missing or (self._slots.are_settled() and missing <= self._slots.others())
+
+    def _run_epoch(self, plan: Plan) -> None:
+        began_at = time.monotonic()
+        self._due_at = began_at + self._order.every_s
+        usable = self._held.use(plan.holdings)
+        plan = plan.only(usable)
+        try:
+            if plan.ranges and self._process(plan):
+                self._commit(plan, began_at)
+        finally:
+            self._tally.running = None
+            self._held.release()
+
+    def _process(self, plan: Plan) -> bool:
+        """False if another driver was quicker."""
+        epoch = self._tally.running = self._positions.last_epoch + 1
+        frame = epoch_frame(self._order.spark, plan.tasks(), self._order.settings.readers)
+        try:
+            self._order.foreach_epoch(frame, epoch, plan.ranges)
+        except EpochTakenError as error:
+            self._give_way(error)
+            return False
+        except BaseException as error:
+            with contextlib.suppress(ConnectionProblem):
+                self._slots.check_newest()  # A newer driver takes away what we work with, and is then the real cause.
+            error.add_note(f"This was epoch {epoch} of {self._order.name}: {', '.join(map(str, plan.ranges))}.")
+            raise
+        self._taken = 0
+        return True
+
+    def _give_way(self, error: EpochTakenError) -> None:
+        """The other one may have published its last; if it is the newer one, it is we who end."""
+        self._slots.check()
+        self._slots.check_newest()
+        self._taken += 1
+        if self._taken > _TAKEN_IN_A_ROW:
+            raise error
+        logger.warning("[%s] starting again after what the sink has: %s", self._order.name, error)
+        self._resume()
+
+    def _commit(self, plan: Plan, began_at: float) -> None:
+        epoch, ends = self._positions.last_epoch + 1, plan.ends()
+        if isinstance(self._sink, Resumable):
+            self._positions.published(ends)
+        self._positions.last_epoch = epoch
+        taken = self._slots.commit(plan.ranges, plan.holdings, epoch)
+        self._positions.committed(ends, taken)
+        for place in sorted(ends.keys() - taken):
+            logger.warning("[%s] epoch %s could not commit %s: others have it by now", self._order.name, epoch, place)
+        records, seconds = offsets_in(plan.ranges), time.monotonic() - began_at
+        self._known = self._known.ran(records, seconds, self._order.bounds)
+        size = self._known.bytes_per_record
+        estimate = None if size is None else round(size * records)
+        self._tally.count(EpochReport(epoch, plan.ranges, records, estimate, seconds))

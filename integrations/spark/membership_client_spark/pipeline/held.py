@@ -1,0 +1,109 @@
+"""Which slot holds which partition, and which of them the running epoch still needs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from membership_client import CallbackContext, RebalanceListener, TopicPartition
+
+_LOOK_S = 0.1
+"""How often a callback that waits looks whether its partitions were lost meanwhile."""
+
+
+class Holding(NamedTuple):
+    """One partition with one slot, from its assignment on; assigned again, it has another number."""
+
+    slot: int
+    number: int
+
+
+class Held:
+    """Members' callback threads and the pipeline's thread meet here."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holdings: dict[TopicPartition, Holding] = {}
+        self._leaving: frozenset[TopicPartition] = frozenset()
+        self._in_use: frozenset[TopicPartition] = frozenset()
+        self._count = 0
+
+    def now(self) -> dict[TopicPartition, Holding]:
+        """What is held and nobody waits for."""
+        with self._changed:
+            return {place: one for place, one in self._holdings.items() if place not in self._leaving}
+
+    def use(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
+        """An epoch starts: those of `planned` that are still held as they were then. They stay until `release`."""
+        with self._changed:
+            self._in_use = frozenset(self._unchanged(planned) - self._leaving)
+            return self._in_use
+
+    def still(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
+        """Those of `planned` that are held without a break since then, also if the group wants them back by now."""
+        with self._changed:
+            return self._unchanged(planned)
+
+    def release(self) -> None:
+        """The epoch was committed, or never will be."""
+        with self._changed:
+            self._in_use = frozenset()
+            self._changed.notify_all()
+
+    def wait_for_change(self, timeout_s: float) -> None:
+        with self._changed:
+            self._changed.wait(timeout_s)
+
+    def wake(self) -> None:
+        """Ends the wait for a change."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def listener(self, slot: int) -> RebalanceListener:
+        return _SlotListener(self, slot)
+
+    def _assigned(self, slot: int, partitions: Iterable[TopicPartition]) -> None:
+        with self._changed:
+            for place in partitions:
+                self._count += 1
+                self._holdings[place] = Holding(slot, self._count)
+            self._changed.notify_all()
+
+    def _unchanged(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
+        return frozenset(place for place, one in planned.items() if self._holdings.get(place) == one)
+
+    def _gone(self, slot: int, partitions: Iterable[TopicPartition]) -> None:
+        with self._changed:
+            for place in partitions:
+                # A member that is fenced late tells of partitions that another slot may have by now.
+                if place in self._holdings and self._holdings[place].slot == slot:
+                    del self._holdings[place]
+            self._leaving -= frozenset(partitions)
+            self._changed.notify_all()
+
+    def _wait_unused(self, partitions: Iterable[TopicPartition], context: CallbackContext) -> None:
+        """Until the running epoch was committed, the group stops waiting, or the partitions are lost. No new one starts."""
+        remaining = context.remaining_s()
+        give_up_at = float("inf") if remaining is None else time.monotonic() + remaining
+        with self._changed:
+            self._leaving |= frozenset(partitions)
+            while not self._in_use.isdisjoint(partitions) and not context.lost and time.monotonic() < give_up_at:
+                self._changed.wait(_LOOK_S)
+
+
+class _SlotListener(RebalanceListener):
+    def __init__(self, held: Held, slot: int) -> None:
+        self._held = held
+        self._slot = slot
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], _: CallbackContext) -> None:
+        self._held._assigned(self._slot, partitions)  # noqa: SLF001 - the listener is the other half of it
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        self._held._wait_unused(partitions, context)  # noqa: SLF001 - as above
+        self._held._gone(self._slot, partitions)  # noqa: SLF001 - as above
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], _: CallbackContext) -> None:
+        self._held._gone(self._slot, partitions)  # noqa: SLF001 - as above

@@ -1,0 +1,34 @@
+"""An epoch before it is read: its ranges, and who holds them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+from membership_client import TopicPartition
+from membership_client_spark.pipeline.held import Holding
+from membership_client_spark.pipeline.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Fixed: reading it twice gives the same records."""
+
+    ranges: tuple[OffsetRange, ...]
+    holdings: Mapping[TopicPartition, Holding]
+
+    def tasks(self) -> list[list[OffsetRange]]:
+        """The ranges of each slot that has some."""
+        by_slot: dict[int, list[OffsetRange]] = defaultdict(list)
+        for piece in self.ranges:
+            by_slot[self.holdings[TopicPartition(piece.topic, piece.partition)].slot].append(piece)
+        return [by_slot[slot] for slot in sorted(by_slot)]
+
+    def ends(self) -> dict[TopicPartition, int]:
+        return {TopicPartition(piece.topic, piece.partition): piece.end for piece in self.ranges}
+
+    def only(self, places: Container[TopicPartition]) -> Plan:
+        """Without the ranges of other partitions."""
+        ranges = tuple(one for one in self.ranges if TopicPartition(one.topic, one.partition) in places)
+        return Plan(ranges, {place: holding for place, holding in self.holdings.items() if place in places})

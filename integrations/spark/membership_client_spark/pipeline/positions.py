@@ -1,0 +1,97 @@
+"""How far each partition was read, and how far it could be."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Container, Mapping
+
+from membership_client import TopicPartition
+from membership_client_spark.pipeline.held import Holding
+from membership_client_spark.pipeline.planning import after_deletion, check_within, start_of
+from membership_client_spark.pipeline.resuming import Published
+from membership_client_spark.pipeline.settings import Reset
+from membership_client_spark.pipeline.slots import Slots, epoch_in
+from membership_client_spark.pipeline.watermarks import Watermarks
+
+_BEYOND_GRACE_S = 5.0
+"""A new leader may take a moment to know where a partition ends."""
+
+logger = logging.getLogger("membership_client_spark")
+
+
+class Positions:
+    """Belongs to the pipeline's thread; `lag` may be called by any."""
+
+    def __init__(self, slots: Slots, watermarks: Watermarks, reset: Reset) -> None:
+        self._slots = slots
+        self._watermarks = watermarks
+        self._reset = reset
+        self._published: dict[TopicPartition, int] = {}
+        self._at: dict[TopicPartition, int] = {}
+        self._holdings: dict[TopicPartition, Holding] = {}
+        self._ends: dict[TopicPartition, int] = {}
+        self._beyond_since: dict[TopicPartition, float] = {}
+        self.last_epoch = 0
+        """The greatest that the sink or a commit knows of."""
+
+    def resume(self, published: Published) -> None:
+        """Start over from what the sink has."""
+        self._published = dict(published.ends)
+        self._at = {}
+        self.last_epoch = max(self.last_epoch, published.epoch)
+
+    def look(self, holdings: Mapping[TopicPartition, Holding]) -> None:
+        """Bring everything up to date with what is held now, and with what the brokers have."""
+        kept = {p for p, one in holdings.items() if self._holdings.get(p) == one and p in self._at}
+        self._at = {place: self._at[place] for place in kept}
+        self._holdings = dict(holdings)
+        self._ends = self._watermarks.ends(holdings)
+        unread = {p for p, end in self._ends.items() if self._at.get(p) != end}
+        begins = self._watermarks.begins(unread)
+        self._start(begins)
+        for place in begins.keys() & self._at.keys():
+            self._keep_within(place, begins[place])
+
+    def waiting(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        """Positions and ends of the partitions of which both are known."""
+        places = self._at.keys() & self._ends.keys() - self._beyond_since.keys()
+        return {place: self._at[place] for place in places}, {place: self._ends[place] for place in places}
+
+    def published(self, ends: Mapping[TopicPartition, int]) -> None:
+        """The sink has an epoch more."""
+        self._published.update(ends)
+
+    def committed(self, ends: Mapping[TopicPartition, int], places: Container[TopicPartition]) -> None:
+        """An epoch was committed as far as `places` go; the others are looked up again if we ever get them back."""
+        self._at.update(ends)
+        for place in ends:
+            if place not in places:
+                del self._at[place]
+
+    def reached(self, goal: Mapping[TopicPartition, int]) -> frozenset[TopicPartition]:
+        """The partitions of `goal` that were read as far as it says."""
+        return frozenset(place for place, end in goal.items() if self._at.get(place, -1) >= end)
+
+    def lag(self, place: TopicPartition) -> int:
+        end, at = self._ends.get(place), self._at.get(place)
+        return max(0, end - at) if end is not None and at is not None else 0
+
+    def _start(self, begins: Mapping[TopicPartition, int]) -> None:
+        new = begins.keys() - self._at.keys()
+        for place, offset in self._slots.committed(new).items():
+            self.last_epoch = max(self.last_epoch, epoch_in(offset))
+            committed, published = offset.offset if offset else None, self._published.get(place)
+            low, high = begins[place], self._ends[place]
+            self._at[place] = start_of(place, published, committed, low=low, high=high, reset=self._reset)
+
+    def _keep_within(self, place: TopicPartition, low: int) -> None:
+        position, high = self._at[place], self._ends[place]
+        self._at[place] = after_deletion(place, position, low=low, high=high, reset=self._reset)
+        if self._at[place] != position:
+            logger.warning("%s goes on at %s: offsets from %s on are gone", place, self._at[place], position)
+        if self._at[place] <= high:
+            self._beyond_since.pop(place, None)
+        elif time.monotonic() - self._beyond_since.setdefault(place, time.monotonic()) >= _BEYOND_GRACE_S:
+            # Somebody may have committed what is in a transaction that is still open.
+            check_within(place, self._at[place], self._watermarks.last_ends([place]).get(place, position))

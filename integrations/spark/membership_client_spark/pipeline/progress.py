@@ -1,0 +1,74 @@
+"""How a pipeline is doing, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from membership_client import MemberState, TopicPartition
+from membership_client_spark.pipeline.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """One epoch that was committed."""
+
+    epoch_id: int
+    ranges: tuple[OffsetRange, ...]
+    records: int
+    """Offsets in the ranges: with compaction or transactions a little more than there are records."""
+    bytes: int | None
+    """Estimated from samples; None without max_bytes."""
+    seconds: float
+    """From planning to the end of the commit."""
+
+    @property
+    def records_per_s(self) -> float:
+        return self.records / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotView:
+    """One slot's member."""
+
+    slot: int
+    instance_id: str
+    state: MemberState
+    partitions: frozenset[TopicPartition]
+    lag: int
+    """Offsets that were not yet in a committed epoch when the pipeline last looked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A moment of a pipeline."""
+
+    epochs: int
+    """That this run has committed."""
+    records: int
+    """In these epochs."""
+    last: EpochReport | None
+    running: int | None
+    """The epoch that is under way."""
+    slots: tuple[SlotView, ...]
+
+    @property
+    def lag(self) -> int:
+        return sum(slot.lag for slot in self.slots)
+
+
+class Tally:
+    """Counts on the pipeline's thread; anybody may look."""
+
+    def __init__(self) -> None:
+        self._epochs = 0
+        self._records = 0
+        self._last: EpochReport | None = None
+        self.running: int | None = None
+
+    def count(self, report: EpochReport) -> None:
+        self._epochs += 1
+        self._records += report.records
+        self._last = report
+
+    def progress(self, slots: tuple[SlotView, ...]) -> Progress:
+        return Progress(epochs=self._epochs, records=self._records, last=self._last, running=self.running, slots=slots)

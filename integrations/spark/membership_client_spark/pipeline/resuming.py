@@ -1,0 +1,41 @@
+"""What a sink has to offer so that each record is in it exactly once, whatever ends the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+from pyspark.sql import SparkSession
+
+from membership_client import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a sink has: its last epoch (0 if none), and where each partition it ever had records of goes on."""
+
+    epoch: int = 0
+    ends: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a pipeline, as its sink sees it."""
+
+    spark: SparkSession
+    group_id: str
+    check: Callable[[], None]
+    """Raises if a newer driver runs this pipeline. A sink calls it right before it publishes."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A `foreach_epoch` that knows what it has published. Rows and ranges become visible in one step, or not at all.
+
+    It raises EpochTakenError if the epoch is there with other ranges, and returns if it is there with the same.
+    """
+
+    def resume(self, run: Run) -> Published:
+        """Called on the pipeline's thread before the first epoch, and after each EpochTakenError."""

@@ -1,0 +1,78 @@
+"""One configuration for three: the members in the driver, the readers in the tasks, and the questions about offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from membership_client import ConfigError, MemberConfig
+from membership_client_spark.holders import Config
+from membership_client_spark.slot_config import check_config
+
+Reset = Literal["earliest", "latest", "error"]
+
+_RESETS: dict[str, Reset] = {
+    "smallest": "earliest",
+    "earliest": "earliest",
+    "beginning": "earliest",
+    "largest": "latest",
+    "latest": "latest",
+    "end": "latest",
+    "error": "error",
+}
+_FOR_BOTH = frozenset({"bootstrap.servers", "group.id", "client.rack", "socket.connection.setup.timeout.ms"})
+_FOR_MEMBERS = frozenset(one.name.replace("_", ".") for one in fields(MemberConfig))
+_COMMITS = frozenset({"enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms", "on_commit"})
+_FOR_ALL_CLIENTS = ("bootstrap.servers", "client.", "security.", "sasl.", "ssl.", "socket.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the user gave, sorted by who acts on it. It may hold secrets, so it is never shown."""
+
+    members: Mapping[str, Any] = field(repr=False)
+    readers: Mapping[str, Any] = field(repr=False)
+    """For confluent_kafka.Consumer."""
+    clients: Mapping[str, Any] = field(repr=False)
+    """What any client of librdkafka takes."""
+    reset: Reset
+    """Where a partition starts of which nothing is known, or whose records are gone."""
+    only_committed: bool
+    """Records of open and aborted transactions are not read."""
+
+
+def settings_of(config: Config) -> Settings:
+    """ConfigError for what cannot work; librdkafka checks the rest when the first reader starts."""
+    check_config(config)
+    _check_commits(config)
+    reset = str(config.get("auto.offset.reset", "latest"))
+    if reset not in _RESETS:
+        raise ConfigError(f"auto.offset.reset must be one of {', '.join(_RESETS)}, not {reset!r}.")
+    members = {key: value for key, value in config.items() if key in _FOR_MEMBERS}
+    MemberConfig.from_dict(members)
+    fetching = {key: value for key, value in config.items() if key not in _FOR_MEMBERS - _FOR_BOTH | _COMMITS}
+    return Settings(
+        members=members,
+        readers={**fetching, **_READING},
+        clients={key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},
+        reset=_RESETS[reset],
+        only_committed=config.get("isolation.level", "read_committed") != "read_uncommitted",
+    )
+
+
+_READING = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    # Ranges may end in offsets that have no record; only the end of the partition tells.
+    "enable.partition.eof": True,
+    # A range is read as planned or not at all.
+    "auto.offset.reset": "error",
+}
+
+
+def _check_commits(config: Config) -> None:
+    if "on_commit" in config or str(config.get("enable.auto.commit", False)).lower() not in {"false", "f", "0"}:
+        raise ConfigError(
+            "The pipeline commits by itself, after each epoch: leave enable.auto.commit and on_commit out."
+        )

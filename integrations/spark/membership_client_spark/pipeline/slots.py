@@ -1,0 +1,132 @@
+"""The slots' static members, all in the driver: no executor that is lost takes a member with it."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from membership_client import (
+    FencedInstanceIdError,
+    GroupMember,
+    LeaveMode,
+    MemberState,
+    NotOwnedError,
+    Offset,
+    Share,
+    Snapshot,
+    TopicPartition,
+)
+from membership_client.admin import GroupAdmin
+from membership_client_spark.holders import Config, check_newest, new_driver_epoch
+from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.pipeline.held import Held, Holding
+from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.slot_config import slot_config
+
+logger = logging.getLogger("membership_client_spark")
+
+
+class Slots:
+    """Belongs to the pipeline's thread; `snapshots` may be called by any."""
+
+    def __init__(self, config: Config, topics: Sequence[str], name: str, held: Held) -> None:
+        self._config = config
+        self._topics = list(topics)
+        self._name = name
+        self._held = held
+        self._who = Incarnation(0, 0)
+        self._members: tuple[GroupMember, ...] = ()
+
+    def open(self) -> None:
+        """From now on we are the newest driver, as far as the group knows."""
+        # Two drivers may start in the same second; the second number makes one of them the newer one all the same.
+        self._who = Incarnation(new_driver_epoch(self._config), secrets.randbelow(10**9))
+
+    def scale(self, count: int, reason: str | None = None) -> None:
+        """Slots that are not needed any more leave for good, so that the others get their partitions at once."""
+        staying, leaving = self._members[:count], self._members[count:]
+        self._members = staying + tuple(self._join(slot) for slot in range(len(staying), count))
+        for member in leaving:
+            member.close(LeaveMode.LEAVE, reason=reason or "scaled down")
+
+    def close(self, reason: str | None) -> None:
+        """All leave temporarily: a driver that starts within the session timeout finds everything in its place."""
+        for member in self._members:
+            member.close(reason=reason)
+
+    def snapshots(self) -> list[Snapshot]:
+        return [member.snapshot for member in self._members]
+
+    def check(self) -> None:
+        """Raises the error of a member that has ended, except where it was an older driver that took its place."""
+        for slot, member in enumerate(self._members):
+            error = member.error
+            if member.snapshot.state is not MemberState.FATAL or error is None:
+                continue
+            if not isinstance(error, FencedInstanceIdError):
+                raise error
+            self.check_newest(slot)
+            logger.warning("[%s] slot %s is taken back from an older driver", self._config["group.id"], slot)
+            member.close()
+            self._members = (*self._members[:slot], self._join(slot), *self._members[slot + 1 :])
+
+    def check_newest(self, slot: int = 0) -> None:
+        """SupersededError if a newer driver has the slot. Asks the coordinator."""
+        check_newest(self._config, slot_instance_id(self._name, slot), self._who)
+
+    def are_settled(self) -> bool:
+        """Has each member what it is to have, as far as it can know?"""
+        return all(
+            one.state is MemberState.STABLE and one.share is not Share.PENDING and one.owned == one.target
+            for one in self.snapshots()
+        )
+
+    def others(self) -> frozenset[TopicPartition]:
+        """What members of the group that are not ours have or are to get."""
+        ours = {slot_instance_id(self._name, slot) for slot in range(len(self._members))}
+        with GroupAdmin(self._config["bootstrap.servers"]) as admin:
+            members = admin.describe(self._config["group.id"], lag=False).members
+        return frozenset().union(*(one.target | one.current for one in members if one.instance_id not in ours))
+
+    def committed(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Offset | None]:
+        return self._members[0].committed(places)
+
+    def commit(
+        self, ranges: Iterable[OffsetRange], holdings: Mapping[TopicPartition, Holding], epoch: int
+    ) -> frozenset[TopicPartition]:
+        """Each slot commits what it has held all the time. Returns what was committed; the rest is others' by now."""
+        offsets: dict[int, dict[TopicPartition, Offset]] = defaultdict(dict)
+        still = self._held.still(holdings)
+        for piece in ranges:
+            place = TopicPartition(piece.topic, piece.partition)
+            if place in still:
+                offsets[holdings[place].slot][place] = Offset(piece.end, metadata=epoch_note(epoch))
+        return frozenset().union(*(self._commit(slot, wanted) for slot, wanted in offsets.items()))
+
+    def _commit(self, slot: int, offsets: dict[TopicPartition, Offset]) -> frozenset[TopicPartition]:
+        try:
+            self._members[slot].commit(offsets)
+        except NotOwnedError as error:
+            logger.warning("[%s] slot %s cannot commit: %s", self._config["group.id"], slot, error)
+            return frozenset()
+        return frozenset(offsets)
+
+    def _join(self, slot: int) -> GroupMember:
+        config = slot_config(self._config, self._name, slot, self._who)
+        member = GroupMember(config, listener=self._held.listener(slot))
+        member.subscribe(self._topics)
+        return member
+
+
+def epoch_note(epoch: int) -> str:
+    """What is committed with the offsets, so that epochs go on counting after a restart, whatever the sink."""
+    return f"epoch={epoch}"
+
+
+def epoch_in(offset: Offset | None) -> int:
+    """The epoch that committed it; 0 if none did."""
+    label, _, number = (offset.metadata if offset else "").partition("=")
+    return int(number) if label == "epoch" and number.isdecimal() else 0

@@ -1,0 +1,59 @@
+"""Where partitions begin and end, asked for all of them at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from membership_client import TopicPartition
+
+_TIMEOUT_S = 30.0
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+logger = logging.getLogger("membership_client_spark")
+
+
+class Watermarks:
+    """Blocks while it asks. A partition that has no leader at the moment is left out of the answer, and logged."""
+
+    def __init__(self, clients: Mapping[str, Any], *, only_committed: bool) -> None:
+        self._admin = AdminClient({**clients, "log_level": 0})
+        self._ends_seen = IsolationLevel.READ_COMMITTED if only_committed else IsolationLevel.READ_UNCOMMITTED
+
+    def partitions(self, topics: Iterable[str]) -> frozenset[TopicPartition]:
+        """Of topics that exist."""
+        found = {topic: self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic] for topic in topics}
+        return frozenset(TopicPartition(topic, number) for topic, known in found.items() for number in known.partitions)
+
+    def begins(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that was not deleted."""
+        return self._ask(places, _EARLIEST, IsolationLevel.READ_UNCOMMITTED)
+
+    def ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset after the last one that may be read."""
+        return self._ask(places, _LATEST, self._ends_seen)
+
+    def last_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same with open transactions."""
+        return self._ask(places, _LATEST, IsolationLevel.READ_UNCOMMITTED)
+
+    def _ask(
+        self, places: Iterable[TopicPartition], which: OffsetSpec, isolation: IsolationLevel
+    ) -> dict[TopicPartition, int]:
+        wanted = {confluent_kafka.TopicPartition(*place): which for place in places}
+        if not wanted:
+            return {}
+        answers = self._admin.list_offsets(wanted, isolation_level=isolation, request_timeout=_TIMEOUT_S)
+        found: dict[TopicPartition, int] = {}
+        for place, answer in answers.items():
+            try:
+                found[TopicPartition(place.topic, place.partition)] = answer.result().offset
+            except KafkaException as error:
+                logger.warning("%s [%s] cannot be asked for its offsets: %s", place.topic, place.partition, error)
+        return found
