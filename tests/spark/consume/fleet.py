@@ -1,0 +1,174 @@
+"""A job under test, seen from outside: its driver, its diaries, its group at the broker, and records that keep coming."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from membership_client.testing import KafkaCluster
+from membership_client.testing.admin import ClusterAdmin
+from tests.integration.members import eventually
+from tests.spark.clusters.driver_process import PATIENCE_S, DriverProcess
+from tests.spark.clusters.processes import is_running
+from tests.spark.clusters.sessions import SessionSettings
+
+PROGRAM = Path(__file__).with_name("consuming.py")
+PARTITIONS = 4
+Placed = tuple[int, int]
+"""A record: its partition and its offset."""
+
+
+class Fleet:
+    """A topic and a group of its own, records all the time until told otherwise, and drivers that consume them."""
+
+    def __init__(self, kafka: KafkaCluster, directory: Path, settings: SessionSettings, slots: int = 2) -> None:
+        self.group = f"fleet-{uuid.uuid4().hex[:8]}"
+        self.directory = directory / "diaries"
+        self.directory.mkdir()
+        self.slots = slots
+        self.admin = ClusterAdmin(kafka.bootstrap_servers)
+        self.admin.create_topic(self.group, PARTITIONS)
+        self.kafka = kafka
+        self._home = directory
+        self._settings = settings
+        self._drivers: list[DriverProcess] = []
+        self._source = Source(kafka.bootstrap_servers, self.group)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for driver in self._drivers:
+            driver.stop()
+        self._source.stop()
+
+    def logs(self) -> list[Path]:
+        """Of all drivers."""
+        return [log for driver in self._drivers for log in driver.logs()]
+
+    @property
+    def driver(self) -> DriverProcess:
+        """The newest."""
+        return self._drivers[-1]
+
+    def start(self, settings: SessionSettings | None = None, **arguments: Any) -> DriverProcess:
+        """Another driver of the same job; nothing is awaited."""
+        config = {
+            "bootstrap.servers": self.kafka.bootstrap_servers,
+            "group.id": self.group,
+            "auto.offset.reset": "earliest",
+        }
+        given = {"slots": self.slots, "name": "slot", "config": config, "topics": [self.group], "grace_s": 6.0}
+        task = {"diaries": str(self.directory), "consume": {**given, **arguments}}
+        place = self._home / f"driver-{len(self._drivers) + 1}"
+        self._drivers.append(DriverProcess(PROGRAM, settings or self._settings, place, task))
+        return self.driver
+
+    def running(self) -> dict[int, dict[str, Any]]:
+        """Steady, under a driver that is started if the last one's job has ended; how the slots stand."""
+        if (
+            not self._drivers
+            or not is_running(self.driver.pid)
+            or self.driver.all("failed")
+            or self.driver.all("stopped")
+        ):
+            self.start()
+        return self.wait_steady()
+
+    # --- how it stands -----------------------------------------------------------------------------------------------
+
+    def progress(self) -> dict[int, dict[str, Any]]:
+        """As the newest driver last told it."""
+        told = self.driver.all("progress")
+        return {one["slot"]: one for one in told[-1]["slots"]} if told else {}
+
+    def wait_steady(self, slots: int | None = None) -> dict[int, dict[str, Any]]:
+        """Waits until all slots are stable and have all partitions; how they stand then."""
+
+        def steady() -> dict[int, dict[str, Any]] | None:
+            now = self.progress()
+            whole = sum(len(one["partitions"]) for one in now.values()) == PARTITIONS
+            stable = all(one["state"] == "stable" for one in now.values())
+            return now if whole and stable and len(now) == (slots or self.slots) else None
+
+        found = eventually(steady, "every slot stable, every partition owned", PATIENCE_S)
+        assert found is not None
+        return found
+
+    def wait_restarted(self, slot: int, before: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+        """Waits until another incarnation has the slot and all is steady again; how they stand then."""
+        eventually(
+            lambda: self.progress()[slot]["incarnation"] != before[slot]["incarnation"],
+            f"slot {slot} again",
+            PATIENCE_S,
+        )
+        return self.wait_steady()
+
+    def epoch(self) -> int:
+        """The group's, at the broker: every rebalance raises it."""
+        return self.admin.group_epoch(self.group)
+
+    # --- what came of the records ------------------------------------------------------------------------------------
+
+    def deliveries(self, instance: str = "*") -> Counter[Placed]:
+        """How often each record was handed to a handler, of any incarnation or of the one named `<slot>@<incarnation>`."""
+        lines = (line for diary in self.directory.glob(f"{instance}.jsonl") for line in diary.read_text().splitlines())
+        return Counter((partition, offset) for line in lines for partition, offset in json.loads(line)["places"])
+
+    def assert_nothing_lost(self) -> None:
+        """Waits until each record that was produced so far was handed to a handler."""
+        produced = self._source.produced()
+        eventually(lambda: produced <= self.deliveries().keys(), f"all of {len(produced)} records", PATIENCE_S)
+
+    def hold(self, slot: int) -> None:
+        """The slot's handler does not return until released; returns when it holds a batch."""
+        (self.directory / f"hold-{slot}").touch()
+
+    def release(self, slot: int) -> None:
+        (self.directory / f"hold-{slot}").unlink()
+
+
+class Source:
+    """Produces to every partition in turn, fifty records a second, until stopped."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0})
+        self._topic = topic
+        self._produced: set[Placed] = set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def produced(self) -> set[Placed]:
+        """All that the broker has confirmed so far."""
+        return set(self._produced.copy())
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._ended.wait(0.02):
+            number += 1
+            self._producer.produce(
+                self._topic, b"record %d" % number, partition=number % PARTITIONS, on_delivery=self._on_delivery
+            )
+            self._producer.poll(0)
+        self._producer.flush()
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert error is None
+        assert partition is not None
+        assert offset is not None
+        self._produced.add((partition, offset))
