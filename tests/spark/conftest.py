@@ -1,0 +1,93 @@
+"""Spark clusters, drivers and servers for the tests of the integration. Each starts when a test first asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import pytest
+
+from tests.spark.clusters import sessions
+from tests.spark.clusters.connect_server import ConnectServer
+from tests.spark.clusters.driver_process import DriverProcess
+from tests.spark.clusters.logs import tail
+from tests.spark.clusters.standalone import StandaloneCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+
+    from tests.spark.clusters.sessions import SessionSettings
+
+_STARTED = pytest.StashKey[list[DriverProcess]]()
+
+
+@runtime_checkable
+class _Logging(Protocol):
+    """What a test has at hand that writes logs: a cluster, a server, a job with its drivers."""
+
+    def logs(self) -> list[Path]: ...
+
+
+class DriverFactory(Protocol):
+    """Starts a driver that runs `program`; takes what DriverProcess takes."""
+
+    def __call__(
+        self, program: Path, settings: SessionSettings, task: Mapping[str, Any] | None = None
+    ) -> DriverProcess: ...
+
+
+@pytest.fixture(scope="session")
+def standalone_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+    """Not for tests, which ask for `standalone`."""
+    with StandaloneCluster(tmp_path_factory.mktemp("standalone")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def standalone(standalone_of_the_run: StandaloneCluster) -> Iterator[StandaloneCluster]:
+    """Three Workers with one core each, shared by the whole run. What a test breaks is replaced when it has ended.
+
+    An application takes all cores, so tests of one file use drivers or the Connect server, not both.
+    """
+    yield standalone_of_the_run
+    standalone_of_the_run.restore()
+
+
+@pytest.fixture(scope="module")
+def connect_server(
+    standalone_of_the_run: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ConnectServer]:
+    """A Connect server on the shared cluster, for the tests of one file."""
+    with ConnectServer(sessions.standalone(standalone_of_the_run), tmp_path_factory.mktemp("connect")) as server:
+        yield server
+
+
+@pytest.fixture
+def new_driver(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DriverFactory]:
+    """Starts drivers. None of them outlives the test, passed or failed."""
+    started: list[DriverProcess] = request.node.stash.setdefault(_STARTED, [])
+
+    def start(program: Path, settings: SessionSettings, task: Mapping[str, Any] | None = None) -> DriverProcess:
+        started.append(DriverProcess(program, settings, tmp_path / f"driver-{len(started) + 1}", task))
+        return started[-1]
+
+    yield start
+    for driver in started:
+        driver.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attaches the ends of all logs that were written to while the test ran to the report of its failure."""
+    report = yield
+    if report.failed:
+        for log in _logs_of(item):
+            if log.stat().st_mtime >= report.start:
+                report.sections.append((f"end of {'/'.join(log.parts[-4:])}", tail(log)))
+    return report
+
+
+def _logs_of(item: pytest.Item) -> list[Path]:
+    arguments = getattr(item, "funcargs", {}).values()
+    shared = [value for value in arguments if isinstance(value, _Logging)]
+    return [log for source in (*shared, *item.stash.get(_STARTED, [])) for log in source.logs()]

@@ -1,0 +1,144 @@
+"""The clusters that other tests rely on: distinct hosts, replaced executors, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.members import eventually
+from tests.spark.clusters import roll_call, sessions
+from tests.spark.clusters.driver_process import PATIENCE_S
+from tests.spark.clusters.processes import family, is_running
+from tests.spark.clusters.standalone import StandaloneCluster
+
+if TYPE_CHECKING:
+    from tests.spark.clusters.connect_server import ConnectServer
+    from tests.spark.conftest import DriverFactory
+
+pytestmark = pytest.mark.slow
+
+ROLL_CALL = Path(roll_call.__file__)
+
+
+class Notes:
+    """What the slots of a roll call wrote down."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir()
+
+    def task(self, slots: int) -> dict[str, Any]:
+        return {"slots": slots, "directory": str(self._directory)}
+
+    def wait_for(self, slot: int, attempt: int = 0) -> dict[str, Any]:
+        note = self._directory / f"slot-{slot}-attempt-{attempt}.json"
+        eventually(note.exists, f"attempt {attempt} of slot {slot}", PATIENCE_S)
+        read: dict[str, Any] = json.loads(note.read_text())
+        return read
+
+    def dismiss(self) -> None:
+        (self._directory / "dismissed").touch()
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    return Notes(tmp_path / "notes")
+
+
+def test_slots_run_on_three_hosts(standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes) -> None:
+    """Three tasks run in Python on three executors, each of which is another host to Spark."""
+    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
+    attending = [notes.wait_for(slot) for slot in range(3)]
+    assert {note["host"] for note in attending} == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
+    pythons = {executor.host: executor.python_workers for executor in standalone.executors()}
+    assert all(note["pid"] in pythons[note["host"]] for note in attending)
+    notes.dismiss()
+    driver.wait_for("dismissed")
+    assert driver.wait_ended() == 0
+
+
+def test_a_killed_executor_is_replaced(standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes) -> None:
+    """After kill -9 the lost slot runs again, in a new executor of the same application; the others stay where they are."""
+    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
+    before = [notes.wait_for(slot) for slot in range(3)]
+    app_id = driver.wait_for("session")["app_id"]
+    (lost,) = [executor for executor in standalone.executors() if executor.host == before[1]["host"]]
+    lost.kill()
+    again = notes.wait_for(slot=1, attempt=1)
+    assert not is_running(before[1]["pid"])
+    (replacement,) = [executor for executor in standalone.executors() if again["pid"] in executor.python_workers]
+    assert replacement.executor_id != lost.executor_id
+    assert replacement.app_id == lost.app_id == app_id
+    notes.dismiss()
+    assert driver.wait_for("dismissed")["notes"] == [before[0], again, before[2]]
+
+
+def test_a_lost_host_is_replaced(standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes) -> None:
+    """With its host a slot loses its place; it runs again on the Worker that is started in its stead."""
+    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
+    lost = [notes.wait_for(slot) for slot in range(3)][2]
+    standalone.lose_host(lost["host"])
+    eventually(lambda: lost["host"] not in standalone.registered_hosts(), "the Master misses the Worker")
+    standalone.start_worker("127.0.0.9")
+    assert notes.wait_for(slot=2, attempt=1)["host"] == "127.0.0.9"
+    notes.dismiss()
+    driver.wait_for("dismissed")
+    driver.stop()
+    standalone.restore()
+    assert standalone.registered_hosts() == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
+
+
+def test_paused_processes_do_not_outlast_a_test(
+    standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes
+) -> None:
+    """A restored cluster has neither the executor nor the Worker that was paused, and a new Worker instead."""
+    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
+    for slot in range(3):
+        notes.wait_for(slot)
+    first, second, _ = standalone.executors()
+    paused_worker = standalone.worker(second.host)
+    first.pause()
+    paused_worker.pause()
+    driver.kill()
+    standalone.restore()
+    eventually(lambda: not is_running(first.pid), "the end of the paused executor")
+    assert family(paused_worker.pid) == []
+    assert not standalone.worker(second.host).is_paused
+
+
+@pytest.mark.parametrize("settings", [sessions.local(), sessions.local_cluster()], ids=lambda settings: settings.master)
+def test_local_modes(settings: sessions.SessionSettings, new_driver: DriverFactory, notes: Notes) -> None:
+    """Both slots run, in local executors if there are any, and nothing is left of driver and JVM afterwards."""
+    driver = new_driver(ROLL_CALL, settings, notes.task(slots=2))
+    attending = {notes.wait_for(slot)["pid"] for slot in range(2)}
+    in_executors = {pid for executor in driver.executors() for pid in executor.python_workers}
+    assert in_executors == (attending if "cluster" in settings.master else set())
+    driver.stop()
+    assert family(driver.pid) == []
+
+
+def test_a_connect_server(standalone: StandaloneCluster, connect_server: ConnectServer) -> None:
+    """A remote session runs Python on the cluster's executors."""
+    session = connect_server.session()
+    try:
+        rows = session.range(0, 3, 1, 3).mapInArrow(lambda batches: batches, "id long").collect()
+    finally:
+        session.stop()
+    assert sorted(row.id for row in rows) == [0, 1, 2]
+    assert {executor.host for executor in standalone.executors()} == set(standalone.hosts)
+
+
+def test_nothing_is_left_of_a_stopped_cluster(tmp_path: Path, new_driver: DriverFactory, notes: Notes) -> None:
+    """In the middle of a job, with an executor paused, stop() ends Master, Workers, executors and Python processes."""
+    with StandaloneCluster(tmp_path / "cluster", workers=1) as cluster:
+        new_driver(ROLL_CALL, sessions.standalone(cluster), notes.task(slots=1))
+        attending = notes.wait_for(slot=0)
+        (executor,) = cluster.executors()
+        worker = cluster.worker(executor.host)
+        executor.pause()
+        everyone = {process.pid for process in family(worker.pid)}
+        assert everyone > {worker.pid, executor.pid, attending["pid"]}
+    assert not [pid for pid in everyone if is_running(pid)]
