@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.integration.members import eventually
-from tests.spark.clusters import roll_call, sessions
+from tests.integration.speaking import SpeakingProcess
+from tests.spark.clusters import abandoned, roll_call, sessions
 from tests.spark.clusters.driver_process import PATIENCE_S
+from tests.spark.clusters.notes import Notes
 from tests.spark.clusters.processes import family, is_running
 from tests.spark.clusters.standalone import StandaloneCluster
 
@@ -18,29 +19,10 @@ if TYPE_CHECKING:
     from tests.spark.clusters.connect_server import ConnectServer
     from tests.spark.conftest import DriverFactory
 
-pytestmark = pytest.mark.slow
+# Up to a dozen JVMs start one after the other, on a machine that may run everything else at once.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 ROLL_CALL = Path(roll_call.__file__)
-
-
-class Notes:
-    """What the slots of a roll call wrote down."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        directory.mkdir()
-
-    def task(self, slots: int) -> dict[str, Any]:
-        return {"slots": slots, "directory": str(self._directory)}
-
-    def wait_for(self, slot: int, attempt: int = 0) -> dict[str, Any]:
-        note = self._directory / f"slot-{slot}-attempt-{attempt}.json"
-        eventually(note.exists, f"attempt {attempt} of slot {slot}", PATIENCE_S)
-        read: dict[str, Any] = json.loads(note.read_text())
-        return read
-
-    def dismiss(self) -> None:
-        (self._directory / "dismissed").touch()
 
 
 @pytest.fixture
@@ -137,8 +119,19 @@ def test_nothing_is_left_of_a_stopped_cluster(tmp_path: Path, new_driver: Driver
         new_driver(ROLL_CALL, sessions.standalone(cluster), notes.task(slots=1))
         attending = notes.wait_for(slot=0)
         (executor,) = cluster.executors()
-        worker = cluster.worker(executor.host)
         executor.pause()
-        everyone = {process.pid for process in family(worker.pid)}
-        assert everyone > {worker.pid, executor.pid, attending["pid"]}
+        everyone = cluster.pids()
+        assert {executor.pid, attending["pid"]} < set(everyone)
     assert not [pid for pid in everyone if is_running(pid)]
+
+
+def test_nothing_is_left_of_a_killed_test_run(tmp_path: Path) -> None:
+    """The guard ends cluster and driver, even a paused executor, when nobody else is left to do it."""
+    run = SpeakingProcess(Path(abandoned.__file__), {"directory": str(tmp_path)})
+    try:
+        eventually(lambda: run.said, "a cluster in another process", 2 * PATIENCE_S)
+    finally:
+        run.stop()
+    pids = run.said[0]["pids"]
+    assert len(pids) > 5
+    eventually(lambda: not [pid for pid in pids if is_running(pid)], f"the end of {pids}")

@@ -13,7 +13,7 @@ from tests.spark.clusters.daemon import START_TIMEOUT_S, Daemon, SparkStartError
 from tests.spark.clusters.environment import environment
 from tests.spark.clusters.executors import Executor, executors_in
 from tests.spark.clusters.logs import tail
-from tests.spark.clusters.processes import end_paused_children
+from tests.spark.clusters.processes import end_paused_children, family
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +76,10 @@ class StandaloneCluster:
     def executors(self) -> list[Executor]:
         """All that run at this moment, of any application."""
         return [executor for worker in self._workers.values() for executor in executors_in(worker.pid)]
+
+    def pids(self) -> list[int]:
+        """Of every process of the cluster at this moment: Master, Workers, executors and their Python processes."""
+        return [process.pid for daemon in self._daemons() for process in family(daemon.pid)]
 
     def lose_host(self, host: str) -> None:
         """SIGKILL to the Worker and all its executors at once; the host has no Worker from now on."""
