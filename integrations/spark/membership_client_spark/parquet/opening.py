@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -15,13 +15,18 @@ from membership_client_spark.parquet.storage import Storage
 _ATOMIC = frozenset({"hdfs", "viewfs"})
 """Where a rename is one step and fails if there is something of the new name."""
 
+_URI = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(?://[^/]*)?(.*)")
+"""As Hadoop reads it: nothing is escaped."""
+
 
 def open_storage(spark: SparkSession, path: str) -> Storage:
     """SparkSettingsError where publishing cannot be one step."""
-    place = path if urlsplit(path).scheme or _is_connect(spark) else _qualified(spark, path)
-    scheme = urlsplit(place).scheme
-    if scheme in {"", "file"}:
-        return LocalStorage(Path(unquote(urlsplit(place).path)).absolute())
+    place = path if _URI.fullmatch(path) else _qualified(spark, path)
+    found = _URI.fullmatch(place)
+    assert found, f"Hadoop gives every path a scheme, but not {place}"
+    scheme, file = found.groups()
+    if scheme == "file":
+        return LocalStorage(Path(file))
     if scheme not in _ATOMIC:
         raise SparkSettingsError(
             f"{path}: {scheme} has no atomic rename, so ParquetSink could show an epoch twice or in part. "
@@ -40,7 +45,9 @@ def _is_connect(spark: SparkSession) -> bool:
 
 
 def _qualified(spark: SparkSession, path: str) -> str:
-    """As Spark would read a path without a scheme."""
+    """As Spark would read a path without a scheme; over Connect, where nobody can ask, it is a local one."""
+    if _is_connect(spark):
+        return f"file://{Path(path).absolute()}"
     files = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001 - there is no other way to Hadoop
     configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
     place = files.Path(str(path))

@@ -1,0 +1,316 @@
+"""Epochs: what is in them, when they are committed, and what the group sees of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+
+from membership_client import ConfigError, GroupMember, MemberState, Offset, TopicPartition, WaitTimeoutError
+from membership_client.testing import KafkaCluster
+from membership_client_spark.epochs import epochs
+from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError
+from tests.integration.members import eventually
+from tests.spark.pipeline.compaction import clean_logs_often, offsets_in
+from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from membership_client_spark.pipeline.ranges import OffsetRange
+
+pytestmark = pytest.mark.kafka
+
+
+def test_an_epoch_has_the_columns_of_sparks_own_kafka_source(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Key, value, headers and timestamp arrive as they were produced, absent ones as null."""
+    stage = Stage(kafka.bootstrap_servers, partitions=1)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    producer.produce(stage.topic, b"v", b"k", timestamp=1_700_000_000_123, headers=[("h", b"1"), ("h", None)])
+    producer.produce(stage.topic, None, None, timestamp=1_700_000_000_124)
+    producer.flush()
+    seen: list[Any] = []
+
+    def look(df: DataFrame, _: int, __: object) -> None:
+        seen.append(df.dtypes)
+        seen.extend(df.selectExpr("*", "unix_millis(timestamp) AS ms").orderBy("offset").collect())
+
+    stage.read_all(spark, look)
+    types, first, second = seen
+    assert dict(types) == {
+        "key": "binary",
+        "value": "binary",
+        "topic": "string",
+        "partition": "int",
+        "offset": "bigint",
+        "timestamp": "timestamp",
+        "timestampType": "int",
+        "headers": "array<struct<key:string,value:binary>>",
+    }
+    assert (first.key, first.value, first.topic, first.partition, first.offset) == (b"k", b"v", stage.topic, 0, 0)
+    assert (first.ms, first.timestampType) == (1_700_000_000_123, 0)
+    assert [tuple(header) for header in first.headers] == [("h", b"1"), ("h", None)]
+    assert (second.key, second.value, second.headers, second.ms) == (None, None, None, 1_700_000_000_124)
+
+
+def test_epochs_are_bounded_counted_and_do_not_disturb_the_group(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """No epoch is larger than allowed, ids go on over restarts, and the group's epoch stays what it was all the time."""
+    stage, seen, group_epochs = Stage(kafka.bootstrap_servers), Collecting(), set[int]()
+
+    def look(df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        seen(df, epoch_id, offset_ranges)
+        group_epochs.add(stage.group_epoch())
+
+    for _ in range(2):
+        stage.fill(250)
+        stage.read_all(spark, look, max_records=100)
+    assert seen.numbers == stage.all_numbers
+    assert [sum(numbers.values()) for _, numbers, _ in seen.epochs] == [100, 100, 50] * 2
+    assert seen.ids == [1, 2, 3, 4, 5, 6]
+    assert len(group_epochs | {stage.group_epoch()}) == 1
+    assert sum(stage.committed().values()) == stage.produced
+
+
+def test_offsets_are_committed_after_the_function_returned(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """While it runs, the group stands where the epoch before left it."""
+    stage, inside = Stage(kafka.bootstrap_servers, partitions=1), list[int]()
+    stage.fill(30)
+    stage.read_all(spark, lambda *_: inside.append(sum(stage.committed().values())), max_records=10)
+    assert inside == [0, 10, 20]
+    assert sum(stage.committed().values()) == 30
+
+
+def test_evaluated_twice_an_epoch_has_the_same_rows(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Records that come meanwhile belong to the next one."""
+    stage, sizes = Stage(kafka.bootstrap_servers), list[tuple[int, int]]()
+    stage.fill(40)
+
+    def look(df: DataFrame, _: int, __: object) -> None:
+        before = df.count()
+        stage.fill(40)
+        sizes.append((before, df.count()))
+
+    stage.read_all(spark, look)
+    assert sizes == [(40, 40)]
+
+
+def test_a_function_that_raises_ends_the_pipeline_and_loses_nothing(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Its exception comes out of wait() as it was, with the epoch in a note; the next pipeline repeats the epoch."""
+    stage, seen = Stage(kafka.bootstrap_servers), Collecting()
+    stage.fill(60)
+    failure = LookupError("no such row")
+
+    def fail_in_the_second(df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        if epoch_id == 2:
+            raise failure
+        seen(df, epoch_id, offset_ranges)
+
+    with stage.run(spark, fail_in_the_second, max_records=20) as pipeline, pytest.raises(LookupError) as raised:
+        pipeline.wait(PATIENCE_S)
+    assert raised.value is failure
+    assert "This was epoch 2" in failure.__notes__[0]
+    stage.read_all(spark, seen)
+    assert (seen.ids, seen.numbers) == ([1, 2], stage.all_numbers)
+
+
+def test_values_with_a_schema_go_through_sparks_own_functions(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """from_json, as with any DataFrame."""
+    from pyspark.sql.functions import col, from_json
+
+    stage, sums = Stage(kafka.bootstrap_servers), list[int]()
+    stage.fill(100)
+
+    def add(df: DataFrame, _: int, __: object) -> None:
+        parsed = df.select(from_json(col("value").cast("string"), "n INT").alias("v"))
+        sums.append(parsed.selectExpr("sum(v.n) AS total").collect()[0].total)
+
+    stage.read_all(spark, add)
+    assert sums == [sum(range(100))]
+
+
+def test_aborted_transactions_and_markers_are_no_records(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """A range that ends in markers comes to its end, and what was aborted is not in it; the next run finds nothing new."""
+    stage, seen = Stage(kafka.bootstrap_servers, partitions=2), Collecting()
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": stage.topic})
+    producer.init_transactions()
+    for outcome in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        stage.fill(20, producer)
+        outcome()
+    for _ in range(2):
+        stage.read_all(spark, seen)
+    assert sorted(seen.numbers) == list(range(20))
+    assert len(seen.epochs) == 1
+
+
+def test_a_compacted_topic_has_gaps(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Ranges that begin, end or lie within a gap are read all the same."""
+    clean_logs_often(kafka)
+    config = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100"}
+    stage, seen = Stage(kafka.bootstrap_servers, 1, **config, **{"max.compaction.lag.ms": "100"}), list[int]()
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+
+    def look(df: DataFrame, _: int, __: object) -> None:
+        seen.extend(row.offset for row in df.select("offset").collect())
+
+    for key in [b"same"] * 100 + [str(number).encode() for number in range(50)] + [b"same"] * 100:
+        producer.produce(stage.topic, b"", key)
+    producer.flush()
+    threading.Event().wait(0.2)
+    producer.produce(stage.topic, b"", b"the segment before this one may be compacted now")
+    producer.flush()
+    eventually(lambda: len(offsets_in(stage)) == 52, "the topic is compacted")
+    stage.read_all(spark, look, max_records=60)
+    assert seen == offsets_in(stage)
+    assert sum(stage.committed().values()) == 251
+
+
+def test_a_task_that_dies_is_read_again(kafka: KafkaCluster, spark: SparkSession, tmp_path: Path) -> None:
+    """The rows are complete and none is doubled when a Python worker is killed in the middle of its range."""
+    stage, died, counts = Stage(kafka.bootstrap_servers), tmp_path / "died", list[int]()
+    stage.fill(400)
+
+    def die_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            if not died.exists():
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def look(df: DataFrame, _: int, __: object) -> None:
+        counts.append(df.mapInArrow(die_once, df.schema).select("topic", "partition", "offset").distinct().count())
+
+    stage.read_all(spark, look)
+    assert died.exists()
+    assert counts == [400]
+    assert sum(stage.committed().values()) == 400
+
+
+def test_a_partition_that_others_want_is_given_up_after_the_epoch(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """A member that joins during an epoch waits for its commit, and starts right behind it: nothing is done twice."""
+    stage, seen = Stage(kafka.bootstrap_servers), Collecting()
+    stage.fill(40)
+    running, joined = threading.Event(), threading.Event()
+
+    def look(df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        seen(df, epoch_id, offset_ranges)
+        running.set()
+        assert joined.wait(PATIENCE_S)
+        assert not foreign.assignment()
+
+    with (
+        GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": stage.topic}) as foreign,
+        stage.run(spark, look) as pipeline,
+    ):
+        assert running.wait(PATIENCE_S)
+        foreign.subscribe([stage.topic])
+        foreign.wait_until(MemberState.STABLE, PATIENCE_S)
+        eventually(lambda: _wanted_back(pipeline.progress()), "partitions are asked back")
+        joined.set()
+        owned = foreign.wait_until(lambda now: bool(now.owned), PATIENCE_S).owned
+        committed = foreign.committed(owned)
+        assert {offset.offset for offset in committed.values() if offset} == {10}
+        assert pipeline.stop(timeout_s=PATIENCE_S)
+    assert seen.numbers == stage.all_numbers
+
+
+def _wanted_back(progress: Any) -> bool:
+    return any(slot.state is MemberState.RECONCILING for slot in progress.slots)
+
+
+def test_slots_come_and_go_between_epochs(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """More slots share the partitions; those that are too many leave for good, at once, with the reason."""
+    stage, seen = Stage(kafka.bootstrap_servers), Collecting()
+
+    def owning(count: int) -> None:
+        def each_has_some() -> bool:
+            shares = [len(slot.partitions) for slot in pipeline.progress().slots]
+            return len(shares) == count and all(shares) and sum(shares) == stage.partitions
+
+        eventually(each_has_some, f"{count} slots share all partitions", PATIENCE_S)
+
+    with stage.run(spark, seen, slots=1) as pipeline:
+        for count in (1, 4, 2):
+            pipeline.scale(count, reason="the night is quiet")
+            owning(count)
+            stage.fill(40)
+            eventually(lambda: seen.numbers == stage.all_numbers, "all was read", PATIENCE_S)
+        assert pipeline.stop(timeout_s=PATIENCE_S)
+        assert pipeline.wait().records == 120
+    assert "the night is quiet" in kafka.log(kafka.brokers[0])
+
+
+def test_stopping_finishes_the_running_epoch(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Meanwhile the pipeline can be watched, and waited for in pieces; afterwards the epoch is committed."""
+    stage, inside, go_on = Stage(kafka.bootstrap_servers), threading.Event(), threading.Event()
+    stage.fill(40)
+
+    def hang(*_: object) -> None:
+        inside.set()
+        assert go_on.wait(PATIENCE_S)
+
+    with stage.run(spark, hang, max_bytes=10_000, max_seconds=60) as pipeline:
+        assert inside.wait(PATIENCE_S)
+        now = pipeline.progress()
+        assert (now.running, now.last, now.lag) == (1, None, 40)
+        assert not pipeline.stop("enough", timeout_s=0.1)
+        with pytest.raises(WaitTimeoutError):
+            pipeline.wait(0.1)
+        go_on.set()
+        last = pipeline.wait(PATIENCE_S).last
+    assert last is not None
+    assert (last.epoch_id, last.records, last.bytes) == (1, 40, sum(len(f'{{"n": {n}}}') for n in range(40)))
+    assert sum(stage.committed().values()) == 40
+
+
+def test_a_place_to_start_that_is_beyond_the_end_is_an_error(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Where a topic was created anew, going on silently would lose records."""
+    stage = Stage(kafka.bootstrap_servers, partitions=1)
+    stage.fill(10)
+    with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": stage.topic}) as member:
+        member.subscribe([stage.topic])
+        member.wait_until(lambda now: bool(now.owned), PATIENCE_S)
+        member.commit({TopicPartition(stage.topic, 0): Offset(1000)})
+    with stage.run(spark, Collecting()) as pipeline, pytest.raises(OffsetBeyondEndError, match=r"at 1000.*ends at 10"):
+        pipeline.wait(PATIENCE_S)
+
+
+def test_without_a_place_to_start_error_means_error(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """auto.offset.reset=error is kept to."""
+    stage = Stage(kafka.bootstrap_servers, partitions=1)
+    stage.fill(10)
+    config = stage.config(auto_offset_reset="error")
+    with stage.run(spark, Collecting(), config) as pipeline, pytest.raises(NoOffsetError, match="offsets 0 to 10"):
+        pipeline.wait(PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"slots": 0}, "at least 1"),
+        ({"topics": "orders"}, "list of at least one topic"),
+        ({"name": "a b"}, "cannot name slots"),
+        ({"max_records": 0}, "max_records must be a positive number"),
+        ({"config": {"bootstrap.servers": "b:1"}}, "group.id is missing"),
+        ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "enable.auto.commit": True}}, "commits by itself"),
+        ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "auto.offset.reset": "x"}}, "must be one of"),
+        ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "group.instance.id": "x"}}, "Leave it out"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(options: dict[str, Any], says: str, spark: SparkSession) -> None:
+    """Before anything is started."""
+    good: dict[str, Any] = {
+        "slots": 1,
+        "topics": ["orders"],
+        "name": "a",
+        "config": {"bootstrap.servers": "b:1", "group.id": "g"},
+    }
+    with pytest.raises(ConfigError, match=says):
+        epochs(spark, Collecting(), **{**good, **options})
