@@ -142,7 +142,8 @@ class Consumer(confluent_kafka.Consumer):
 
     def _watched_poll(self, timeout: float = -1) -> Message | None:
         """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
-        with self._polling.visit():
+        with self._polling.time:
+            self._polling.arrive()
             if not 0 <= timeout <= self._longest_stay_s:
                 return self._patient_poll(timeout)
             message = self._raw.poll(timeout)
@@ -164,10 +165,17 @@ class Consumer(confluent_kafka.Consumer):
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
-        if self._watched_calls > 0 or self._polling.desk.waiting:
-            self._watched_calls -= 1
-            self._polling.thread = threading.get_ident()
-            self._polling.look()
+        if self._watched_calls <= 0 and not self._polling.desk.waiting:
+            return self._consume(num_messages, timeout)
+        with self._polling.time:
+            self._polling.arrive()
+            batch = self._consume(num_messages, timeout)
+        self._watched_calls -= 1
+        if self._watched_calls <= 0:
+            self._polling.time.lose_sight()
+        return batch
+
+    def _consume(self, num_messages: int, timeout: float) -> list[Message]:
         batch = self._gather(num_messages, timeout if 0 <= timeout <= _SLICE_S else _SLICE_S)
         if len(batch) >= num_messages or 0 <= timeout <= _SLICE_S:
             return batch
@@ -373,6 +381,7 @@ class Consumer(confluent_kafka.Consumer):
             self._commits.report(error, partitions)
         elif self._closed_by is None:
             self._polling.thread = threading.get_ident()
+            self._polling.time.answered()
             self._polling.attendant.note_answer()
             self._polling.note_poll() if self._gathering else self._polling.look_from_within()
 

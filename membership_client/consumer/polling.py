@@ -96,6 +96,12 @@ class Polling:
 
     # --- on the polling thread ---------------------------------------------------------------------------------------
 
+    def arrive(self) -> None:
+        """At the beginning of a call that is watched."""
+        self.thread = threading.get_ident()
+        self.look()
+        self.time.entered()
+
     def look(self) -> None:
         """With no record in hand: run what waits, and raise what must be raised."""
         if self._unraised:
@@ -224,10 +230,11 @@ class Polling:
             threading.Thread(target=self._serve_aside, name="callbacks-while-held", daemon=True).start()
 
     def _tell_time(self) -> None:
-        """What was told is not taken back, should another conclusion be drawn of it later."""
+        """What was told is not taken back, should another conclusion be drawn of it later. Outside the group, nothing is."""
         spent, told = self.time.spent(), self._told
         self._told = Spent(max(spent.idle_s, told.idle_s), max(spent.busy_s, told.busy_s))
-        self.member._telemetry.polling(self._told.idle_s - told.idle_s, self._told.busy_s - told.busy_s)
+        if self.subscribed:
+            self.member._telemetry.polling(self._told.idle_s - told.idle_s, self._told.busy_s - told.busy_s)
 
     def _serve_aside(self) -> None:
         self._aside = threading.get_ident()

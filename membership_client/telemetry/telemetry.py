@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -39,6 +40,7 @@ class Telemetry:
         self._follower = Follower()
         self._spans = Spans(self._backend.tracer, member, self._backend.clock)
         self._metrics = Metrics(self._backend.instruments, self._labels)
+        self._tell_polling: Callable[[float, float], None] = self._metrics.polling
         self._watched: Watched | None = None
 
     def watch(self, worker: Worker) -> None:
@@ -65,8 +67,12 @@ class Telemetry:
         return self._metrics.commit()
 
     def polling(self, idle_s: float, busy_s: float) -> None:
-        """So much more time went by inside poll(), and between two polls."""
-        self._metrics.polling(idle_s, busy_s)
+        """So much more time went by inside poll(), and between two. Raises nothing: an SDK that does is told no more."""
+        try:
+            self._tell_polling(idle_s, busy_s)
+        except Exception:
+            self._tell_polling = _nothing
+            logger.exception("The SDK raised and is no longer told of polls.")
 
     def end(self) -> None:
         """The thread has ended: what is still open then was cut short. Raises nothing, whatever the SDK does."""
@@ -76,3 +82,7 @@ class Telemetry:
             self._metrics.count(facts)
         except Exception:
             logger.exception("The SDK raised at the end of a membership.")
+
+
+def _nothing(_idle_s: float, _busy_s: float) -> None:
+    """For nobody."""

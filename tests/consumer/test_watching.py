@@ -40,6 +40,26 @@ def test_while_records_flow_poll_is_the_c_method(config: dict[str, Any]) -> None
         assert type(consumer).__name__ == "Consumer"
 
 
+class Noting(Consumer):
+    """Knows how many of its records came through Python."""
+
+    watched = 0
+
+    def _watched_poll(self, timeout: float = -1) -> Message | None:
+        message = super()._watched_poll(timeout)
+        self.watched += message is not None
+        return message
+
+
+def test_few_records_come_through_python(kafka: KafkaCluster) -> None:
+    """Eight after each look, and a look comes about once a second, or when something waits: of any number of records."""
+    name = filled_topic(kafka.bootstrap_servers, "noting", partitions=1, records=50_000)
+    with Noting({"bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "auto.offset.reset": "earliest"}) as c:
+        c.subscribe([name])
+        read(c, 50_000)
+        assert 8 <= c.watched < 1_000
+
+
 class Counting(Consumer):
     """An application's own poll()."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -34,7 +35,8 @@ def recorder(monkeypatch: pytest.MonkeyPatch, prometheus: Prometheus) -> Iterato
 @pytest.fixture
 def group(kafka: KafkaCluster, recorder: Recorder, request: pytest.FixtureRequest) -> Iterator[Group]:
     """Six partitions on the shared broker; members that the test left are closed before the recorder."""
-    group = Group(kafka.bootstrap_servers, request.node.name.removeprefix("test_").replace("_", "-")[:60])
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")
+    group = Group(kafka.bootstrap_servers, name)
     group.admin.set_group_config(group.id, **QUICK)
     group.create_topic(group.topic, 6)
     yield group

@@ -132,6 +132,30 @@ def test_a_commit_is_measured_with_what_became_of_it() -> None:
     assert told.recorder.count("messaging.client.operation.duration", {"error.type": "NotOwnedError"}) == 1
 
 
+def test_polling_is_counted_as_idle_and_busy() -> None:
+    """Two counters that add up to the time that went by."""
+    told = Told()
+    told.telemetry.polling(3.0, 1.0)
+    told.telemetry.polling(0.5, 0.0)
+    assert told.recorder.count("membership.poll.time", {"membership.poll.state": "idle"}) == 3.5
+    assert told.recorder.count("membership.poll.time", {"membership.poll.state": "busy"}) == 1.0
+
+
+def test_an_sdk_that_raises_is_told_of_no_more_polls(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread that tells it has more important things to do; the log says it once."""
+    told = Told()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(told.recorder.backend.instruments.poll_time, "add", fail)
+    told.telemetry.polling(1.0, 1.0)
+    told.telemetry.polling(1.0, 1.0)
+    assert caplog.text.count("no longer told of polls") == 1
+
+
 # --- gauges ----------------------------------------------------------------------------------------------------------
 
 
