@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.spark.clusters import sessions
+from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.environment import environment
 
 if TYPE_CHECKING:
@@ -31,9 +31,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.stop()
 
 
-@pytest.fixture(autouse=True)
-def _quiet_pandas() -> Iterator[None]:
-    """Pyspark warns about every pandas it does not know yet."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-        yield
+@pytest.fixture(scope="session")
+def local_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
+    """A Connect server without a cluster."""
+    with ConnectServer(sessions.local(), tmp_path_factory.mktemp("connect")) as server:
+        yield server
