@@ -1,18 +1,47 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
 from membership_client_spark.consume import SlotJob, consume
+from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.errors import SlotFailedError, SparkSettingsError, SupersededError
 from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.parquet.manifest import ManifestError
+from membership_client_spark.parquet.sink import ParquetSink
+from membership_client_spark.pipeline.errors import (
+    EpochTakenError,
+    ForeignSinkError,
+    NoOffsetError,
+    OffsetBeyondEndError,
+    OffsetsGoneError,
+)
+from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView
+from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.pipeline.resuming import PipelineRun, Published, Resumable
 from membership_client_spark.roster import SlotProgress
 from membership_client_spark.slot import Slot
 
 __all__ = [
+    "EpochReport",
+    "EpochTakenError",
+    "Epochs",
+    "EpochsProgress",
+    "ForeignSinkError",
+    "ManifestError",
+    "NoOffsetError",
+    "OffsetBeyondEndError",
+    "OffsetRange",
+    "OffsetsGoneError",
+    "ParquetSink",
+    "PipelineRun",
+    "Published",
+    "Resumable",
     "Slot",
     "SlotFailedError",
     "SlotJob",
     "SlotProgress",
+    "SlotView",
     "SparkSettingsError",
     "SupersededError",
     "consume",
+    "epochs",
     "slot_instance_id",
 ]

@@ -14,7 +14,7 @@ from membership_client_spark.holders import Config
 from membership_client_spark.identity import slot_instance_id
 from membership_client_spark.pipeline.bounds import Bounds
 from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Order
-from membership_client_spark.pipeline.progress import Progress
+from membership_client_spark.pipeline.progress import EpochsProgress
 from membership_client_spark.pipeline.settings import settings_of
 
 
@@ -46,6 +46,8 @@ def epochs(
 
     ConfigError for what cannot work; returns at once otherwise.
     """
+    if every_s < 0:
+        raise ConfigError(f"every_s must not be negative, and is {every_s!r}.")
     order = Order(
         spark=spark,
         foreach_epoch=foreach_epoch,
@@ -70,7 +72,7 @@ class Epochs:
         self._thread = threading.Thread(target=self._run, name=f"{name}-epochs", daemon=True)
         self._thread.start()
 
-    def wait(self, timeout_s: float | None = None) -> Progress:
+    def wait(self, timeout_s: float | None = None) -> EpochsProgress:
         """Until the pipeline has ended. Raises what ended it, as it was raised; WaitTimeoutError if it goes on."""
         if not self._ended.wait(timeout_s):
             raise WaitTimeoutError(f"{self._name} has not ended within {timeout_s} s.")
@@ -90,7 +92,7 @@ class Epochs:
         """Have this many slots from the next epoch on. Those that are too many leave for good, with the reason."""
         self._engine.scale(_checked_slots(self._name, slots), reason)
 
-    def progress(self) -> Progress:
+    def progress(self) -> EpochsProgress:
         """At this moment; also after the end."""
         return self._engine.progress()
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from membership_client_spark.epochs import epochs
+from membership_client_spark import epochs
 from membership_client_spark.parquet.sink import ParquetSink
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from confluent_kafka import Producer
 
 from membership_client import ConfigError, GroupMember, MemberState, Offset, TopicPartition, WaitTimeoutError
 from membership_client.testing import KafkaCluster
-from membership_client_spark.epochs import epochs
-from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError
+from membership_client_spark import epochs
+from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from tests.integration.members import eventually
-from tests.spark.pipeline.compaction import clean_logs_often, offsets_in
+from tests.spark.pipeline.cleaning import clean_logs_often, delete_before, offsets_in
 from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage
 
 if TYPE_CHECKING:
@@ -279,6 +279,30 @@ def test_a_place_to_start_that_is_beyond_the_end_is_an_error(kafka: KafkaCluster
         member.wait_until(lambda now: bool(now.owned), PATIENCE_S)
         member.commit({TopicPartition(stage.topic, 0): Offset(1000)})
     with stage.run(spark, Collecting()) as pipeline, pytest.raises(OffsetBeyondEndError, match=r"at 1000.*ends at 10"):
+        pipeline.wait(PATIENCE_S)
+
+
+def test_records_that_are_gone_are_jumped_over_if_the_user_wants_it(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Between two runs the head of the log was deleted: earliest goes on with what is left, error does not."""
+    stage, seen = Stage(kafka.bootstrap_servers, partitions=1), Collecting()
+    stage.fill(10)
+    stage.read_all(spark, seen)
+    stage.fill(20)
+    delete_before(stage, 25)
+    with (
+        stage.run(spark, seen, stage.config(auto_offset_reset="error")) as pipeline,
+        pytest.raises(OffsetsGoneError, match=r"should go on at 10, but begins at 25"),
+    ):
+        pipeline.wait(PATIENCE_S)
+    stage.read_all(spark, seen)
+    assert [str(piece) for _, _, (piece,) in seen.epochs] == [f"{stage.topic}-0[0, 10)", f"{stage.topic}-0[25, 30)"]
+
+
+def test_a_topic_that_is_not_there_cannot_be_read_to_its_end(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """A misspelt name would otherwise look like a topic without records."""
+    stage = Stage(kafka.bootstrap_servers, partitions=1)
+    stage.topic += "-misspelt"
+    with stage.run(spark, Collecting(), available_now=True) as pipeline, pytest.raises(ConfigError, match="no topic"):
         pipeline.wait(PATIENCE_S)
 
 

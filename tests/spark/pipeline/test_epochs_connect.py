@@ -10,7 +10,7 @@ import pytest
 from membership_client.testing import KafkaCluster
 from membership_client_spark import SparkSettingsError
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.pipeline.resuming import Run
+from membership_client_spark.pipeline.resuming import PipelineRun
 from tests.spark.pipeline.stage import Collecting, Stage, numbers_of
 
 if TYPE_CHECKING:
@@ -46,4 +46,4 @@ def test_epochs_and_sink_work_over_connect(kafka: KafkaCluster, remote: SparkSes
 def test_over_connect_there_is_no_way_to_hdfs(remote: SparkSession) -> None:
     """Which is said before anything is read."""
     with pytest.raises(SparkSettingsError, match="over Spark Connect there is no way to hdfs"):
-        ParquetSink("hdfs://name-node/orders").resume(Run(remote, "g", lambda: None))
+        ParquetSink("hdfs://name-node/orders").resume(PipelineRun(remote, "g", lambda: None))

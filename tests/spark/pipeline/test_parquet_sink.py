@@ -17,7 +17,7 @@ from membership_client_spark.parquet.local_storage import LocalStorage
 from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import Published, Run
+from membership_client_spark.pipeline.resuming import PipelineRun, Published
 from tests.integration.members import eventually
 from tests.spark.pipeline.stage import PATIENCE_S, Stage
 
@@ -101,7 +101,7 @@ def test_an_older_driver_that_is_quicker_costs_nothing(
     def overtaken(df: DataFrame) -> DataFrame:
         if not (tmp_path / "epoch=000000000001").exists():
             old = ParquetSink(tmp_path)
-            old.resume(Run(spark, stage.topic, lambda: None))
+            old.resume(PipelineRun(spark, stage.topic, lambda: None))
             old(df.where("partition = 0"), 1, (OffsetRange(stage.topic, 0, 0, 15),))
         return df
 
@@ -114,7 +114,7 @@ def test_a_repeated_epoch_changes_nothing(spark: SparkSession, tmp_path: Path) -
     """With the same ranges it is recognised, with others it is refused; attempts are never seen, and cleaned later."""
     rows = spark.range(3)
     first, second = ParquetSink(tmp_path), ParquetSink(tmp_path)
-    run = Run(spark, "g", lambda: None)
+    run = PipelineRun(spark, "g", lambda: None)
     assert first.resume(run) == Published(0, {})
     first(rows, 7, RANGES)
     first(rows, 7, RANGES)
@@ -133,7 +133,7 @@ def test_a_driver_that_was_replaced_while_it_wrote_publishes_nothing(spark: Spar
         raise SupersededError("a newer one runs")
 
     sink = ParquetSink(tmp_path)
-    sink.resume(Run(spark, "g", replaced))
+    sink.resume(PipelineRun(spark, "g", replaced))
     with pytest.raises(SupersededError):
         sink(spark.range(3), 1, RANGES)
     assert not list(tmp_path.glob("epoch=*"))
@@ -142,16 +142,16 @@ def test_a_driver_that_was_replaced_while_it_wrote_publishes_nothing(spark: Spar
 def test_one_path_belongs_to_one_group(spark: SparkSession, tmp_path: Path) -> None:
     """The offsets of another group would make records disappear."""
     sink = ParquetSink(tmp_path)
-    sink.resume(Run(spark, "g", lambda: None))
+    sink.resume(PipelineRun(spark, "g", lambda: None))
     sink(spark.range(1), 1, RANGES)
     with pytest.raises(ForeignSinkError, match="epochs of group g; this is h"):
-        ParquetSink(tmp_path).resume(Run(spark, "h", lambda: None))
+        ParquetSink(tmp_path).resume(PipelineRun(spark, "h", lambda: None))
 
 
 def test_where_there_is_no_atomic_rename_there_is_no_sink(spark: SparkSession) -> None:
     """An object store is refused before anything is read."""
     with pytest.raises(SparkSettingsError, match="s3a has no atomic rename"):
-        ParquetSink("s3a://bucket/orders").resume(Run(spark, "g", lambda: None))
+        ParquetSink("s3a://bucket/orders").resume(PipelineRun(spark, "g", lambda: None))
 
 
 @pytest.mark.parametrize("kind", ["local", "hadoop"])

@@ -23,7 +23,12 @@ class LocalStorage:
 
     def manifest(self, epoch: int) -> str | None:
         path = self._root / directory_of(epoch)
-        return (path / manifests.NAME).read_text() if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return (path / manifests.NAME).read_text()
+        except FileNotFoundError as error:
+            raise manifests.ManifestError(f"{path} has no {manifests.NAME}.") from error
 
     def place_for(self, attempt: str) -> str:
         # Not as_uri(): Hadoop would take an escaped blank for three characters.

@@ -15,7 +15,7 @@ from membership_client_spark.parquet.opening import open_storage
 from membership_client_spark.parquet.storage import Storage
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import Published, Run
+from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 Transform = Callable[[DataFrame], DataFrame]
 
@@ -38,10 +38,10 @@ class ParquetSink:
         self._path = fspath(path)
         self._transform = transform
         self._partition_by = tuple(partition_by)
-        self._opened: tuple[Run, Storage] | None = None
+        self._opened: tuple[PipelineRun, Storage] | None = None
         self._ends: Mapping[TopicPartition, int] = MappingProxyType({})
 
-    def resume(self, run: Run) -> Published:
+    def resume(self, run: PipelineRun) -> Published:
         """What is published. Attempts of drivers that did not finish are deleted."""
         storage = open_storage(run.spark, self._path)
         storage.clean()

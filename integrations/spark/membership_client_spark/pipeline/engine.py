@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from membership_client import ConnectionProblem, TopicPartition
+from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
 from membership_client_spark.pipeline.bounds import Bounds, Experience, record_limit
 from membership_client_spark.pipeline.errors import EpochTakenError
 from membership_client_spark.pipeline.frame import epoch_frame
 from membership_client_spark.pipeline.held import Held
-from membership_client_spark.pipeline.plan import Plan
+from membership_client_spark.pipeline.plan import NOTHING, Plan, plan_of
 from membership_client_spark.pipeline.planning import next_ranges
 from membership_client_spark.pipeline.positions import Positions
-from membership_client_spark.pipeline.progress import EpochReport, Progress, SlotView, Tally
+from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView, Tally
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
-from membership_client_spark.pipeline.resuming import Resumable, Run
+from membership_client_spark.pipeline.resuming import PipelineRun, Resumable
 from membership_client_spark.pipeline.settings import Settings
 from membership_client_spark.pipeline.sizes import SizeSampler
 from membership_client_spark.pipeline.slots import Slots
@@ -96,7 +96,7 @@ class Engine:
         self._wanted = Scale(slots, reason)
         self._held.wake()
 
-    def progress(self) -> Progress:
+    def progress(self) -> EpochsProgress:
         return self._tally.progress(
             tuple(
                 SlotView(
@@ -134,13 +134,23 @@ class Engine:
     def _step(self) -> None:
         self._slots.check()
         self._follow_scale()
-        plan = self._plan() if time.monotonic() >= self._due_at else None
-        if plan is not None:
+        plan = self._plan_if_due()
+        if plan.ranges:
             self._run_epoch(plan)
         elif self._is_done():
             self._stopping.set()
         else:
             self._held.wait_for_change(_IDLE_S)
+
+    def _plan_if_due(self) -> Plan:
+        """Nothing if it is too early, or if the coordinator does not answer at the moment."""
+        if time.monotonic() < self._due_at:
+            return NOTHING
+        try:
+            return self._plan()
+        except (NotOwnedError, OffsetTimeoutError) as error:
+            logger.warning("[%s] cannot plan an epoch now: %s", self._order.name, error)
+            return NOTHING
 
     def _follow_scale(self) -> None:
         wanted = self._wanted
@@ -155,10 +165,15 @@ class Engine:
 
     def _resume(self) -> None:
         if isinstance(self._sink, Resumable):
-            run = Run(self._order.spark, self._order.settings.members["group.id"], self._slots.check_newest)
+            run = PipelineRun(self._order.spark, self._order.settings.members["group.id"], self._check_newest)
             self._positions.resume(self._sink.resume(run))
 
-    def _plan(self) -> Plan | None:
+    def _check_newest(self) -> None:
+        """SupersededError if a newer driver is known. When no broker answers, the sink itself is the judge."""
+        with contextlib.suppress(ConnectionProblem):
+            self._slots.check_newest()
+
+    def _plan(self) -> Plan:
         holdings = self._held.now()
         self._positions.look(holdings)
         positions, ends = self._positions.waiting()
@@ -166,8 +181,7 @@ class Engine:
             ends = {place: min(end, self._goal.get(place, 0)) for place, end in ends.items()}
         turn = self._positions.last_epoch
         limit = self._limit(next_ranges(positions, ends, None, turn))
-        ranges = next_ranges(positions, ends, limit, turn)
-        return Plan(ranges, holdings) if ranges else None
+        return plan_of(next_ranges(positions, ends, limit, turn), holdings)
 
     def _limit(self, waiting: tuple[OffsetRange, ...]) -> int | None:
         if self._sampler is not None and waiting and (size := self._sampler.average(waiting)):
@@ -184,8 +198,7 @@ class Engine:
     def _run_epoch(self, plan: Plan) -> None:
         began_at = time.monotonic()
         self._due_at = began_at + self._order.every_s
-        usable = self._held.use(plan.holdings)
-        plan = plan.only(usable)
+        plan = plan.only(self._held.use(plan.holdings))
         try:
             if plan.ranges and self._process(plan):
                 self._commit(plan, began_at)
@@ -203,8 +216,7 @@ class Engine:
             self._give_way(error)
             return False
         except BaseException as error:
-            with contextlib.suppress(ConnectionProblem):
-                self._slots.check_newest()  # A newer driver takes away what we work with, and is then the real cause.
+            self._check_newest()  # A newer driver takes away what we work with, and is then the real cause.
             error.add_note(f"This was epoch {epoch} of {self._order.name}: {', '.join(map(str, plan.ranges))}.")
             raise
         self._taken = 0
@@ -213,7 +225,7 @@ class Engine:
     def _give_way(self, error: EpochTakenError) -> None:
         """The other one may have published its last; if it is the newer one, it is we who end."""
         self._slots.check()
-        self._slots.check_newest()
+        self._check_newest()
         self._taken += 1
         if self._taken > _TAKEN_IN_A_ROW:
             raise error
@@ -225,7 +237,7 @@ class Engine:
         if isinstance(self._sink, Resumable):
             self._positions.published(ends)
         self._positions.last_epoch = epoch
-        taken = self._slots.commit(plan.ranges, plan.holdings, epoch)
+        taken = self._insist_on_commit(plan, epoch)
         self._positions.committed(ends, taken)
         for place in sorted(ends.keys() - taken):
             logger.warning("[%s] epoch %s could not commit %s: others have it by now", self._order.name, epoch, place)
@@ -234,3 +246,15 @@ class Engine:
         size = self._known.bytes_per_record
         estimate = None if size is None else round(size * records)
         self._tally.count(EpochReport(epoch, plan.ranges, records, estimate, seconds))
+        logger.info("[%s] epoch %s: %s records in %.3f s", self._order.name, epoch, records, seconds)
+
+    def _insist_on_commit(self, plan: Plan, epoch: int) -> frozenset[TopicPartition]:
+        """A coordinator that is away comes back; only who wants to stop does not wait for that."""
+        while True:
+            try:
+                return self._slots.commit(plan.ranges, plan.holdings, epoch)
+            except OffsetTimeoutError as error:
+                if self._stopping.is_set():
+                    raise
+                logger.warning("[%s] epoch %s cannot be committed now: %s", self._order.name, epoch, error)
+                self._slots.check()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from membership_client import TopicPartition
 from membership_client_spark.pipeline.held import Holding
@@ -32,3 +33,12 @@ class Plan:
         """Without the ranges of other partitions."""
         ranges = tuple(one for one in self.ranges if TopicPartition(one.topic, one.partition) in places)
         return Plan(ranges, {place: holding for place, holding in self.holdings.items() if place in places})
+
+
+NOTHING = Plan((), MappingProxyType({}))
+
+
+def plan_of(ranges: tuple[OffsetRange, ...], holdings: Mapping[TopicPartition, Holding]) -> Plan:
+    """With the holdings of its own partitions only: others may go while it is read."""
+    places = [TopicPartition(piece.topic, piece.partition) for piece in ranges]
+    return Plan(ranges, {place: holdings[place] for place in places})

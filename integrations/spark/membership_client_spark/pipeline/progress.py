@@ -39,7 +39,7 @@ class SlotView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class EpochsProgress:
     """A moment of a pipeline."""
 
     epochs: int
@@ -70,5 +70,7 @@ class Tally:
         self._records += report.records
         self._last = report
 
-    def progress(self, slots: tuple[SlotView, ...]) -> Progress:
-        return Progress(epochs=self._epochs, records=self._records, last=self._last, running=self.running, slots=slots)
+    def progress(self, slots: tuple[SlotView, ...]) -> EpochsProgress:
+        return EpochsProgress(
+            epochs=self._epochs, records=self._records, last=self._last, running=self.running, slots=slots
+        )

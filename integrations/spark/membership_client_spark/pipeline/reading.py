@@ -18,7 +18,7 @@ from membership_client_spark.pipeline.pending import Pending, RangeReadError
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 _WAIT_S = 0.1
-_FIRST_RECORDS = 1_000
+_FIRST_RECORDS = 100
 _MOST_RECORDS = 20_000
 _BATCH_BYTES = 8_000_000
 """About this much goes to Spark at a time: large enough to be quick, small enough for any executor."""

@@ -21,7 +21,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PipelineRun:
     """One run of a pipeline, as its sink sees it."""
 
     spark: SparkSession
@@ -37,5 +37,5 @@ class Resumable(Protocol):
     It raises EpochTakenError if the epoch is there with other ranges, and returns if it is there with the same.
     """
 
-    def resume(self, run: Run) -> Published:
+    def resume(self, run: PipelineRun) -> Published:
         """Called on the pipeline's thread before the first epoch, and after each EpochTakenError."""

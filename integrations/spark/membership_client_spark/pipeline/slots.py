@@ -48,6 +48,8 @@ class Slots:
     def scale(self, count: int, reason: str | None = None) -> None:
         """Slots that are not needed any more leave for good, so that the others get their partitions at once."""
         staying, leaving = self._members[:count], self._members[count:]
+        if len(staying) < count:
+            self.check_newest()
         self._members = staying + tuple(self._join(slot) for slot in range(len(staying), count))
         for member in leaving:
             member.close(LeaveMode.LEAVE, reason=reason or "scaled down")

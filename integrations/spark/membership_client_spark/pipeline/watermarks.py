@@ -10,7 +10,7 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from membership_client import TopicPartition
+from membership_client import ConfigError, TopicPartition
 
 _TIMEOUT_S = 30.0
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
@@ -27,8 +27,10 @@ class Watermarks:
         self._ends_seen = IsolationLevel.READ_COMMITTED if only_committed else IsolationLevel.READ_UNCOMMITTED
 
     def partitions(self, topics: Iterable[str]) -> frozenset[TopicPartition]:
-        """Of topics that exist."""
+        """ConfigError for a topic that does not exist."""
         found = {topic: self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic] for topic in topics}
+        if missing := sorted(topic for topic, known in found.items() if known.error):
+            raise ConfigError(f"There is no topic {', '.join(missing)}.")
         return frozenset(TopicPartition(topic, number) for topic, known in found.items() for number in known.partitions)
 
     def begins(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

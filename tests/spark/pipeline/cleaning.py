@@ -1,4 +1,4 @@
-"""Compaction that comes when a test wants it, and a look at what it left."""
+"""Compaction and deletion that come when a test wants them, and a look at what they left."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def clean_logs_often(kafka: KafkaCluster) -> None:
         client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
         for changed in client.incremental_alter_configs([resource]).values():
             changed.result()
+
+
+def delete_before(stage: Stage, offset: int) -> None:
+    """The head of partition 0, as retention would."""
+    client = AdminClient({"bootstrap.servers": stage.bootstrap_servers, "log_level": 0})
+    for deleted in client.delete_records([TopicPartition(stage.topic, 0, offset)]).values():
+        deleted.result()
 
 
 def offsets_in(stage: Stage) -> list[int]:
