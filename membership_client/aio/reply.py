@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,7 @@ class Reply(Generic[T]):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._context = contextvars.copy_context()
         self._future: asyncio.Future[T] = self._loop.create_future()
 
     @property
@@ -25,9 +27,9 @@ class Reply(Generic[T]):
         return not self._future.done() and not self._loop.is_closed()
 
     def carry_out(self, action: Callable[[], T]) -> None:
-        """Give what it returns or raises."""
+        """Give what it returns or raises. It is done as part of the task that made this: in its span, for example."""
         try:
-            value = action()
+            value = self._context.run(action)
         except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
             self.fail(error)
         else:
