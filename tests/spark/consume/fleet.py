@@ -16,6 +16,7 @@ from membership_client.testing import KafkaCluster
 from membership_client.testing.admin import ClusterAdmin
 from tests.integration.members import eventually
 from tests.spark.clusters.driver_process import PATIENCE_S, DriverProcess
+from tests.spark.clusters.logs import tail
 from tests.spark.clusters.processes import is_running
 from tests.spark.clusters.sessions import SessionSettings
 
@@ -35,6 +36,7 @@ class Fleet:
         self.slots = slots
         self.admin = ClusterAdmin(kafka.bootstrap_servers)
         self.admin.create_topic(self.group, PARTITIONS)
+        self.set_session(300.0)
         self.kafka = kafka
         self._home = directory
         self._settings = settings
@@ -92,12 +94,13 @@ class Fleet:
         return {one["slot"]: one for one in told[-1]["slots"]} if told else {}
 
     def wait_steady(self, slots: int | None = None) -> dict[int, dict[str, Any]]:
-        """Waits until all slots are stable and have all partitions; how they stand then."""
+        """Waits until all slots are stable and share all partitions; how they stand then."""
 
         def steady() -> dict[int, dict[str, Any]] | None:
+            assert is_running(self.driver.pid), f"the driver ended:\n{tail(self.driver.log_file)}"
             now = self.progress()
             whole = sum(len(one["partitions"]) for one in now.values()) == PARTITIONS
-            stable = all(one["state"] == "stable" for one in now.values())
+            stable = all(one["state"] == "stable" and one["partitions"] for one in now.values())
             return now if whole and stable and len(now) == (slots or self.slots) else None
 
         found = eventually(steady, "every slot stable, every partition owned", PATIENCE_S)
@@ -116,6 +119,11 @@ class Fleet:
     def epoch(self) -> int:
         """The group's, at the broker: every rebalance raises it."""
         return self.admin.group_epoch(self.group)
+
+    def set_session(self, seconds: float) -> None:
+        """How long the group waits for a static member to come back."""
+        settings = {"consumer.session.timeout.ms": int(seconds * 1000), "consumer.heartbeat.interval.ms": 500}
+        self.admin.set_group_config(self.group, **settings)
 
     # --- what came of the records ------------------------------------------------------------------------------------
 

@@ -12,15 +12,16 @@ from membership_client.testing import KafkaCluster
 from tests.integration.members import eventually
 from tests.spark.clusters import sessions
 from tests.spark.clusters.driver_process import PATIENCE_S
+from tests.spark.clusters.processes import is_running
 from tests.spark.consume.fleet import Fleet
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
-def fleet(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def fleet(patient_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """One job for all tests of this file; those that end it let the next one start it again."""
-    with Fleet(kafka, tmp_path_factory.mktemp("local-fleet"), sessions.local()) as made:
+    with Fleet(patient_kafka, tmp_path_factory.mktemp("local-fleet"), sessions.local()) as made:
         yield made
 
 
@@ -68,12 +69,21 @@ def test_slots_go_and_come_while_the_job_runs(fleet: Fleet) -> None:
 
 
 def test_a_newer_driver_takes_the_slots_over_and_the_older_one_ends(fleet: Fleet) -> None:
-    """Without a rebalance, without a lost record; the older driver says who has its slots and does not fight back."""
+    """Without a rebalance, without a lost record; the older driver says who has its slots and does not fight back.
+
+    One of its workers sleeps meanwhile, with records in hand: when it wakes up it hands out none of them.
+    """
     before, epoch, older = fleet.running(), fleet.epoch(), fleet.driver
+    os.kill(before[0]["pid"], signal.SIGSTOP)
     fleet.start()
     after = fleet.wait_steady()
-    assert older.wait_for("failed")["kind_of_error"] == "SupersededError"
     assert [after[slot]["partitions"] for slot in after] == [before[slot]["partitions"] for slot in before]
+    zombie = f"slot-0@{before[0]['incarnation']}"
+    handed_out = fleet.deliveries(zombie)
+    os.kill(before[0]["pid"], signal.SIGCONT)
+    assert older.wait_for("failed")["kind_of_error"] == "SupersededError"
+    eventually(lambda: not is_running(before[0]["pid"]), "the zombie's end", PATIENCE_S)
+    assert fleet.deliveries(zombie) == handed_out
     assert fleet.epoch() == epoch
     fleet.assert_nothing_lost()
 
