@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
+NOW_MS = int(time.time() * 1000)
+"""Retention deletes records whose own time is long ago."""
+
 
 def test_an_epoch_has_the_columns_of_sparks_own_kafka_source(kafka: KafkaCluster, spark: SparkSession) -> None:
     """Key, value, headers and timestamp arrive as they were produced, absent ones as null."""
     stage = Stage(kafka.bootstrap_servers, partitions=1)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    producer.produce(stage.topic, b"v", b"k", timestamp=1_700_000_000_123, headers=[("h", b"1"), ("h", None)])
-    producer.produce(stage.topic, None, None, timestamp=1_700_000_000_124)
+    producer.produce(stage.topic, b"v", b"k", timestamp=NOW_MS, headers=[("h", b"1"), ("h", None)])
+    producer.produce(stage.topic, None, None, timestamp=NOW_MS + 1)
     producer.flush()
     seen: list[Any] = []
 
@@ -55,9 +59,9 @@ def test_an_epoch_has_the_columns_of_sparks_own_kafka_source(kafka: KafkaCluster
         "headers": "array<struct<key:string,value:binary>>",
     }
     assert (first.key, first.value, first.topic, first.partition, first.offset) == (b"k", b"v", stage.topic, 0, 0)
-    assert (first.ms, first.timestampType) == (1_700_000_000_123, 0)
+    assert (first.ms, first.timestampType) == (NOW_MS, 0)
     assert [tuple(header) for header in first.headers] == [("h", b"1"), ("h", None)]
-    assert (second.key, second.value, second.headers, second.ms) == (None, None, None, 1_700_000_000_124)
+    assert (second.key, second.value, second.headers, second.ms) == (None, None, None, NOW_MS + 1)
 
 
 def test_epochs_are_bounded_counted_and_do_not_disturb_the_group(kafka: KafkaCluster, spark: SparkSession) -> None:

@@ -115,12 +115,12 @@ class Engine:
     def run(self) -> None:
         """Until stopped, done, or something raises; the members have left by then."""
         try:
+            if self._order.available_now:
+                self._goal = self._watermarks.ends(self._watermarks.partitions(self._order.topics))
             self._slots.open()
             self._follow_scale()
             self._await_settled()
             self._resume()
-            if self._order.available_now:
-                self._goal = self._watermarks.ends(self._watermarks.partitions(self._order.topics))
             while not self._stopping.is_set():
                 self._step()
         except BaseException as error:
