@@ -33,7 +33,10 @@ def session() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     settings = json.loads(sys.argv[1])["settings"]
-    spark = SparkSession.builder.master(settings["master"]).config(map=settings["properties"]).getOrCreate()
-    say("session", app_id=spark.sparkContext.applicationId)
+    if settings["master"].startswith("sc://"):
+        spark = SparkSession.builder.remote(settings["master"]).create()
+    else:
+        spark = SparkSession.builder.master(settings["master"]).config(map=settings["properties"]).getOrCreate()
+    say("session", app_id=spark.conf.get("spark.app.id"))
     yield spark
     spark.stop()

@@ -10,6 +10,7 @@ from tests.spark.clusters.environment import PYTHON_PATH, QUICK_JVM
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.spark.clusters.connect_server import ConnectServer
     from tests.spark.clusters.standalone import StandaloneCluster
 
 _EVERYWHERE = {
@@ -56,3 +57,8 @@ def standalone(cluster: StandaloneCluster, properties: Mapping[str, str] | None 
         "spark.executor.memory": cluster.memory,
     }
     return SessionSettings(cluster.url, _EVERYWHERE | _ALL_EXECUTORS | whole | dict(properties or {}))
+
+
+def connected(server: ConnectServer) -> SessionSettings:
+    """A client of this server, which has settings of its own."""
+    return SessionSettings(server.url, {})
