@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, Message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from membership_client_spark.pipeline.pending import Pending, RangeReadError
+from membership_client_spark.arrow import record_batch
+from membership_client_spark.pipeline.pending import Pending, RangeReadError, last_offsets
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 
@@ -25,8 +27,8 @@ def trouble(partition: int, offset: int, code: int) -> Message:
     return Message(topic="t", partition=partition, offset=offset, error=KafkaError(code))
 
 
-def offsets(messages: list[Message]) -> list[tuple[int | None, int | None]]:
-    return [(message.partition(), message.offset()) for message in messages]
+def offsets(batch: pa.RecordBatch) -> list[tuple[int, int]]:
+    return list(zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True))
 
 
 @st.composite
@@ -47,13 +49,14 @@ def deliveries(draw: st.DrawFn) -> tuple[list[OffsetRange], list[list[Message]],
     return ranges, [stream[a:b] for a, b in itertools.pairwise(cuts)], wanted
 
 
+@settings(deadline=None)
 @given(deliveries())
 def test_all_of_a_range_and_nothing_else(
     delivery: tuple[list[OffsetRange], list[list[Message]], set[tuple[int, int]]],
 ) -> None:
     """However messages are cut into pieces. Once the end of a partition dropped the records that came along with it."""
     ranges, pieces, wanted = delivery
-    pending, kept, finished = Pending(ranges), list[tuple[int | None, int | None]](), list[tuple[str, int]]()
+    pending, kept, finished = Pending(ranges), list[tuple[int, int]](), list[tuple[str, int]]()
     for piece in pieces:
         kept += offsets(pending.take(piece))
         finished += pending.finished()
@@ -61,6 +64,13 @@ def test_all_of_a_range_and_nothing_else(
     assert len(kept) == len(wanted)
     assert not pending
     assert sorted(finished) == [("t", piece.partition) for piece in ranges]
+
+
+def test_partitions_of_several_topics_may_take_turns() -> None:
+    """Runs end where the topic changes, also if the number of the partition stays the same."""
+    names = ["t", "u", "u", "t"]
+    mixed = [Message(topic=name, partition=0, offset=number, value=b"") for number, name in enumerate(names)]
+    assert last_offsets(record_batch(mixed)) == {("t", 0): 3, ("u", 0): 2}
 
 
 def test_it_knows_how_much_is_left() -> None:

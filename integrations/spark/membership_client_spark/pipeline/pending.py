@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import confluent_kafka
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from membership_client_spark.arrow import record_batch
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 _FINAL = frozenset(
@@ -42,23 +45,18 @@ class Pending:
     def offsets(self) -> int:
         return sum(end - self._positions[place] for place, end in self._ends.items())
 
-    def take(self, messages: list[confluent_kafka.Message]) -> list[confluent_kafka.Message]:
-        """The records among them that belong to a range."""
-        # Of a record none of what these return is None, which their types do not say.
-        kind: Any = confluent_kafka.Message
-        records = messages
-        if troubled := any(map(kind.error, messages)):
-            records = [message for message in messages if message.error() is None]
-        # The last offset of each place: later ones overwrite earlier ones, at the speed of C.
-        places = zip(map(kind.topic, records), map(kind.partition, records), strict=True)
-        reached = dict(zip(places, map(kind.offset, records), strict=True))
+    def take(self, messages: list[Any]) -> pa.RecordBatch:
+        """The records among them that belong to a range; maybe none."""
+        errors = [message for message in messages if message.error() is not None]
+        records = [message for message in messages if message.error() is None] if errors else messages
+        batch = record_batch(records)
+        reached = last_offsets(batch)
         if any(offset >= self._ends.get(place, -1) for place, offset in reached.items()):
-            records = [one for one in records if self._is_wanted(one)]
+            batch = record_batch([record for record in records if self._is_wanted(record)])
         for place, offset in reached.items():
             self._reach(place, offset + 1)
-        if troubled:  # After the records: the end of a partition comes with the last of them.
-            self._note([message for message in messages if message.error() is not None])
-        return records
+        self._note(errors)  # After the records: the end of a partition comes with the last of them.
+        return batch
 
     def _is_wanted(self, record: Any) -> bool:
         return bool(record.offset() < self._ends.get((record.topic(), record.partition()), -1))
@@ -85,3 +83,12 @@ class Pending:
         if position >= self._ends[place]:
             del self._ends[place]
             self._finished.append(place)
+
+
+def last_offsets(batch: pa.RecordBatch) -> dict[tuple[str, int], int]:
+    """By topic and partition. Records come in runs of one partition each, so few of them need to be looked at."""
+    runs = [pc.run_end_encode(batch[name]).run_ends.to_pylist() for name in ("topic", "partition")]
+    ends = sorted({end for column in runs for end in column})
+    last = batch.select(["topic", "partition", "offset"]).take(pa.array([end - 1 for end in ends], pa.int64()))
+    topics, partitions, offsets = (column.to_pylist() for column in last)
+    return dict(zip(zip(topics, partitions, strict=True), offsets, strict=True))

@@ -13,7 +13,6 @@ from typing import Any
 import confluent_kafka
 import pyarrow as pa
 
-from membership_client_spark.arrow import record_batch
 from membership_client_spark.pipeline.pending import Pending, RangeReadError
 from membership_client_spark.pipeline.ranges import OffsetRange
 
@@ -39,15 +38,13 @@ def read_ranges(
 def _batches(consumer: confluent_kafka.Consumer, pending: Pending, patience_s: float) -> Iterator[pa.RecordBatch]:
     size, heard_at = _FIRST_RECORDS, time.monotonic()
     while pending:
-        messages = consumer.consume(max(1, min(size, pending.offsets)), _WAIT_S)
-        records = pending.take(messages)
-        if records:
-            batch = record_batch(records)
-            size = max(1, min(_MOST_RECORDS, _BATCH_BYTES * len(records) // max(1, batch.nbytes)))
+        batch = pending.take(consumer.consume(max(1, min(size, pending.offsets)), _WAIT_S))
+        if batch.num_rows:
+            size = max(1, min(_MOST_RECORDS, _BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
             yield batch
         if finished := pending.finished():
             consumer.pause([confluent_kafka.TopicPartition(*place) for place in finished])
-        if records or finished:
+        if batch.num_rows or finished:
             heard_at = time.monotonic()
         elif time.monotonic() - heard_at > patience_s:
             raise RangeReadError(f"Nothing came for {patience_s:g} s of {pending}.")
