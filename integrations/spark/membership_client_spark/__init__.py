@@ -1,5 +1,6 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
+from membership_client_spark.audit import Audit, AuditSummary, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.errors import SlotFailedError, SparkSettingsError, SupersededError
@@ -20,6 +21,8 @@ from membership_client_spark.roster import SlotProgress
 from membership_client_spark.slot import Slot
 
 __all__ = [
+    "Audit",
+    "AuditSummary",
     "EpochReport",
     "EpochTakenError",
     "Epochs",
@@ -27,6 +30,7 @@ __all__ = [
     "ForeignSinkError",
     "ManifestError",
     "NoOffsetError",
+    "NoTracesError",
     "OffsetBeyondEndError",
     "OffsetRange",
     "OffsetsGoneError",
@@ -41,6 +45,7 @@ __all__ = [
     "SlotView",
     "SparkSettingsError",
     "SupersededError",
+    "audit",
     "consume",
     "epochs",
     "slot_instance_id",

@@ -1,0 +1,8 @@
+"""The fleet audit: what any number of members did, out of their traces, with Spark."""
+
+from membership_client_spark.audit.auditing import audit
+from membership_client_spark.audit.files import NoTracesError
+from membership_client_spark.audit.result import Audit
+from membership_client_spark.audit.summary import AuditSummary
+
+__all__ = ["Audit", "AuditSummary", "NoTracesError", "audit"]

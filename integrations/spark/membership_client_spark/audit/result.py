@@ -1,0 +1,129 @@
+"""An audit: tables of what a fleet did, out of one pass over its traces."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.storagelevel import StorageLevel
+
+from membership_client_spark.audit import arrivals as arriving
+from membership_client_spark.audit import stays as staying
+from membership_client_spark.audit.callbacks import callbacks
+from membership_client_spark.audit.calls import calls
+from membership_client_spark.audit.files import files
+from membership_client_spark.audit.gaps import gaps
+from membership_client_spark.audit.holdings import holdings
+from membership_client_spark.audit.lines import lines_that_matter
+from membership_client_spark.audit.lives import lives
+from membership_client_spark.audit.moments import moments
+from membership_client_spark.audit.moves import moves
+from membership_client_spark.audit.overlaps import overlaps
+from membership_client_spark.audit.ownership import owned, ownership
+from membership_client_spark.audit.rebalances import rebalances
+from membership_client_spark.audit.slots import slots
+from membership_client_spark.audit.summary import AuditSummary
+from membership_client_spark.audit.triggers import triggers
+from membership_client_spark.audit.writing import write_all
+
+
+# Without slots, for what is made once.
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Tables are made when somebody asks for them; the traces are read once, by whoever asks first.
+
+    What lies between the traces and the tables stays on the executors' disks for as long as this object lives. If one of
+    them is lost, so is the audit: make another.
+    """
+
+    spark: SparkSession
+    paths: Sequence[str]
+    listing: DataFrame
+    skew_s: float
+
+    @functools.cached_property
+    def ownership(self) -> DataFrame:
+        return ownership(self.spark, self._owned)
+
+    @functools.cached_property
+    def overlaps(self) -> DataFrame:
+        return overlaps(self.spark, self._owned, self.skew_s)
+
+    @functools.cached_property
+    def gaps(self) -> DataFrame:
+        return gaps(self.spark, self._owned, self._lives, self._moments)
+
+    @functools.cached_property
+    def rebalances(self) -> DataFrame:
+        spark, stays, arrivals = self.spark, self._stays, self._arrivals
+        epochs = _kept(arriving.epochs(spark, arrivals))
+        known = {"moments": self._moments, "lives": self._lives, "stays": stays, "arrivals": arrivals, "epochs": epochs}
+        set_off = _kept(triggers(spark, **known, skew_s=self.skew_s))
+        return rebalances(spark, epochs, arrivals, set_off, moves(spark, self._holdings, stays, arrivals))
+
+    @functools.cached_property
+    def callbacks(self) -> DataFrame:
+        return callbacks(self.spark, self._calls)
+
+    @functools.cached_property
+    def slots(self) -> DataFrame:
+        return slots(self.spark, self._lives)
+
+    @functools.cached_property
+    def files(self) -> DataFrame:
+        return files(self.spark, self.listing, self._lines)
+
+    def write(self, path: str | os.PathLike[str]) -> AuditSummary:
+        """Each table as Parquet in a folder of its name, and `index.html`, a page that sums them up.
+
+        What an earlier audit wrote there is replaced. The page is written by this process, the tables by the executors:
+        a path without a scheme must mean the same to both.
+        """
+        names = ("files", "ownership", "overlaps", "gaps", "rebalances", "callbacks", "slots")
+        return write_all(self.spark, {name: getattr(self, name) for name in names}, os.fspath(path))
+
+    # --- on the way --------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _lines(self) -> DataFrame:
+        return _kept(lines_that_matter(self.spark, self.paths))
+
+    @functools.cached_property
+    def _moments(self) -> DataFrame:
+        return _kept(moments(self.spark, self._lines))
+
+    @functools.cached_property
+    def _calls(self) -> DataFrame:
+        return _kept(calls(self.spark, self._moments))
+
+    @functools.cached_property
+    def _holdings(self) -> DataFrame:
+        return _kept(holdings(self.spark, self._moments))
+
+    @functools.cached_property
+    def _lives(self) -> DataFrame:
+        return _kept(lives(self.spark, self._moments, self._holdings, self.skew_s))
+
+    @functools.cached_property
+    def _owned(self) -> DataFrame:
+        return _kept(owned(self.spark, self._holdings, self._lives, self._calls))
+
+    @functools.cached_property
+    def _stretches(self) -> DataFrame:
+        return staying.stretches(self.spark, self._moments)
+
+    @functools.cached_property
+    def _stays(self) -> DataFrame:
+        return _kept(staying.stays(self.spark, self._stretches))
+
+    @functools.cached_property
+    def _arrivals(self) -> DataFrame:
+        return _kept(arriving.arrivals(self.spark, self._stretches, self._stays))
+
+
+def _kept(frame: DataFrame) -> DataFrame:
+    """Computed now, and once: a plan that holds another one several times would compute it as often."""
+    return frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)

@@ -1,0 +1,67 @@
+"""What a member did, or what was done to it, that made the coordinator count on."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+# Where targets are computed in batches, a newcomer is let in at the old epoch, and the next one is its doing.
+_JOINS = """
+    SELECT a.life, a.name, brought AS epoch, a.at, a.time, 'joined' AS cause,
+        concat(a.name, ' joined', CASE WHEN a.again THEN ' again' ELSE '' END) AS text, a.others_time IS NULL AS sure
+    FROM {arrivals} a JOIN {epochs} e ON a.life.`group` = e.`group` AND a.epoch = e.epoch
+    LATERAL VIEW explode(array(
+        CASE WHEN a.others_time IS NULL OR a.time - a.others_time <= :skew THEN a.epoch END,
+        CASE WHEN a.others_time < a.time THEN e.next_epoch END)) AS brought
+    WHERE a.joins AND brought IS NOT NULL"""
+
+_CHANGES = """
+    WITH sent AS (
+        SELECT life, name, moment, at, time, e.request_id, e.request
+        FROM {moments} LATERAL VIEW explode(
+            filter(effects, e -> e.request.is = 'Heartbeat' AND e.request.regex IS NOT NULL)) AS e),
+    answered AS (
+        SELECT life, answer.request_id, min_by(answer.epoch, moment) AS epoch
+        FROM {moments} WHERE answer IS NOT NULL GROUP BY life, answer.request_id),
+    stated AS (
+        SELECT s.*, a.epoch, struct(s.request.topics, s.request.regex) AS wish,
+            lag(struct(s.request.topics, s.request.regex)) OVER (PARTITION BY s.life ORDER BY s.moment) AS wish_before
+        FROM sent s JOIN answered a ON s.life = a.life AND s.request_id = a.request_id)
+    SELECT life, name, epoch, at, time, 'subscription' AS cause,
+        concat(name, ' changed its subscription to ',
+            CASE WHEN wish.regex <> '' THEN wish.regex ELSE array_join(wish.topics, ', ') END) AS text, true AS sure
+    FROM stated WHERE wish <> wish_before AND epoch > request.epoch AND request.epoch > 0"""
+
+# The next epoch that anybody else reached after it had gone, as far as the clocks can tell.
+_ENDS = """
+    WITH gone AS (
+        SELECT s.* FROM {stays} s JOIN {lives} l ON s.life = l.life
+        WHERE (s.ending <> 'open' OR l.vanished) AND NOT s.comes_back),
+    followed AS (
+        SELECT g.life, g.stay, min(e.epoch) AS epoch FROM gone g JOIN {epochs} e
+        ON g.life.`group` = e.`group` AND e.epoch > g.last_epoch
+            AND CASE WHEN e.first_life = g.life THEN e.second_time ELSE e.began END >= g.confirmed - :skew
+        GROUP BY g.life, g.stay)
+    SELECT g.life, g.name, f.epoch, g.last.at, g.last.time,
+        CASE g.ending WHEN 'open' THEN 'vanished' ELSE g.ending END AS cause,
+        concat(g.name, ' ', CASE g.ending WHEN 'left' THEN 'left' WHEN 'thrown out' THEN 'was thrown out'
+            WHEN 'did not poll' THEN 'left, because it did not poll' WHEN 'ended' THEN 'ended'
+            WHEN 'open' THEN 'ended without leaving' ELSE 'left for a while and did not come back' END,
+            CASE WHEN g.reason <> '' THEN concat(' (', g.reason, ')') ELSE '' END) AS text, false AS sure
+    FROM gone g JOIN followed f ON g.life = f.life AND g.stay = f.stay"""
+
+
+def triggers(
+    spark: SparkSession,
+    *,
+    moments: DataFrame,
+    lives: DataFrame,
+    stays: DataFrame,
+    arrivals: DataFrame,
+    epochs: DataFrame,
+    skew_s: float,
+) -> DataFrame:
+    """`sure` where the answer to that very request brought the new epoch."""
+    skew = {"skew": skew_s}
+    joins = spark.sql(_JOINS, args=skew, arrivals=arrivals, epochs=epochs)
+    ends = spark.sql(_ENDS, args=skew, stays=stays, lives=lives, epochs=epochs)
+    return joins.unionByName(spark.sql(_CHANGES, moments=moments)).unionByName(ends)

@@ -1,0 +1,60 @@
+"""One audit for all of its tests: a small fleet, groups in trouble, and files that somebody has been at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from membership_client.debugger.report.composing import compose
+from membership_client.debugger.timeline import groups_of
+from membership_client_spark import audit
+from membership_client_spark.audit import Audit
+from tests.diagnose.traces import read_all, sections_of, written
+from tests.report.conftest import chromium, new_tab  # noqa: F401 - the page is looked at as reports are
+from tests.simulation.generate import script_of
+from tests.spark.audit.fleet import write_fleet
+from tests.spark.audit.messy import Messy, make_a_mess
+from tests.spark.audit.told import SKEW_S, Told
+from tests.spark.pipeline.conftest import spark  # noqa: F401 - one session in this process, whoever asks first
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SEEDS = range(12)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fleet")
+
+
+@pytest.fixture(scope="session")
+def traces(folder: Path) -> list[Path]:
+    """What the debugger reads too: thirty members in three groups of one day, and twelve groups in trouble."""
+    in_trouble = [
+        replace(section, header=section.header | {"group": f"trouble-{seed}"})
+        for seed in _SEEDS
+        for section in sections_of(script_of(seed))
+    ]
+    return [*write_fleet(folder, members=30, hours=0.2), *written(in_trouble, folder)]
+
+
+@pytest.fixture(scope="session")
+def messy(folder: Path, traces: list[Path]) -> Messy:
+    """Beside the traces, in the same folder."""
+    return make_a_mess(folder, traces)
+
+
+@pytest.fixture(scope="session")
+def told(traces: list[Path], messy: Messy) -> Told:
+    """What the debugger says of the files that it can read."""
+    sections = read_all([*traces, *messy.readable])
+    return Told(groups_of(sections, SKEW_S), compose(sections, SKEW_S))
+
+
+@pytest.fixture(scope="session")
+def audited(spark: SparkSession, folder: Path, messy: Messy) -> Audit:  # noqa: F811 - the fixture
+    return audit(spark, folder, skew_s=SKEW_S)

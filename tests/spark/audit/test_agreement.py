@@ -1,0 +1,83 @@
+"""The audit says of any group what the debugger says of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+
+from membership_client_spark.audit import Audit
+from tests.spark.audit.told import Row, Told, ms
+
+_TIMES = ("CAST(began AS DOUBLE) AS since", "CAST(ended AS DOUBLE) AS until")
+
+
+def test_ownership(audited: Audit, told: Told) -> None:
+    """Who owned what, from the return of one callback to that of another, in which epoch."""
+    rows = audited.ownership.selectExpr("*", *_TIMES).collect()
+    assert told.ownership() == Counter(
+        (r.group, f"{r.topic}-{r.partition}", r.instance_id or r.member_id, r.epoch, ms(r.since), ms(r.until))
+        for r in rows
+    )
+    assert {row.ending for row in rows} == {"revoked", "lost", "vanished", "open"}
+
+
+def test_gaps(audited: Audit, told: Told) -> None:
+    """Times without an owner, while somebody was there to own it."""
+    rows = audited.gaps.selectExpr("*", *_TIMES).collect()
+    assert told.gaps() == Counter((r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until)) for r in rows)
+
+
+def test_overlaps(audited: Audit, told: Told) -> None:
+    """Times with two owners, and whether clocks may explain them."""
+    rows = audited.overlaps.selectExpr("*", *_TIMES).collect()
+    assert told.overlaps() == Counter(
+        (r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until), len(r.owners), r.sure) for r in rows
+    )
+
+
+def test_rebalances(audited: Audit, told: Told) -> None:
+    """When, why, by whom, who took part, what moved, and how long it took."""
+    rows = audited.rebalances.selectExpr("*", "CAST(time AS DOUBLE) AS began").collect()
+    found: Counter[Row] = Counter(
+        (r.group, r.epoch, ms(r.began), r.trigger, tuple(r.members), r.moved, ms(r.lasted_s)) for r in rows
+    )
+    assert told.rebalances() == found
+    assert {"joined", "left", "joined, thrown out", "vanished", "unknown"} <= {row.cause for row in rows}
+
+
+def test_callbacks(audited: Audit, told: Told) -> None:
+    """How many, how many failed or never returned, and how long they took."""
+    times: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
+    failures: Counter[tuple[str, str, str]] = Counter()
+    for group, name, method, took_s, failed in told.callbacks():
+        times[group, name, method].append(took_s)
+        failures[group, name, method] += failed
+    rows = {(row.group, row.member, row.method): row for row in audited.callbacks.collect()}
+    assert rows.keys() == times.keys()
+    for key, row in rows.items():
+        returned = [time_s for time_s in times[key] if time_s is not None]
+        unreturned = len(times[key]) - len(returned)
+        assert (row["count"], row.failures, row.unreturned) == (len(times[key]), failures[key], unreturned)
+        assert row.max_s == max(returned, default=None)
+        assert row.p50_s == (statistics.median_low(returned) if returned else None)
+
+
+def test_slots(audited: Audit, told: Told) -> None:
+    """Each run that an instance id had, where it was, and from when to when."""
+    expected: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for life in sorted(told.lives(), key=lambda life: (life.began, life.ended)):
+        if life.instance_id is not None:
+            holder = (life.host, life.pid, life.member_id, ms(life.began), ms(life.ended))
+            expected[life.group, life.instance_id].append(holder)
+    times = (
+        "transform(holders, h -> struct(CAST(h.began AS DOUBLE) AS since, CAST(h.ended AS DOUBLE) AS until)) AS times"
+    )
+    rows = audited.slots.selectExpr("*", times).collect()
+    assert expected == {
+        (row.group, row.instance_id): [
+            (h.host, h.pid, h.member_id, ms(t.since), ms(t.until)) for h, t in zip(row.holders, row.times, strict=True)
+        ]
+        for row in rows
+    }
+    assert all(row.restarts == len(row.holders) - 1 for row in rows)
+    assert {holder.spark for row in rows if row.group == "fleet-001" for holder in row.holders} == {"partition 1"}

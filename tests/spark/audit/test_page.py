@@ -1,0 +1,81 @@
+"""What an audit writes: Parquet that anybody can read, and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from membership_client_spark.audit import Audit, AuditSummary
+from membership_client_spark.audit.bars import COUNT, Strip
+from membership_client_spark.audit.page import render
+from membership_client_spark.audit.tops import Top
+from tests.report.tab import Tab
+from tests.spark.audit.told import Told
+
+TABLES = ("callbacks", "files", "gaps", "overlaps", "ownership", "rebalances", "slots")
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit")
+
+
+@pytest.fixture(scope="module")
+def summary(audited: Audit, output: Path) -> AuditSummary:
+    return audited.write(output)
+
+
+def shown(tab: Tab, page: Path) -> Tab:
+    tab.call("Page.navigate", url=page.as_uri())
+    tab.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
+    return tab
+
+
+def test_the_summary_says_what_the_debugger_says(summary: AuditSummary, told: Told) -> None:
+    """In numbers."""
+    lives = told.lives()
+    assert summary.groups == len({life.group for life in lives})
+    assert summary.rebalances == sum(told.rebalances().values())
+    assert summary.gaps == sum(told.gaps().values())
+    assert summary.double_owners == sum(count for row, count in told.overlaps().items() if row[-1])
+    assert summary.partitions == len(told.scene.partitions)
+    assert summary.failed_callbacks == sum(failed for *_, failed in told.callbacks()) > 0
+
+
+def test_each_table_is_a_folder_of_parquet(summary: AuditSummary, output: Path) -> None:
+    """Which needs no Spark to be read."""
+    counts = {name: pyarrow.parquet.ParquetDataset(output / name).read().num_rows for name in TABLES}
+    assert counts["files"] == summary.files
+    assert counts["rebalances"] == summary.rebalances
+    assert all(count > 0 for count in counts.values())
+    assert {path.name for path in output.iterdir()} == {*TABLES, "index.html"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_opens_without_complaints_and_without_a_network(
+    new_tab: Callable[..., Tab], summary: AuditSummary, output: Path, scheme: str
+) -> None:
+    """Nor does it need a script."""
+    tab = new_tab(scheme=scheme)
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    shown(tab, output / "index.html")
+    assert tab.complaints() == []
+    assert tab.requests() == [(output / "index.html").as_uri()]
+    assert f"{summary.rebalances}\nrebalances" in tab.text("#figures")
+    assert tab.ask("document.querySelectorAll('svg rect').length") > 10
+    assert "Slowest callbacks" in tab.text("main")
+
+
+def test_names_out_of_traces_are_text(new_tab: Callable[..., Tab], tmp_path: Path) -> None:
+    """Whoever may name a group may not write the page."""
+    name = '<script>alert(1)</script>{{tops}}"<img src=x>'
+    numbers = dict.fromkeys(AuditSummary.__dataclass_fields__, 1)
+    top = Top("Most restarted", "slots", ("group", "restarts"), [(name, 3)])
+    page = render(AuditSummary(**numbers), [Strip("Rebalances", (1.0,) * COUNT)], [top])
+    (tmp_path / "page.html").write_text(page)
+    tab = shown(new_tab(), tmp_path / "page.html")
+    assert tab.complaints() == []
+    assert tab.text("td") == name
