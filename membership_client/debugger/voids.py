@@ -10,6 +10,7 @@ from membership_client.debugger.holdings import Holding
 from membership_client.debugger.life import Life
 from membership_client.debugger.stays import Ending
 from membership_client.debugger.timeline import Group
+from membership_client.debugger.uncovered import uncovered
 from membership_client.types import MemberState, TopicPartition
 
 
@@ -57,10 +58,7 @@ def voids_of(group: Group) -> Iterator[Void]:
 
 def _between(partition: TopicPartition, owners: list[tuple[Life, Holding]], until: float) -> Iterator[Void]:
     owners.sort(key=lambda owner: (owner[1].began.time, owner[0].member_id))
-    life, held = owners[0]
-    for after, taken in owners[1:]:
-        if taken.began.time > held.ended.time:
-            yield Void(partition=partition, before=life, held=held, after=after, taken=taken, until=taken.began.time)
-        if taken.ended.time >= held.ended.time:
-            life, held = after, taken
-    yield Void(partition=partition, before=life, held=held, until=until)
+    for (life, held), following in uncovered(owners, lambda o: o[1].began.time, lambda o: o[1].ended.time):
+        after, taken = following or (None, None)
+        taken_at = until if taken is None else taken.began.time
+        yield Void(partition=partition, before=life, held=held, after=after, taken=taken, until=taken_at)

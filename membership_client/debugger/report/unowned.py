@@ -10,6 +10,7 @@ from membership_client.debugger.report.owned import Owned
 from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import Gap
 from membership_client.debugger.report.states import states_of
+from membership_client.debugger.uncovered import uncovered
 from membership_client.types import MemberState
 
 _AWAY = frozenset({MemberState.UNSUBSCRIBED, MemberState.LEAVING, MemberState.FATAL})
@@ -46,20 +47,17 @@ def gaps_between(owned: Sequence[Owned], until: float, wanted: Sequence[Interval
 
     Before the first, nobody knows whether the partition existed; after one whose end is not known, whether it was owned.
     """
-    last = owned[0]
-    for following in owned[1:]:
-        if last.ends and following.span.began > last.span.ended:
-            reason = f"{_last_owned(last)}\nNext owner: {following.life.name} ({following.span.reason})"
-            yield from _during(wanted, last.span.ended, following.span.began, reason)
-        if following.span.ended > last.span.ended:
-            last = following
-    if last.ends:
-        reason = f"{_last_owned(last)}\nNobody whose trace is here took it since."
-        yield from _during(wanted, last.span.ended, until, reason)
+    for last, following in uncovered(owned, lambda one: one.span.began, lambda one: one.span.ended):
+        if last.ends:
+            taken_at = until if following is None else following.span.began
+            yield from _during(wanted, last.span.ended, taken_at, _reason(last, following))
 
 
-def _last_owned(last: Owned) -> str:
-    return f"Last owned by {last.life.name} ({last.span.ending})"
+def _reason(last: Owned, following: Owned | None) -> str:
+    before = f"Last owned by {last.life.name} ({last.span.ending})"
+    if following is None:
+        return f"{before}\nNobody whose trace is here took it since."
+    return f"{before}\nNext owner: {following.life.name} ({following.span.reason})"
 
 
 def _during(wanted: Sequence[Interval], began: float, ended: float, reason: str) -> Iterator[Gap]:
