@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Place
 from pyspark import TaskContext
 
-from membership_client import Consumer, FatalError, FencedInstanceIdError, LeaveMode
+from membership_client import Consumer, FatalError, FencedInstanceIdError, LeaveMode, TopicPartition
 from membership_client_spark.arrow import record_batch
 from membership_client_spark.errors import SlotFailedError, SupersededError
 from membership_client_spark.gate import is_confirmed, wait_until_confirmed
@@ -45,6 +45,8 @@ class Slot:
     number: int
     instance_id: str
     incarnation: Incarnation
+    partitions: Callable[[], frozenset[TopicPartition]]
+    """What the slot owns at this moment; a batch may have records of some of them only."""
     stopping: Callable[[], bool]
     """Whether somebody waits for this slot to end: a handler with long work may end early, by raising."""
 
@@ -103,17 +105,23 @@ class _Member:
         self._line = line
         self._signals = signals
         self._pace = Pace()
-        instance_id = slot_instance_id(task.name, task.slot)
-        self._slot = Slot(task.slot, instance_id, who, lambda: self._notice() is not None)
 
     def run(self) -> Notice:
-        check_newest(self._config, self._slot.instance_id, self._who)
+        instance_id = self._config["group.instance.id"]
+        check_newest(self._config, instance_id, self._who)
         consumer = Consumer({**self._config, "enable.auto.commit": False})
+        slot = Slot(
+            self._task.slot,
+            instance_id,
+            self._who,
+            partitions=lambda: consumer.snapshot.owned,
+            stopping=lambda: self._notice() is not None,
+        )
         notice: Notice | None = None
         try:
             consumer.subscribe(self._task.topics)
             while (notice := self._notice()) is None:
-                self._turn(consumer)
+                self._turn(consumer, slot)
         except FencedInstanceIdError as error:
             raise SupersededError(f"Another process took this slot: {error.detail}", holder=error.holder) from error
         except FatalError as error:
@@ -125,15 +133,15 @@ class _Member:
     def _notice(self) -> Notice | None:
         return self._line.notice or self._signals.notice
 
-    def _turn(self, consumer: Consumer) -> None:
+    def _turn(self, consumer: Consumer, slot: Slot) -> None:
         records = _records(consumer.consume(self._task.max_records, _TURN_S))
         if records:
             wait_until_confirmed(consumer, self._task.grace_s)
-            self._hand_over(consumer, records)
+            self._hand_over(consumer, slot, records)
         if self._pace.is_due():
             self._line.say({"report": self._pace.report(consumer)})
 
-    def _hand_over(self, consumer: Consumer, records: list[Message]) -> None:
+    def _hand_over(self, consumer: Consumer, slot: Slot, records: list[Message]) -> None:
         """Only what is ours at this moment; what is not comes again, here or elsewhere, because it is not committed."""
         last = {(record.topic(), record.partition()): record for record in records}
         owned = {key for key, record in last.items() if consumer.owner_epoch(record) is not None}
@@ -142,21 +150,21 @@ class _Member:
         if len(owned) < len(last):
             records = [record for record in records if (record.topic(), record.partition()) in owned]
         with consumer.hold(*(last[key] for key in owned)):
-            self._handle(records)
+            self._handle(records, slot)
             consumer.commit(offsets=[_after(last[key]) for key in owned], asynchronous=False)
         self._pace.count(len(records))
 
-    def _handle(self, records: list[Message]) -> None:
+    def _handle(self, records: list[Message], slot: Slot) -> None:
         batch = records if self._task.as_messages else record_batch(records)
         try:
-            self._task.handle(batch, self._slot)
+            self._task.handle(batch, slot)
         except Exception as error:
             raise SlotFailedError(f"The handler raised {type(error).__name__}: {error}.") from error
 
     def _close(self, consumer: Consumer, notice: Notice | None) -> None:
         leave = LeaveMode.LEAVE if notice and notice.ending is Ending.REMOVED else LeaveMode.TEMPORARY
         report = consumer.close(leave, reason=notice.reason if notice else "the slot failed", timeout_s=_CLOSE_S)
-        _log.info("%s closed: %s", self._slot.instance_id, report)
+        _log.info("%s closed: %s", self._config["group.instance.id"], report)
 
 
 def _records(messages: list[Message]) -> list[Message]:

@@ -1,0 +1,95 @@
+"""One epoch against plain confluent-kafka in mapInArrow: the same records, the same columns, the same tasks.
+
+Both take turns (theirs, ours, ours, theirs), so that whatever else the machine does happens to both, and medians count.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import uuid
+from collections.abc import Iterator
+
+import confluent_kafka
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from membership_client.testing.admin import ClusterAdmin
+from membership_client_spark import epochs
+from membership_client_spark.arrow import DDL, record_batch
+from tests.benchmarks.figures import Figure, Limit
+from tests.benchmarks.spark.setting import Setting
+
+_SLOTS = 2
+_BATCH = 20_000
+
+
+def measure(setting: Setting) -> list[Figure]:
+    topic = f"reading-{uuid.uuid4().hex[:8]}"
+    ClusterAdmin(setting.bootstrap_servers).create_topic(topic, _SLOTS)
+    _fill(setting, topic)
+    rates: dict[str, list[float]] = {"ours": [], "confluent": []}
+    for number in range(setting.rounds + 1):
+        for kind in ("ours", "confluent") if number % 2 else ("confluent", "ours"):
+            seconds = _ours(setting, topic) if kind == "ours" else _plain(setting, topic)
+            setting.say(f"{kind}: {setting.records / seconds:,.0f} records/s")
+            if number:  # The first round warms up Spark and its workers.
+                rates[kind].append(setting.records / seconds)
+    return [
+        Figure(
+            name="records of an epoch",
+            unit="records/s",
+            values={"ours": statistics.median(rates["ours"]), "confluent": statistics.median(rates["confluent"])},
+            how=f"{setting.records} of 100 bytes into nothing, {_SLOTS} tasks, median of {setting.rounds}",
+            limit=Limit(at_least=0.9, of_confluent=True),
+        )
+    ]
+
+
+def _fill(setting: Setting, topic: str) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": setting.bootstrap_servers, "linger.ms": 50})
+    for number in range(setting.records):
+        producer.produce(topic, b"x" * 100, partition=number % _SLOTS)
+        if number % 10_000 == 0:
+            producer.flush()
+    producer.flush()
+
+
+def _ours(setting: Setting, topic: str) -> float:
+    """From planning to the commit, as the pipeline itself counts it."""
+    config = {
+        "bootstrap.servers": setting.bootstrap_servers,
+        "group.id": f"{topic}-{uuid.uuid4().hex[:8]}",
+        "auto.offset.reset": "earliest",
+    }
+    pipeline = epochs(
+        setting.spark, _into_nothing, config=config, topics=[topic], name="r", slots=_SLOTS, available_now=True
+    )
+    last = pipeline.wait(setting.patience_s).last
+    assert last is not None
+    assert last.records == setting.records
+    return last.seconds
+
+
+def _into_nothing(rows: DataFrame, epoch_id: int, ranges: object) -> None:
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def _plain(setting: Setting, topic: str) -> float:
+    """What one would write by hand: a task per partition, from the first offset to the last."""
+    servers, wanted = setting.bootstrap_servers, setting.records // _SLOTS
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for partition in [number for batch in batches for number in batch["id"].to_pylist()]:
+            consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "plain"})
+            consumer.assign([confluent_kafka.TopicPartition(topic, partition, 0)])
+            left = wanted
+            while left:
+                messages = consumer.consume(min(_BATCH, left), 1.0)
+                left -= len(messages)
+                yield record_batch(messages)
+            consumer.close()
+
+    began = time.monotonic()
+    _into_nothing(setting.spark.range(0, _SLOTS, 1, _SLOTS).mapInArrow(read, DDL), 0, None)
+    return time.monotonic() - began

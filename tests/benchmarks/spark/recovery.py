@@ -1,0 +1,93 @@
+"""An executor is killed with SIGKILL: how long until its slot has its share of the partitions again?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from membership_client.testing.admin import ClusterAdmin
+from tests.benchmarks.figures import Figure, Limit
+from tests.benchmarks.spark.setting import Setting
+from tests.benchmarks.spark.slots import Diary, run_ours, run_peers
+from tests.integration.members import eventually
+from tests.spark.clusters.executors import executors_in
+from tests.spark.clusters.processes import send
+from tests.spark.consume.fleet import PARTITIONS, Source
+
+_PATIENCE_S = 180.0
+_SLOTS = 2
+
+
+class _Kind(NamedTuple):
+    run: Callable[..., Callable[[], None]]
+    protocol: str
+
+
+_KINDS = {
+    "ours": _Kind(run_ours, "consumer"),
+    "confluent, KIP-848": _Kind(run_peers, "consumer"),
+    "confluent, classic": _Kind(run_peers, "classic"),
+}
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Ours against both of confluent-kafka's protocols, one after the other on the same executors."""
+    seconds = {name: _recover(setting, name, kind) for name, kind in _KINDS.items()}
+    return [
+        Figure(
+            name=f"executor killed, slot has its share again, {protocol}",
+            unit="s",
+            values={"ours": seconds["ours"], "confluent": seconds[f"confluent, {protocol}"]},
+            how="ours under KIP-848; from SIGKILL to the first record, Spark's own recovery included",
+            limit=limit,
+        )
+        for protocol, limit in (("KIP-848", Limit(1.0, of_confluent=True)), ("classic", None))
+    ]
+
+
+def _recover(setting: Setting, name: str, kind: _Kind) -> float:
+    group = f"recovery-{uuid.uuid4().hex[:8]}"
+    ClusterAdmin(setting.bootstrap_servers).create_topic(group, PARTITIONS)
+    source = Source(setting.bootstrap_servers, group)
+    diary = Diary(setting.directory / group)
+    end = kind.run(setting.spark, _config(setting, group, kind), group, _SLOTS, diary)
+    try:
+        setting.say(f"{name}: waiting for the slots")
+        eventually(lambda: _shares(diary), "both slots have a share", _PATIENCE_S)
+        return _kill(setting, name, diary)
+    finally:
+        source.stop()
+        end()
+
+
+def _config(setting: Setting, group: str, kind: _Kind) -> Mapping[str, Any]:
+    common = {"bootstrap.servers": setting.bootstrap_servers, "group.id": group, "auto.offset.reset": "earliest"}
+    return common if kind.run is run_ours else common | {"group.protocol": kind.protocol, "log_level": 0}
+
+
+def _shares(diary: Diary) -> bool:
+    """Whether each slot's newest notes tell of its half, and of nothing else."""
+    newest = [diary.notes(slot)[-1:] for slot in range(_SLOTS)]
+    return all(notes and len(notes[0].partitions) == PARTITIONS // _SLOTS for notes in newest)
+
+
+def _kill(setting: Setting, name: str, diary: Diary) -> float:
+    before = diary.notes(0)[-1]
+    (executor,) = [one for one in executors_in(os.getsid(0)) if before.pid in one.python_workers]
+    setting.say(f"{name}: killing an executor")
+    killed_at = time.time()
+    send(executor.pid, signal.SIGKILL)
+
+    def again() -> float | None:
+        """As many as before: after a rebalance, which ours does not have, they need not be the same."""
+        share = len(before.partitions)
+        return next((n.at for n in diary.notes(0) if n.pid != before.pid and len(n.partitions) == share), None)
+
+    seconds = eventually(again, "the slot with its share", _PATIENCE_S)
+    assert seconds is not None
+    setting.say(f"{name}: back after {seconds - killed_at:.2f} s")
+    return seconds - killed_at
