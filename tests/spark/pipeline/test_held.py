@@ -78,6 +78,16 @@ def test_a_partition_that_came_back_is_another_holding() -> None:
     assert held.still(planned) == held.use(planned) == frozenset()
 
 
+def test_an_epoch_keeps_nobody_from_what_it_has_lost() -> None:
+    """A partition that came to another slot during the epoch can go on from there at once; once it waited for the end."""
+    held = held_by(0, P0)
+    held.use(held.now())
+    held.listener(0).on_partitions_lost((P0,), context())
+    held.listener(1).on_partitions_assigned((P0,), context())
+    held.listener(1).on_partitions_revoked((P0,), context())
+    assert not held.now()
+
+
 def test_a_member_that_hears_late_takes_nothing_from_others() -> None:
     """Slot 0 learns that it lost a partition when slot 1 has it already."""
     held = held_by(0, P0)

@@ -27,7 +27,7 @@ class Held:
         self._changed = threading.Condition()
         self._holdings: dict[TopicPartition, Holding] = {}
         self._leaving: frozenset[TopicPartition] = frozenset()
-        self._in_use: frozenset[TopicPartition] = frozenset()
+        self._in_use: Mapping[TopicPartition, Holding] = {}
         self._count = 0
 
     def now(self) -> dict[TopicPartition, Holding]:
@@ -38,8 +38,8 @@ class Held:
     def use(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
         """An epoch starts: those of `planned` that are still held as they were then. They stay until `release`."""
         with self._changed:
-            self._in_use = frozenset(self._unchanged(planned) - self._leaving)
-            return self._in_use
+            self._in_use = {place: planned[place] for place in self._unchanged(planned) - self._leaving}
+            return frozenset(self._in_use)
 
     def still(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
         """Those of `planned` that are held without a break since then, also if the group wants them back by now."""
@@ -49,7 +49,7 @@ class Held:
     def release(self) -> None:
         """The epoch was committed, or never will be."""
         with self._changed:
-            self._in_use = frozenset()
+            self._in_use = {}
             self._changed.notify_all()
 
     def wait_for_change(self, timeout_s: float) -> None:
@@ -71,6 +71,10 @@ class Held:
                 self._holdings[place] = Holding(slot, self._count)
             self._changed.notify_all()
 
+    def _are_needed(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Not by an epoch that lost them before: it cannot commit them any more."""
+        return not self._unchanged(self._in_use).isdisjoint(partitions)
+
     def _unchanged(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
         return frozenset(place for place, one in planned.items() if self._holdings.get(place) == one)
 
@@ -89,7 +93,7 @@ class Held:
         give_up_at = float("inf") if remaining is None else time.monotonic() + remaining
         with self._changed:
             self._leaving |= frozenset(partitions)
-            while not self._in_use.isdisjoint(partitions) and not context.lost and time.monotonic() < give_up_at:
+            while self._are_needed(partitions) and not context.lost and time.monotonic() < give_up_at:
                 self._changed.wait(_LOOK_S)
 
 

@@ -23,7 +23,9 @@ class Watermarks:
     """Blocks while it asks. A partition that has no leader at the moment is left out of the answer, and logged."""
 
     def __init__(self, clients: Mapping[str, Any], *, only_committed: bool) -> None:
-        self._admin = AdminClient({**clients, "log_level": 0})
+        self._config = {**clients, "log_level": 0}
+        self._admin = AdminClient(self._config)
+        self._troubled: dict[TopicPartition, str] = {}
         self._ends_seen = IsolationLevel.READ_COMMITTED if only_committed else IsolationLevel.READ_UNCOMMITTED
 
     def partitions(self, topics: Iterable[str]) -> frozenset[TopicPartition]:
@@ -52,10 +54,20 @@ class Watermarks:
         if not wanted:
             return {}
         answers = self._admin.list_offsets(wanted, isolation_level=isolation, request_timeout=_TIMEOUT_S)
-        found: dict[TopicPartition, int] = {}
-        for place, answer in answers.items():
+        found, troubled = dict[TopicPartition, int](), dict[TopicPartition, str]()
+        for answered, answer in answers.items():
+            place = TopicPartition(answered.topic, answered.partition)
             try:
-                found[TopicPartition(place.topic, place.partition)] = answer.result().offset
+                found[place] = answer.result().offset
             except KafkaException as error:
-                logger.warning("%s [%s] cannot be asked for its offsets: %s", place.topic, place.partition, error)
+                troubled[place] = str(error)
+        self._mind(troubled)
         return found
+
+    def _mind(self, troubled: dict[TopicPartition, str]) -> None:
+        """Each trouble is told once. A client that meets one may never learn of new leaders by itself."""
+        for place in sorted(troubled.keys() - self._troubled.keys()):
+            logger.warning("%s cannot be asked for its offsets: %s", place, troubled[place])
+        self._troubled = troubled
+        if troubled:
+            self._admin = AdminClient(self._config)
