@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.spark.clusters.environment import PYTHON_PATH, QUICK_JVM
+from membership_client_spark.demo.surroundings import ALL_EXECUTORS, quick_properties
+from tests.spark.clusters.environment import PYTHON_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,22 +14,7 @@ if TYPE_CHECKING:
     from tests.spark.clusters.connect_server import ConnectServer
     from tests.spark.clusters.standalone import StandaloneCluster
 
-_EVERYWHERE = {
-    "spark.app.name": "tests",
-    "spark.driver.extraJavaOptions": QUICK_JVM,
-    "spark.driver.host": "127.0.0.1",
-    "spark.executor.extraJavaOptions": QUICK_JVM,
-    "spark.executorEnv.PYTHONPATH": PYTHON_PATH,
-    "spark.sql.shuffle.partitions": "2",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-
-# The first job waits for all executors: a test then finds one slot on each, not several on whichever came first.
-_ALL_EXECUTORS = {
-    "spark.scheduler.maxRegisteredResourcesWaitingTime": "90s",
-    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-}
+_EVERYWHERE = quick_properties(PYTHON_PATH) | {"spark.app.name": "tests"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +32,7 @@ def local(properties: Mapping[str, str] | None = None) -> SessionSettings:
 
 def local_cluster(properties: Mapping[str, str] | None = None) -> SessionSettings:
     """Two executors in processes of their own, with one slot each; the driver's JVM is their Master and Worker."""
-    return SessionSettings("local-cluster[2,1,1024]", _EVERYWHERE | _ALL_EXECUTORS | dict(properties or {}))
+    return SessionSettings("local-cluster[2,1,1024]", _EVERYWHERE | ALL_EXECUTORS | dict(properties or {}))
 
 
 def standalone(cluster: StandaloneCluster, properties: Mapping[str, str] | None = None) -> SessionSettings:
@@ -56,7 +42,7 @@ def standalone(cluster: StandaloneCluster, properties: Mapping[str, str] | None 
         "spark.executor.cores": str(cluster.cores),
         "spark.executor.memory": cluster.memory,
     }
-    return SessionSettings(cluster.url, _EVERYWHERE | _ALL_EXECUTORS | whole | dict(properties or {}))
+    return SessionSettings(cluster.url, _EVERYWHERE | ALL_EXECUTORS | whole | dict(properties or {}))
 
 
 def connected(server: ConnectServer) -> SessionSettings:

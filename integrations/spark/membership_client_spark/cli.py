@@ -1,0 +1,61 @@
+"""The command `membership-client-spark`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+_DEMO = """\
+Real Kafka and a small Spark cluster (two executors) are started on this machine. A pipeline reads a topic of orders
+epoch by epoch into Parquet, as they are and as revenue per customer. In the middle of an epoch one of the executors is
+killed with SIGKILL. At the end a summary is computed: what was produced, what is in the files, and whether the group was
+rebalanced. The exit code is 0 only if every order is there once and there was no rebalance; 1 if not; 2 if it cannot run.
+"""
+
+_DEMO_NEEDS = """\
+Needs Linux, Java 17 or newer, and Kafka's jars in the cache: scripts/test brings both. Takes a minute or two.
+
+example:
+  membership-client-spark demo --records 20000 --keep /tmp/shop    and look at the Parquet files afterwards
+"""
+
+_FEWEST = 100
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong."""
+    options = _parser().parse_args(arguments)
+    return int(options.run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="membership-client-spark", description="Kafka group membership for Spark jobs, shown and explained."
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_demo(commands.add_parser("demo", help="watch a pipeline lose an executor, and no record"))
+    return parser
+
+
+def _add_demo(demo: argparse.ArgumentParser) -> None:
+    demo.description, demo.epilog = _DEMO, _DEMO_NEEDS
+    demo.formatter_class = argparse.RawDescriptionHelpFormatter
+    demo.add_argument("--records", type=_records, default=100_000, metavar="N", help="how many; default: 100000")
+    demo.add_argument("--keep", type=Path, metavar="DIR", help="write there, and leave it; new or empty")
+    demo.add_argument("--svg", type=Path, metavar="FILE", help="also write a picture of the output (needs rich)")
+    demo.set_defaults(run=_demo)
+
+
+def _records(text: str) -> int:
+    """Fewer would be over before anything can be killed."""
+    if not text.isdecimal() or int(text) < _FEWEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {_FEWEST} on")
+    return int(text)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    # Imported late: --help answers without starting anything.
+    from membership_client_spark.demo.run import Options, run  # noqa: PLC0415
+
+    return run(Options(records=options.records, keep=options.keep, svg=options.svg))

@@ -1,0 +1,140 @@
+"""The driver of the demonstration: a program as a user would write it, which also says what happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, count, count_distinct, when
+from pyspark.sql.functions import sum as total
+
+from membership_client import WaitTimeoutError
+from membership_client_spark.demo.happenings import (
+    AllRead,
+    Counted,
+    EpochBegan,
+    EpochCommitted,
+    Said,
+    SessionReady,
+    SlotShare,
+)
+from membership_client_spark.demo.orders import TOPIC
+from membership_client_spark.demo.sink import OrdersSink
+from membership_client_spark.demo.surroundings import ALL_EXECUTORS, quick_properties
+from membership_client_spark.demo.wire import Task, decode_task, encode_said
+from membership_client_spark.epochs import Epochs, epochs
+from membership_client_spark.pipeline.progress import EpochsProgress
+
+GROUP = NAME = "orders-to-parquet"
+SLOTS = 2
+MASTER = "local-cluster[2,1,1024]"
+
+_LOOK_S = 0.05
+
+Say = Callable[[Said], None]
+
+
+def main() -> None:
+    """One argument: the task."""
+    task = decode_task(sys.argv[1])
+    say = _speech()
+    threading.Thread(target=_end_with_the_demonstration, daemon=True).start()
+    sink = OrdersSink(Path(task.directory))
+    with _session(task) as spark:
+        say(SessionReady(at=time.monotonic(), version=spark.version))
+        with _pipeline(spark, sink, task) as pipeline:
+            _follow(pipeline, say)
+        say(AllRead(at=time.monotonic()))
+        say(_count(spark, sink, task.records))
+
+
+def _speech() -> Say:
+    """Standard output is ours alone: whatever Spark prints goes where the log goes."""
+    words = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return lambda said: print(encode_said(said), file=words)
+
+
+def _end_with_the_demonstration() -> None:
+    """If that is killed our input ends; nobody else would end the JVMs, which are in our process group."""
+    sys.stdin.read()
+    os.killpg(0, signal.SIGKILL)
+
+
+def _session(task: Task) -> SparkSession:
+    settings = quick_properties(task.python_path) | ALL_EXECUTORS
+    return SparkSession.builder.appName(NAME).master(MASTER).config(map=dict(settings)).getOrCreate()
+
+
+def _pipeline(spark: SparkSession, sink: OrdersSink, task: Task) -> Epochs:
+    return epochs(
+        spark,
+        sink,
+        config={"bootstrap.servers": task.bootstrap_servers, "group.id": GROUP, "auto.offset.reset": "earliest"},
+        topics=[TOPIC],
+        name=NAME,
+        slots=SLOTS,
+        max_records=task.max_records,
+        available_now=True,
+    )
+
+
+def _follow(pipeline: Epochs, say: Say) -> None:
+    """Says each epoch's beginning and end, until the pipeline has ended."""
+    reporter = _Reporter(say)
+    while not _has_ended(pipeline):
+        reporter.tell(pipeline.progress())
+    reporter.tell(pipeline.progress())
+
+
+class _Reporter:
+    """Says of a pipeline's progress what it has not said before."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._committed = 0
+        self._began = 0
+
+    def tell(self, progress: EpochsProgress) -> None:
+        now, last, running = time.monotonic(), progress.last, progress.running
+        if last is not None and last.epoch_id > self._committed:
+            self._committed = last.epoch_id
+            self._say(EpochCommitted(at=now, epoch=last.epoch_id, records=last.records, seconds=last.seconds))
+        if running is not None and running > self._began:
+            self._began = running
+            self._say(EpochBegan(at=now, epoch=running, slots=_shares(progress)))
+
+
+def _has_ended(pipeline: Epochs) -> bool:
+    try:
+        pipeline.wait(_LOOK_S)
+    except WaitTimeoutError:
+        return False
+    return True
+
+
+def _shares(progress: EpochsProgress) -> tuple[SlotShare, ...]:
+    return tuple(
+        SlotShare(slot.instance_id, tuple(sorted(place.partition for place in slot.partitions)))
+        for slot in progress.slots
+    )
+
+
+def _count(spark: SparkSession, sink: OrdersSink, records: int) -> Counted:
+    number = col("id")
+    known = when((number >= 0) & (number < records), number)
+    found = spark.read.parquet(str(sink.orders)).agg(count("*"), count_distinct(known)).first()
+    revenue = spark.read.parquet(str(sink.revenue)).agg(total("cents")).first()
+    assert found is not None
+    assert revenue is not None
+    return Counted(at=time.monotonic(), rows=found[0], distinct=found[1], revenue_cents=revenue[0] or 0)
+
+
+if __name__ == "__main__":
+    main()

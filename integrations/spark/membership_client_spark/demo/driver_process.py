@@ -1,0 +1,81 @@
+"""The demonstration's end of the driver's process."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Self
+
+from membership_client_spark.demo.executors import Executor, executors_in
+from membership_client_spark.demo.happenings import Said
+from membership_client_spark.demo.processes import end_family
+from membership_client_spark.demo.surroundings import environment
+from membership_client_spark.demo.wire import Task, decode_said, encode_task
+
+_TAIL_LINES = 30
+
+
+class DriverFailedError(RuntimeError):
+    """The driver ended before it had counted, or says nothing any more. The message ends with its log."""
+
+
+class DriverProcess:
+    """A context in which the driver runs. It, its JVM and the executors are one family, of which nobody is left behind."""
+
+    def __init__(self, task: Task, directory: Path, java: Path) -> None:
+        directory.mkdir()
+        self._log = directory / "driver.log"
+        self._said: queue.Queue[Said | None] = queue.Queue()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "membership_client_spark.demo.driver", encode_task(task)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=directory,
+                env=environment(directory, java, task.python_path),
+                start_new_session=True,
+            )
+        self._ear = threading.Thread(target=self._hear, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._ear.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end_family(self._process.pid)
+        self._process.wait()
+        self._ear.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def next_said(self, timeout_s: float) -> Said | None:
+        """The next thing it says; None if it says nothing for so long. DriverFailedError if it has ended."""
+        try:
+            said = self._said.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        if said is None:
+            raise self.failure("Spark's driver ended too early.")
+        return said
+
+    def executors(self) -> list[Executor]:
+        """Those that run at this moment."""
+        return list(executors_in(self._process.pid))
+
+    def failure(self, what: str) -> DriverFailedError:
+        lines = self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        return DriverFailedError("\n".join([f"{what} Its log ends:", *lines]))
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith(os.linesep):  # SIGKILL may cut the last one short.
+                self._said.put(decode_said(line))
+        self._said.put(None)

@@ -1,0 +1,114 @@
+"""What can happen in a demonstration. `at` is the demonstration's monotonic clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SlotShare:
+    """One slot and the partitions its member owns."""
+
+    instance_id: str
+    partitions: tuple[int, ...]
+
+
+# --- what the driver says ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReady:
+    """Spark's driver runs."""
+
+    at: float
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochBegan:
+    at: float
+    epoch: int
+    slots: tuple[SlotShare, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochCommitted:
+    at: float
+    epoch: int
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllRead:
+    """The pipeline has ended by itself."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What a reader of the Parquet files finds."""
+
+    at: float
+    rows: int
+    distinct: int
+    """Different orders among them that were produced."""
+    revenue_cents: int
+    """Over all customers and epochs of the aggregates."""
+
+
+Said = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
+
+
+# --- what the demonstration does and sees itself ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced:
+    at: float
+    records: int
+    cents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorStarted:
+    at: float
+    executor: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorKilled:
+    """By us, while that epoch was under way."""
+
+    at: float
+    executor: str
+    pid: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorGone:
+    """It runs no more, by our hand or not."""
+
+    at: float
+    executor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSeen:
+    """The group as its coordinator has it. The epoch grows with every rebalance."""
+
+    at: float
+    epoch: int
+    members: int
+
+
+Happening = Said | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen

@@ -1,0 +1,99 @@
+"""Watches the driver, and kills one of its executors in the middle."""
+
+from __future__ import annotations
+
+import time
+
+from membership_client.admin import GroupAdmin
+from membership_client_spark.demo.driver import GROUP
+from membership_client_spark.demo.driver_process import DriverProcess
+from membership_client_spark.demo.executors import Executor
+from membership_client_spark.demo.happenings import (
+    AllRead,
+    Counted,
+    EpochBegan,
+    EpochCommitted,
+    ExecutorGone,
+    ExecutorKilled,
+    ExecutorStarted,
+    GroupSeen,
+    Said,
+)
+from membership_client_spark.demo.recording import Recording
+
+_LOOK_S = 0.2
+_PATIENCE_S = 120.0
+"""How long nothing may happen: Spark may have to start a JVM, executors and Python workers on a busy machine."""
+
+_INTO_THE_EPOCH = 0.4
+"""How far into an epoch the executor is killed, in terms of the epoch before."""
+
+
+class Play:
+    """`perform` once. Everything that happens is recorded."""
+
+    def __init__(self, driver: DriverProcess, recording: Recording, bootstrap_servers: str, kill_in: int) -> None:
+        self._driver = driver
+        self._recording = recording
+        self._bootstrap_servers = bootstrap_servers
+        self._kill_in = kill_in
+        self._running: dict[str, Executor] = {}
+        self._epoch = 0
+        self._pace_s = 0.0
+        self._kill_at: float | None = None
+        self._killed: str | None = None
+
+    def perform(self) -> None:
+        """Until the driver has counted what is in the Parquet files. DriverFailedError if it does not come to that."""
+        while not isinstance(said := self._driver.next_said(_LOOK_S), Counted):
+            if said is not None:
+                self._hear(said)
+            self._watch_executors()
+            self._kill_if_due()
+            self._check_patience()
+        self._hear(said)
+
+    def _hear(self, said: Said) -> None:
+        self._recording.add(said)
+        match said:
+            case EpochBegan(epoch=epoch):
+                self._epoch = epoch
+                if epoch == 1:
+                    self._look_at_group()
+                if epoch >= self._kill_in and self._killed is None:
+                    self._kill_at = said.at + self._pace_s * _INTO_THE_EPOCH
+            case EpochCommitted(seconds=seconds):
+                self._pace_s, self._kill_at = seconds, None
+            case AllRead():
+                self._look_at_group()
+            case _:
+                pass
+
+    def _check_patience(self) -> None:
+        if time.monotonic() - self._recording.happenings[-1].at > _PATIENCE_S:
+            raise self._driver.failure(f"Nothing has happened in Spark for {_PATIENCE_S:g} s.")
+
+    def _look_at_group(self) -> None:
+        with GroupAdmin(self._bootstrap_servers) as admin:
+            group = admin.describe(GROUP, lag=False)
+        assert group.epoch is not None
+        self._recording.add(GroupSeen(at=time.monotonic(), epoch=group.epoch, members=len(group.members)))
+
+    def _watch_executors(self) -> None:
+        now, running = time.monotonic(), {one.executor_id: one for one in self._driver.executors()}
+        for gone in sorted(self._running.keys() - running.keys()):
+            self._recording.add(ExecutorGone(at=now, executor=gone))
+        for new in sorted(running.keys() - self._running.keys()):
+            self._recording.add(ExecutorStarted(at=now, executor=new, pid=running[new].pid))
+        self._running = running
+
+    def _kill_if_due(self) -> None:
+        if self._kill_at is None or time.monotonic() < self._kill_at:
+            return
+        # One that has Python at work for the epoch; as long as none has, there is nothing to be lost.
+        if victim := next((one for one in self._running.values() if one.python_workers), None):
+            victim.kill()
+            self._kill_at, self._killed = None, victim.executor_id
+            self._recording.add(
+                ExecutorKilled(at=time.monotonic(), executor=victim.executor_id, pid=victim.pid, epoch=self._epoch)
+            )

@@ -1,0 +1,134 @@
+"""Runs the demonstration from beginning to end and returns its exit code."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import membership_client
+import membership_client_spark
+from membership_client_spark.demo.broker import BrokerError, EmbeddedBroker, embedded_broker
+from membership_client_spark.demo.driver import MASTER, SLOTS
+from membership_client_spark.demo.driver_process import DriverFailedError, DriverProcess
+from membership_client_spark.demo.happenings import Produced
+from membership_client_spark.demo.orders import PARTITIONS, OrdersError, create_topic, produce
+from membership_client_spark.demo.place import PlaceError, place
+from membership_client_spark.demo.play import Play
+from membership_client_spark.demo.recording import Recording
+from membership_client_spark.demo.screen import Screen
+from membership_client_spark.demo.summary import Summary, summarize
+from membership_client_spark.demo.wire import Task
+
+OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
+
+_EPOCHS = 8
+_KILL_IN = 4
+
+
+class NotHereError(RuntimeError):
+    """This machine lacks something; the message says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line."""
+
+    records: int
+    keep: Path | None = None
+    svg: Path | None = None
+
+
+def run(options: Options) -> int:
+    """Plays, shows, sums up. 0: as expected, 1: not so, 2: could not run, 130: interrupted."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
+            signal.signal(number, _interrupt)
+    try:
+        return _run(options)
+    except (BrokerError, DriverFailedError, NotHereError, OrdersError, PlaceError) as error:
+        return _end(CANNOT_RUN, str(error))
+    except BrokenPipeError:
+        # Whoever read our output is gone: what is still printed goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        return _end(INTERRUPTED, "interrupted; nothing is left running.")
+
+
+def _interrupt(*_: Any) -> None:
+    """Whoever ends us otherwise than by Ctrl-C means the same."""
+    raise KeyboardInterrupt
+
+
+def _end(code: int, why: str) -> int:
+    print(f"membership-client-spark demo: {why}", file=sys.stderr)
+    return code
+
+
+def _run(options: Options) -> int:
+    _check(options)
+    screen = Screen(time.monotonic())
+    recording = Recording(screen.tell)
+    with place(options.keep) as directory:
+        recording.remark("starting real Kafka on this machine, which takes a few seconds")
+        with embedded_broker() as broker:
+            _perform(broker, directory, options.records, recording)
+        summary = summarize(recording.happenings)
+        screen.show(summary)
+    _bequeath(options, screen)
+    return _exit_code(summary)
+
+
+def _exit_code(summary: Summary) -> int:
+    return OK if summary.as_expected else NOT_AS_EXPECTED
+
+
+def _check(options: Options) -> None:
+    """Before anything is started, not after it."""
+    if not Path("/proc/self/stat").exists():
+        raise NotHereError("executors are found through /proc, which this system does not have; Linux has it.")
+    if options.svg is not None and importlib.util.find_spec("rich") is None:
+        raise NotHereError("--svg needs rich: pip install 'membership-client[cli]'.")
+    if options.svg is not None and not options.svg.absolute().parent.is_dir():
+        raise NotHereError(f"--svg {options.svg}: there is no such directory.")
+
+
+def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: Recording) -> None:
+    recording.remark(f"Kafka {broker.version} serves; producing orders to a topic with {PARTITIONS} partitions")
+    create_topic(broker.bootstrap_servers)
+    cents = produce(broker.bootstrap_servers, records)
+    recording.add(Produced(at=time.monotonic(), records=records, cents=cents))
+    recording.remark(f"starting Spark as {MASTER}, and a pipeline with {SLOTS} slots")
+    task = Task(
+        bootstrap_servers=broker.bootstrap_servers,
+        directory=str(directory),
+        python_path=_python_path(),
+        records=records,
+        max_records=-(-records // _EPOCHS),
+    )
+    with DriverProcess(task, directory / "spark", broker.java) as driver:
+        Play(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).perform()
+
+
+def _python_path() -> str:
+    """Ours, and the packages found where we found them."""
+    homes = {Path(package.__file__ or "").parents[1]: None for package in (membership_client, membership_client_spark)}
+    return os.pathsep.join([*map(str, homes), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _bequeath(options: Options, screen: Screen) -> None:
+    if options.keep is not None:
+        print(
+            f"The orders are in {options.keep}/orders, the revenue in {options.keep}/revenue, Spark's logs in {options.keep}/spark."
+        )
+    if options.svg is not None:
+        from membership_client_spark.demo.photo import take_photo  # noqa: PLC0415 - rich is an extra
+
+        take_photo(screen.printed, options.svg)
+        print(f"The picture is in {options.svg}.")

@@ -1,0 +1,123 @@
+"""What it all came to: figures computed from the recording, and whether they are as they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from membership_client_spark.demo.happenings import (
+    Counted,
+    EpochBegan,
+    EpochCommitted,
+    ExecutorGone,
+    ExecutorKilled,
+    GroupSeen,
+    Happening,
+    Produced,
+)
+
+Kind = TypeVar("Kind", bound=Happening)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """`group_epochs` are those of the coordinator, at the start of the first epoch and after the last."""
+
+    produced: int
+    rows: int
+    distinct: int
+    produced_cents: int
+    revenue_cents: int
+    epochs: int
+    read_again_in: tuple[int, ...]
+    """Epochs in the middle of which an executor was killed."""
+    executors_lost: int
+    group_epochs: tuple[int, ...]
+    moved: int
+    """How often a slot had other partitions than in the epoch before."""
+
+    @property
+    def duplicates(self) -> int:
+        return self.rows - self.distinct
+
+    @property
+    def missing(self) -> int:
+        return self.produced - self.distinct
+
+    @property
+    def rebalances(self) -> int:
+        return self.group_epochs[-1] - self.group_epochs[0] if self.group_epochs else 0
+
+    @property
+    def as_expected(self) -> bool:
+        return not any(complaints(self))
+
+
+def summarize(happenings: Sequence[Happening]) -> Summary:
+    produced, counted = _all(happenings, Produced), _all(happenings, Counted)
+    shares = [began.slots for began in _all(happenings, EpochBegan)]
+    return Summary(
+        produced=sum(one.records for one in produced),
+        rows=sum(one.rows for one in counted),
+        distinct=sum(one.distinct for one in counted),
+        produced_cents=sum(one.cents for one in produced),
+        revenue_cents=sum(one.revenue_cents for one in counted),
+        epochs=len(_all(happenings, EpochCommitted)),
+        read_again_in=tuple(one.epoch for one in _all(happenings, ExecutorKilled)),
+        executors_lost=len(_all(happenings, ExecutorGone)),
+        group_epochs=tuple(one.epoch for one in _all(happenings, GroupSeen)),
+        moved=sum(before != after for before, after in pairwise(shares)),
+    )
+
+
+def complaints(summary: Summary) -> Iterator[str]:
+    """What is not as it should be."""
+    if summary.missing:
+        yield f"{summary.missing:,} orders are missing"
+    if summary.duplicates:
+        yield f"{summary.duplicates:,} rows are there that should not be"
+    if summary.revenue_cents != summary.produced_cents:
+        yield "the revenue per customer does not add up"
+    if len(summary.group_epochs) < 2:
+        yield "the coordinator was not asked before and after"
+    if summary.rebalances:
+        yield f"the group was rebalanced {summary.rebalances} times"
+    if summary.moved:
+        yield "slots had other partitions than before"
+    if not summary.read_again_in or not summary.executors_lost:
+        yield "no executor was lost, so nothing was shown"
+
+
+def verdict(summary: Summary) -> str:
+    """The last word."""
+    if wrong := ", ".join(complaints(summary)):
+        return f"NOT AS EXPECTED: {wrong}."
+    return "An executor was lost; every order is there once, and the group did not notice."
+
+
+def table_lines(summary: Summary) -> list[str]:
+    """The figures, right-aligned behind their names."""
+    rows = list(_rows(summary))
+    wide, far = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [f"{name:<{wide}}  {value:>{far}}" for name, value in rows]
+
+
+def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    killed = " ".join(map(str, summary.read_again_in)) or "none"
+    yield "orders produced", f"{summary.produced:,}"
+    yield "orders in the Parquet files", f"{summary.rows:,}"
+    yield "duplicates", f"{summary.duplicates:,}"
+    yield "missing", f"{summary.missing:,}"
+    yield "revenue produced", f"{summary.produced_cents / 100:,.2f}"
+    yield "revenue per customer, added up", f"{summary.revenue_cents / 100:,.2f}"
+    yield "epochs", f"{summary.epochs}"
+    yield "executors lost", f"{summary.executors_lost}"
+    yield "in the middle of epoch", killed
+    yield "group epoch before -> after", " -> ".join(map(str, summary.group_epochs)) or "unknown"
+    yield "rebalances", f"{summary.rebalances}"
+
+
+def _all(happenings: Iterable[Happening], kind: type[Kind]) -> list[Kind]:
+    return [one for one in happenings if isinstance(one, kind)]

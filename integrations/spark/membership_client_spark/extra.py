@@ -1,0 +1,12 @@
+"""Imported before everything else: raises, in words, if what the extra `spark` brings is not installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+for name in ("pyarrow", "pyspark"):
+    if find_spec(name) is None:
+        raise ModuleNotFoundError(
+            f"membership_client_spark needs {name}, which is not installed: pip install 'membership-client[spark]'",
+            name=name,
+        )

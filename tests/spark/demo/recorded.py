@@ -1,0 +1,59 @@
+"""Runs made up by hand."""
+
+from __future__ import annotations
+
+from membership_client_spark.demo.happenings import (
+    AllRead,
+    Counted,
+    EpochBegan,
+    EpochCommitted,
+    ExecutorGone,
+    ExecutorKilled,
+    ExecutorStarted,
+    GroupSeen,
+    Happening,
+    Produced,
+    SessionReady,
+    SlotShare,
+)
+
+SHARES = (SlotShare("s-0", (0, 1)), SlotShare("s-1", (2,)))
+SWAPPED = (SlotShare("s-0", (2,)), SlotShare("s-1", (0, 1)))
+
+
+def beginning() -> list[Happening]:
+    """Up to the middle of the second epoch."""
+    return [
+        Produced(at=1.0, records=20, cents=500),
+        SessionReady(at=2.0, version="4"),
+        ExecutorStarted(at=3.0, executor="0", pid=70),
+        EpochBegan(at=4.0, epoch=1, slots=SHARES),
+        GroupSeen(at=4.1, epoch=3, members=2),
+        EpochCommitted(at=5.0, epoch=1, records=10, seconds=1.0),
+    ]
+
+
+def loss() -> list[Happening]:
+    return [ExecutorKilled(at=6.0, executor="0", pid=70, epoch=2), ExecutorGone(at=6.1, executor="0")]
+
+
+def whole(
+    *,
+    lost: bool = True,
+    rows: int = 20,
+    distinct: int = 20,
+    cents: int = 500,
+    group_epoch: int | None = 3,
+    slots: tuple[SlotShare, ...] = SHARES,
+) -> list[Happening]:
+    """A run as it should be, except for what is said."""
+    seen = [] if group_epoch is None else [GroupSeen(at=8.1, epoch=group_epoch, members=2)]
+    return [
+        *beginning(),
+        EpochBegan(at=5.5, epoch=2, slots=slots),
+        *(loss() if lost else []),
+        EpochCommitted(at=7.0, epoch=2, records=10, seconds=1.5),
+        AllRead(at=8.0),
+        *seen,
+        Counted(at=9.0, rows=rows, distinct=distinct, revenue_cents=cents),
+    ]

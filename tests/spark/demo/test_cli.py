@@ -1,0 +1,58 @@
+"""The command line says what it can do, and what is wrong with what it was given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from membership_client_spark.cli import main
+from membership_client_spark.demo.run import CANNOT_RUN
+
+
+def test_help_tells_what_the_demonstration_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["demo", "--help"])
+    shown = capsys.readouterr().out
+    for expected in ("SIGKILL", "--records", "--keep", "example:", "Java 17"):
+        assert expected in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["demo", "--records", "99"], ["demo", "--records", "many"]])
+def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert "usage: membership-client-spark" in capsys.readouterr().err
+
+
+def test_a_directory_with_something_in_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").touch()
+    assert main(["demo", "--keep", str(tmp_path)]) == CANNOT_RUN
+    assert "give a directory that is new or empty" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--svg", str(tmp_path / "nowhere" / "demo.svg")]) == CANNOT_RUN
+    assert "there is no such directory" in capsys.readouterr().err
+
+
+def test_without_a_broker_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty cache has no jars."""
+    monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path))
+    assert main(["demo"]) == CANNOT_RUN
+    assert "Run scripts/test, which fetches them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["pyarrow", "pyspark"])
+def test_without_what_the_extra_brings_it_names_the_extra(package: str) -> None:
+    """Not only that some module of somebody's was not found."""
+    program = f"import sys; sys.modules[{package!r}] = None; import membership_client_spark.cli"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.stderr.endswith(f"needs {package}, which is not installed: pip install 'membership-client[spark]'\n")
