@@ -31,6 +31,6 @@ def test_client_ids_of_others_tell_nothing() -> None:
 
 def test_a_driver_is_newer_than_every_driver_the_group_knows() -> None:
     """Also than one whose clock was ahead of ours."""
-    ahead = Incarnation(int(time.time()) + 10_000, 3)
+    ahead = Incarnation(time.time_ns() // 1_000_000 + 10_000_000, 3)
     assert next_driver_epoch([ahead.client_id("orders-0"), "stranger"]) == ahead.driver_epoch + 1
     assert next_driver_epoch([]) < ahead.driver_epoch

@@ -39,4 +39,4 @@ class Incarnation:
 def next_driver_epoch(client_ids: Iterable[str]) -> int:
     """Greater than that of every driver before, as far as the group still knows them, even if clocks disagree."""
     known = (Incarnation.of_client(client_id) for client_id in client_ids)
-    return max([int(time.time()), *(one.driver_epoch + 1 for one in known if one)])
+    return max([time.time_ns() // 1_000_000, *(one.driver_epoch + 1 for one in known if one)])
