@@ -46,6 +46,10 @@ def epochs(
 
     ConfigError for what cannot work; returns at once otherwise.
     """
+    if not callable(foreach_epoch):
+        raise ConfigError(
+            f"foreach_epoch must be a function of an epoch's DataFrame, id and ranges, not {foreach_epoch!r}."
+        )
     if every_s < 0:
         raise ConfigError(f"every_s must not be negative, and is {every_s!r}.")
     order = Order(

@@ -330,6 +330,9 @@ def test_without_a_place_to_start_error_means_error(kafka: KafkaCluster, spark: 
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "enable.auto.commit": True}}, "commits by itself"),
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "auto.offset.reset": "x"}}, "must be one of"),
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "group.instance.id": "x"}}, "Leave it out"),
+        ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "fetch.max": "x"}}, "No such configuration property"),
+        ({"every_s": -1}, "must not be negative"),
+        ({"foreach_epoch": "look"}, "must be a function"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(options: dict[str, Any], says: str, spark: SparkSession) -> None:
@@ -341,4 +344,4 @@ def test_what_cannot_work_is_refused_at_once(options: dict[str, Any], says: str,
         "config": {"bootstrap.servers": "b:1", "group.id": "g"},
     }
     with pytest.raises(ConfigError, match=says):
-        epochs(spark, Collecting(), **{**good, **options})
+        epochs(spark, **{"foreach_epoch": Collecting(), **good, **options})

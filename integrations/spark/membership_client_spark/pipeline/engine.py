@@ -116,7 +116,7 @@ class Engine:
         """Until stopped, done, or something raises; the members have left by then."""
         try:
             if self._order.available_now:
-                self._goal = self._watermarks.ends(self._watermarks.partitions(self._order.topics))
+                self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._order.topics))
             self._slots.open()
             self._follow_scale()
             self._await_settled()

@@ -45,6 +45,7 @@ class Positions:
         """Bring everything up to date with what is held now, and with what the brokers have."""
         kept = {p for p, one in holdings.items() if self._holdings.get(p) == one and p in self._at}
         self._at = {place: self._at[place] for place in kept}
+        self._beyond_since = {place: since for place, since in self._beyond_since.items() if place in kept}
         self._holdings = dict(holdings)
         self._ends = self._watermarks.ends(holdings)
         unread = {p for p, end in self._ends.items() if self._at.get(p) != end}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from confluent_kafka import Consumer, KafkaException
+
 from membership_client import ConfigError, MemberConfig
 from membership_client_spark.holders import Config
 from membership_client_spark.slot_config import check_config
@@ -43,7 +45,7 @@ class Settings:
 
 
 def settings_of(config: Config) -> Settings:
-    """ConfigError for what cannot work; librdkafka checks the rest when the first reader starts."""
+    """ConfigError for what cannot work, here and not first in a task."""
     check_config(config)
     _check_commits(config)
     reset = str(config.get("auto.offset.reset", "latest"))
@@ -52,9 +54,11 @@ def settings_of(config: Config) -> Settings:
     members = {key: value for key, value in config.items() if key in _FOR_MEMBERS}
     MemberConfig.from_dict(members)
     fetching = {key: value for key, value in config.items() if key not in _FOR_MEMBERS - _FOR_BOTH | _COMMITS}
+    readers = {**fetching, **_READING}
+    _check_readers(readers)
     return Settings(
         members=members,
-        readers={**fetching, **_READING},
+        readers=readers,
         clients={key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},
         reset=_RESETS[reset],
         only_committed=config.get("isolation.level", "read_committed") != "read_uncommitted",
@@ -76,3 +80,10 @@ def _check_commits(config: Config) -> None:
         raise ConfigError(
             "The pipeline commits by itself, after each epoch: leave enable.auto.commit and on_commit out."
         )
+
+
+def _check_readers(readers: Mapping[str, Any]) -> None:
+    try:
+        Consumer({**readers, "log_level": 0}).close()
+    except KafkaException as error:
+        raise ConfigError(f"librdkafka refuses this configuration: {error.args[0].str()}.") from error

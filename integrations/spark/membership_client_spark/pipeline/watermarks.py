@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,9 +11,10 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from membership_client import ConfigError, TopicPartition
+from membership_client import ConfigError, ConnectionProblem, TopicPartition
 
 _TIMEOUT_S = 30.0
+_AGAIN_S = 0.2
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -30,7 +32,10 @@ class Watermarks:
 
     def partitions(self, topics: Iterable[str]) -> frozenset[TopicPartition]:
         """ConfigError for a topic that does not exist."""
-        found = {topic: self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic] for topic in topics}
+        try:
+            found = {topic: self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic] for topic in topics}
+        except KafkaException as error:
+            raise ConnectionProblem(f"The topics cannot be looked up: {error}.") from error
         if missing := sorted(topic for topic, known in found.items() if known.error):
             raise ConfigError(f"There is no topic {', '.join(missing)}.")
         return frozenset(TopicPartition(topic, number) for topic, known in found.items() for number in known.partitions)
@@ -42,6 +47,16 @@ class Watermarks:
     def ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset after the last one that may be read."""
         return self._ask(places, _LATEST, self._ends_seen)
+
+    def all_ends(self, places: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same of each of them. ConnectionProblem if one has no leader for long."""
+        give_up_at = time.monotonic() + _TIMEOUT_S
+        while (found := self.ends(places)).keys() != places:
+            if time.monotonic() > give_up_at:
+                missing = ", ".join(map(str, sorted(places - found.keys())))
+                raise ConnectionProblem(f"No broker tells where these end: {missing}.")
+            time.sleep(_AGAIN_S)
+        return found
 
     def last_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The same with open transactions."""
