@@ -6,6 +6,7 @@ from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
 from membership_client.core.events import Budget
 from membership_client.errors import (
+    AssignorFailedError,
     BrokerTooOldError,
     CallbackFailedError,
     ConfigError,
@@ -22,10 +23,12 @@ from membership_client.errors import (
     ListenerError,
     MemberClosedError,
     MembershipError,
+    NoCommonStrategyError,
     NotKafkaError,
     NotOwnedError,
     OffsetError,
     OffsetTimeoutError,
+    SessionTimeoutRefusedError,
     TopicAuthorizationError,
     UnexpectedBrokerError,
     UnsupportedAssignorError,
@@ -37,6 +40,7 @@ from membership_client.types import (
     CauseKind,
     CloseReport,
     CloseStep,
+    GroupProtocol,
     Health,
     Holder,
     LeaveMode,
@@ -53,6 +57,7 @@ if typing.TYPE_CHECKING:
     from membership_client.consumer import Consumer
 
 __all__ = [
+    "AssignorFailedError",
     "BrokerTooOldError",
     "Budget",
     "BudgetWarning",
@@ -72,6 +77,7 @@ __all__ = [
     "GroupFullError",
     "GroupMember",
     "GroupNotFoundError",
+    "GroupProtocol",
     "GroupTypeError",
     "Health",
     "Holder",
@@ -83,6 +89,7 @@ __all__ = [
     "MemberConfig",
     "MemberState",
     "MembershipError",
+    "NoCommonStrategyError",
     "Node",
     "NotKafkaError",
     "NotOwnedError",
@@ -90,6 +97,7 @@ __all__ = [
     "OffsetError",
     "OffsetTimeoutError",
     "RebalanceListener",
+    "SessionTimeoutRefusedError",
     "Share",
     "Snapshot",
     "TopicAuthorizationError",

@@ -9,10 +9,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
-
 from membership_client.core import events
-from membership_client.net.reader import read
+from membership_client.net.plan_blobs import read_share
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 UNKNOWN_SERVER_ERROR = -1
 SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
 _GROUP_RESOURCE = 32
-_ASSIGNMENT_VERSION_BYTES = 2
 
 
 def _refused(answer: Any) -> events.Refused:
@@ -111,26 +108,6 @@ def _assigned(topics: Iterable[Any]) -> Partitions:
     return Partitions.of(numbers)
 
 
-# --- LeaveGroup ------------------------------------------------------------------------------------------------------
-
-
-def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
-    member = wire.MemberIdentity(
-        member_id=request.member_id,
-        group_instance_id=request.instance_id,
-        # The reason is free text: half a character in it must not cost us the leave.
-        reason=request.reason.encode(errors="replace").decode(),
-    )
-    return wire.LeaveGroupRequest(group_id=request.group_id, members=(member,))
-
-
-def group_left(_request: events.LeaveGroup, answer: Any) -> events.Response:
-    for part in (answer, *answer.members):
-        if part.error_code:
-            return _refused(part)
-    return events.GroupLeft()
-
-
 # --- Metadata --------------------------------------------------------------------------------------------------------
 
 
@@ -212,7 +189,8 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
 
 
 def _classic_member(member: Any) -> events.DescribedMember:
-    current = _classic_assignment(member.member_assignment)
+    # Nothing while the group rebalances.
+    current = read_share(member.member_assignment)
     return events.DescribedMember(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None),
@@ -221,14 +199,6 @@ def _classic_member(member: Any) -> events.DescribedMember:
         current=current,
         target=current,
     )
-
-
-def _classic_assignment(data: bytes) -> frozenset[TopicPartition]:
-    """What the leader gave it; nothing while the group rebalances. Later versions begin as the first one does."""
-    if len(data) < _ASSIGNMENT_VERSION_BYTES:
-        return frozenset()
-    assignment, _ = read(ConsumerProtocolAssignment, data, _ASSIGNMENT_VERSION_BYTES)
-    return _named(assignment.assigned_partitions, "topic")
 
 
 # --- DescribeConfigs -------------------------------------------------------------------------------------------------

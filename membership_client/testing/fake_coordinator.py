@@ -13,23 +13,27 @@ from dataclasses import dataclass, replace
 
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
+    ClassicHeartbeat,
     CommitOffsets,
     DescribeClassicGroup,
     DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
+    DescribeTopics,
     FetchOffsets,
     FindCoordinator,
     GroupDescribed,
     GroupLeft,
     Heartbeat,
     HeartbeatAccepted,
+    JoinGroup,
     LeaveGroup,
     Refused,
     Request,
     ResolveTopics,
     Response,
     SessionTimeoutDescribed,
+    SyncGroup,
     TopicsResolved,
 )
 from membership_client.partitions import NOTHING, Partitions
@@ -105,6 +109,8 @@ class FakeCoordinator:
             case FindCoordinator():
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # Where coordinators are is the cluster's affair.
             case CommitOffsets() | FetchOffsets() | DescribeClassicGroup():
+                return Refused(Code.UNSUPPORTED_VERSION)  # It keeps no offsets.
+            case JoinGroup() | SyncGroup() | ClassicHeartbeat() | DescribeTopics():
                 return Refused(Code.UNSUPPORTED_VERSION)  # It knows members of KIP-848, and keeps no offsets.
 
     # --- for those who watch -----------------------------------------------------------------------------------------

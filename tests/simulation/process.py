@@ -168,6 +168,7 @@ def _config(plan: Plan) -> MemberConfig:
     return MemberConfig(
         bootstrap_servers="b1:9092,b2:9092",
         group_id="g",
+        group_protocol="consumer",
         client_id=plan.name,
         group_instance_id=plan.instance_id,
         group_instance_id_conflict=plan.conflict,
