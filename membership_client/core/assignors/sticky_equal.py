@@ -1,0 +1,67 @@
+"""Sticky shares where all members want the same topics: quotas are known beforehand, so one pass is enough.
+
+Everybody gets the low quota, and as many as there are partitions left over get one more. Who holds more than its quota
+gives up the rest; what is free then goes round among those who have too little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+
+from membership_client.core.assignors.claims import Claims
+from membership_client.core.assignors.members import partitions_of
+from membership_client.core.assignors.near_filling import fill_near
+from membership_client.core.assignors.quotas import Quotas
+from membership_client.core.assignors.racks import Neighbourhood
+from membership_client.subscriptions import MemberSubscription, TopicLayout
+from membership_client.types import TopicPartition
+
+_by_number = itemgetter(1, 0)
+
+
+def share_equally(
+    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: Claims
+) -> list[list[TopicPartition]]:
+    """Shares by place. They differ by one partition at most, and of what was held nothing moves that need not."""
+    held: list[list[TopicPartition]] = [[] for _ in members]
+    racks = Neighbourhood.of(members, topics)
+    free = _hand_back(held, topics, claims, racks)
+    total = sum(layout.partitions for layout in topics.values())
+    quotas = Quotas(held, *divmod(total, len(members)))
+    free += _trim(quotas)
+    # Rounds go by topic and number; the topics came sorted.
+    free.sort()
+    if racks is not None:
+        free = fill_near(quotas, free, racks)
+    quotas.fill(free)
+    return held
+
+
+def _hand_back(
+    held: Sequence[list[TopicPartition]],
+    topics: Mapping[str, TopicLayout],
+    claims: Claims,
+    racks: Neighbourhood | None,
+) -> list[TopicPartition]:
+    """Give everybody what it held, except what it is far from; what is nobody's is returned."""
+    free: list[TopicPartition] = []
+    owner_of = claims.owner.get
+    for topic in sorted(topics):
+        for partition in partitions_of(topic, topics[topic]):
+            place = owner_of(partition)
+            if place is None or (racks is not None and not racks.near(place, partition)):
+                free.append(partition)
+            else:
+                held[place].append(partition)
+    return free
+
+
+def _trim(quotas: Quotas) -> Iterable[TopicPartition]:
+    """Cut everybody down to what it may keep. Low numbers are kept, over all topics alike."""
+    for place, share in enumerate(quotas.shares):
+        keep = quotas.admit(place)
+        if len(share) > keep:
+            share.sort(key=_by_number)
+            yield from share[keep:]
+            del share[keep:]
