@@ -4,6 +4,7 @@ import typing
 
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
+from membership_client.core.assigning import register_assignor
 from membership_client.core.events import Budget
 from membership_client.errors import (
     AssignorFailedError,
@@ -35,6 +36,7 @@ from membership_client.errors import (
     WaitTimeoutError,
 )
 from membership_client.listener import CallbackContext, RebalanceListener
+from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import (
     Cause,
     CauseKind,
@@ -88,6 +90,7 @@ __all__ = [
     "MemberClosedError",
     "MemberConfig",
     "MemberState",
+    "MemberSubscription",
     "MembershipError",
     "NoCommonStrategyError",
     "Node",
@@ -101,10 +104,12 @@ __all__ = [
     "Share",
     "Snapshot",
     "TopicAuthorizationError",
+    "TopicLayout",
     "TopicPartition",
     "UnexpectedBrokerError",
     "UnsupportedAssignorError",
     "WaitTimeoutError",
+    "register_assignor",
 ]
 
 

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from membership_client import lifetime
 from membership_client.config import MemberConfig, is_text, parse_bootstrap
+from membership_client.core.assigning import require_assignors
 from membership_client.core.events import Budget, CallbackReturned, Close, Rebalance, Subscribe, Tick, Unsubscribe, Warn
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
@@ -84,6 +85,8 @@ class GroupMember:
         runner: CallbackRunner | None = None,
     ) -> None:
         self._config = config if isinstance(config, MemberConfig) else MemberConfig.from_dict(config)
+        if self._config.group_protocol != "consumer":
+            require_assignors(self._config.partition_assignment_strategy)
         if runner is not None and listener is not None:
             raise ConfigError("Give a listener, or a runner that brings its own callbacks, not both.")
         callbacks = callbacks_of(listener) if listener is not None else {}

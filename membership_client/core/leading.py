@@ -33,10 +33,10 @@ def plan(member: Member) -> Plan:
     admission, layouts = member.classic.admission, member.classic.layouts
     assert admission is not None
     assert layouts is not None
-    assign = assignor(admission.strategy)
-    if assign is None:
+    found = assignor(admission.strategy)
+    if found is None:
         raise KeyError(admission.strategy)
-    shares = assign(admission.members, _of(layouts, member.classic.watched))
+    shares = found.assign(admission.members, _of(layouts, member.classic.watched))
     return {m.member_id: tuple(shares.get(m.member_id, ())) for m in admission.members}
 
 

@@ -11,7 +11,13 @@ from dataclasses import fields
 from typing import Any
 
 from membership_client.core import events
-from membership_client.net.plan_blobs import read_share, read_subscription, write_share, write_subscription
+from membership_client.net.consumer_blobs import (
+    SubscriptionReader,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from membership_client.net.reader import Undecodable
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 
 PROTOCOL_TYPE = "consumer"
@@ -37,8 +43,10 @@ def _refused(answer: Any) -> events.Refused:
 
 
 def join_group(request: events.JoinGroup, wire: Any) -> Any:
-    blob = write_subscription(request.topics, request.owned, request.generation, request.rack)
-    protocols = tuple(wire.JoinGroupRequestProtocol(name=name, metadata=blob) for name in request.strategies)
+    protocols = tuple(
+        wire.JoinGroupRequestProtocol(name=name, metadata=encode_subscription(_offer(request, name), name))
+        for name in request.strategies
+    )
     return _fill(
         wire.JoinGroupRequest,
         group_id=request.group_id,
@@ -52,6 +60,17 @@ def join_group(request: events.JoinGroup, wire: Any) -> Any:
     )
 
 
+def _offer(request: events.JoinGroup, strategy: str) -> MemberSubscription:
+    """The eager sticky assignor wants to know what a member gave back; all others what it has."""
+    return MemberSubscription(
+        member_id=request.member_id,
+        topics=request.topics,
+        owned=request.held if strategy == "sticky" else request.owned,
+        generation=request.generation,
+        rack=request.rack,
+    )
+
+
 def group_joined(_request: events.JoinGroup, answer: Any) -> events.Response:
     if answer.error_code == MEMBER_ID_REQUIRED and answer.member_id:
         return events.MemberIdGiven(answer.member_id)
@@ -62,13 +81,23 @@ def group_joined(_request: events.JoinGroup, answer: Any) -> events.Response:
         member_id=answer.member_id,
         leader_id=answer.leader,
         strategy=answer.protocol_name or "",
-        members=tuple(map(_member, answer.members)),
+        members=_members(answer),
         skip_assignment=getattr(answer, "skip_assignment", False),
     )
 
 
-def _member(member: Any) -> MemberSubscription:
-    return read_subscription(member.member_id, getattr(member, "group_instance_id", None), member.metadata)
+def _members(answer: Any) -> tuple[MemberSubscription, ...]:
+    reader = SubscriptionReader(answer.protocol_name or "")
+    return tuple(_member(reader, member) for member in answer.members)
+
+
+def _member(reader: SubscriptionReader, member: Any) -> MemberSubscription:
+    """Whatever another client wrote: what cannot be read wants nothing, and costs nobody else their share."""
+    instance_id = getattr(member, "group_instance_id", None)
+    try:
+        return reader.read(member.member_id, instance_id, member.metadata)
+    except Undecodable:
+        return MemberSubscription(member_id=member.member_id, instance_id=instance_id, topics=frozenset())
 
 
 def least_join_version(request: events.JoinGroup) -> int:
@@ -80,7 +109,7 @@ def least_join_version(request: events.JoinGroup) -> int:
 
 def sync_group(request: events.SyncGroup, wire: Any) -> Any:
     shares = (
-        wire.SyncGroupRequestAssignment(member_id=member_id, assignment=write_share(partitions))
+        wire.SyncGroupRequestAssignment(member_id=member_id, assignment=encode_assignment(partitions))
         for member_id, partitions in request.plan.items()
     )
     return _fill(
@@ -96,7 +125,7 @@ def sync_group(request: events.SyncGroup, wire: Any) -> Any:
 
 
 def group_synced(_request: events.SyncGroup, answer: Any) -> events.Response:
-    return _refused(answer) if answer.error_code else events.GroupSynced(read_share(answer.assignment))
+    return _refused(answer) if answer.error_code else events.GroupSynced(decode_assignment(answer.assignment))
 
 
 # --- Heartbeat -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
-from membership_client.net.plan_blobs import read_share
+from membership_client.net.consumer_blobs import decode_assignment
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
@@ -190,7 +190,7 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
 
 def _classic_member(member: Any) -> events.DescribedMember:
     # Nothing while the group rebalances.
-    current = read_share(member.member_assignment)
+    current = decode_assignment(member.member_assignment)
     return events.DescribedMember(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None),
