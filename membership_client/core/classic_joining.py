@@ -115,7 +115,9 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
     if answer.generation <= 0 or not answer.member_id:
         return slow_down(replace(member, dialogue=None), "dialogue_pace", now), ()
     classic = replace(member.classic, given_id=answer.member_id)
-    member = replace(member, dialogue=None, enrolled=True, epoch=answer.generation, confirmed_at=now, classic=classic)
+    member = replace(member, dialogue=None, enrolled=True, classic=classic)
+    if member.epoch > 0 or is_entering(member):
+        member = replace(member, epoch=answer.generation, confirmed_at=now)
     if not is_entering(member) or flight.claims is None:
         return member, ()
     if answer.strategy not in member.config.partition_assignment_strategy:

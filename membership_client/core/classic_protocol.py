@@ -80,7 +80,8 @@ def join(member: Member, stated: Subscribe) -> JoinGroup:
         topics=stated.topics,
         owned=owned,
         held=owned or classic.held,
-        generation=classic.planned_in,
+        # What we own is ours in the generation of now, whatever plans we missed; what we gave back was ours by the last plan.
+        generation=member.epoch if owned else classic.planned_in,
         rack=config.client_rack,
         reason=reasons.cut(classic.reason),
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from membership_client.core import reasons
 from membership_client.core.assigning import assignor
+from membership_client.core.assignors.registry import BUILT_IN
 from membership_client.core.copying import replace
 from membership_client.core.events import DescribeTopics, GroupJoined, TopicsDescribed
 from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member
@@ -19,6 +20,9 @@ from membership_client.subscriptions import TopicLayout
 from membership_client.types import TopicPartition
 
 Plan = dict[str, tuple[TopicPartition, ...]]
+
+_STATELESS = frozenset({"range", "roundrobin"})
+"""The same members and topics give the same plan."""
 
 MISSING_TOPIC_S = 5.0
 """A topic that somebody subscribed to and that does not exist is looked for that often."""
@@ -33,10 +37,14 @@ def plan(member: Member) -> Plan:
     admission, layouts = member.classic.admission, member.classic.layouts
     assert admission is not None
     assert layouts is not None
+    return _plan(admission, _of(layouts, member.classic.watched))
+
+
+def _plan(admission: GroupJoined, layouts: Mapping[str, TopicLayout]) -> Plan:
     found = assignor(admission.strategy)
     if found is None:
         raise KeyError(admission.strategy)
-    shares = found.assign(admission.members, _of(layouts, member.classic.watched))
+    shares = found.assign(admission.members, layouts)
     return {m.member_id: tuple(shares.get(m.member_id, ())) for m in admission.members}
 
 
@@ -55,6 +63,8 @@ def admitted(classic: Classic, admission: GroupJoined) -> Classic:
         watched=watched,
         layouts=layouts,
         planned_by=None,
+        standing=admission if admission.leads and admission.skip_assignment else None,
+        survey_due=0.0 if admission.leads else classic.survey_due,
         # A plan is about to be made, by us or by another, for the topics of now.
         rejoin=None if classic.rejoin == reasons.TOPICS_CHANGED else classic.rejoin,
     )
@@ -79,7 +89,7 @@ def _looks(member: Member) -> float | None:
         return None
     if _is_awaited(member):
         return member.survey_pace.not_before
-    if not member.classic.leads and not _by_pattern(member):
+    if member.classic.admission is not None or not (member.classic.leads or _by_pattern(member)):
         return None
     return max(member.classic.survey_due, member.survey_pace.not_before)
 
@@ -102,14 +112,27 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     whole = classic.watched <= answer.layouts.keys()
     seen = _of(answer.layouts, classic.watched)
     changed = classic.planned_by is not None and seen != classic.planned_by
+    wish = reasons.TOPICS_CHANGED if changed else reasons.OUT_OF_DATE if _is_outdated(classic, seen) else None
     news = replace(
         classic,
         layouts=answer.layouts,
         planned_by=seen if classic.leads else None,
         survey_due=now + (member.config.metadata_max_age_ms / 1000 if whole else MISSING_TOPIC_S),
-        rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if changed else None),
+        standing=None,
+        rejoin=classic.rejoin or wish,
     )
     return replace(member, classic=news)
+
+
+def _is_outdated(classic: Classic, seen: Mapping[str, TopicLayout]) -> bool:
+    """Would we make another plan than the one that stands? A sticky one depends on more than we are told, unless we are alone.
+
+    While we were away nobody watched the topics, and our own subscription may be another than before.
+    """
+    standing = classic.standing
+    if standing is None or standing.strategy not in (_STATELESS if len(standing.members) > 1 else BUILT_IN):
+        return False
+    return frozenset(_plan(standing, seen)[standing.member_id]) != classic.held
 
 
 def not_looked(member: Member, now: float) -> Member:

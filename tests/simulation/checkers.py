@@ -19,6 +19,7 @@ from membership_client.core.events import (
     Answered,
     CallbackKind,
     CallbackReturned,
+    DescribeTopics,
     Disconnect,
     Failed,
     FindCoordinator,
@@ -182,7 +183,7 @@ class NothingForgotten(Checker):
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         after = taken.after
-        joins = taken.before.state is not S.JOINING and after.state is S.JOINING
+        joins = taken.before.state is not S.JOINING and after.state is S.JOINING and after.epoch == 0
         if joins and (after.owned or after.call):
             violated(world, process.member_id, "joins while it still owns partitions")
         if after.state in OUT and after.owned and after.call is None:
@@ -255,6 +256,8 @@ class Pace(Checker):
 class OneAtATime(Checker):
     """One request about the membership is under way at a time; only a farewell or a new join may overtake."""
 
+    _ASIDE = FindCoordinator | ResolveTopics | DescribeTopics
+
     def __init__(self) -> None:
         self._open: dict[str, Send] = {}
 
@@ -266,9 +269,9 @@ class OneAtATime(Checker):
         for effect in taken.effects:
             if isinstance(effect, Disconnect) and who in self._open and self._open[who].to == effect.to:
                 del self._open[who]
-            elif isinstance(effect, Send) and not isinstance(effect.request, FindCoordinator | ResolveTopics):
-                epoch = getattr(effect.request, "epoch", None)
-                if who in self._open and not is_farewell(effect.request) and epoch != 0:
+            elif isinstance(effect, Send) and not isinstance(effect.request, self._ASIDE):
+                joins = taken.after.epoch == 0
+                if who in self._open and not is_farewell(effect.request) and not joins:
                     violated(world, who, f"sent {effect.request_id} while {self._open[who].request_id} is under way")
                 self._open[who] = effect
 
@@ -317,8 +320,8 @@ class Refusals(Checker):
 
 
 def safety() -> list[Checker]:
+    """For both protocols; what may be owned, each has its own rule for."""
     return [
-        OneOwner(),
         Callbacks(),
         NothingForgotten(),
         Epochs(),

@@ -6,7 +6,17 @@ from collections import Counter
 from dataclasses import fields
 from uuid import UUID
 
-from membership_client.core.events import Answered, Heartbeat, HeartbeatAccepted, Polled, Send, Tick
+from membership_client.core.classic_protocol import topic_id
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    Heartbeat,
+    HeartbeatAccepted,
+    HeartbeatConfirmed,
+    Polled,
+    Send,
+    Tick,
+)
 from membership_client.core.machine import Step
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.transcript import changes, render_line, render_step
@@ -23,7 +33,9 @@ class Record:
 
     def learn_topics(self) -> None:
         """Topics that were deleted keep their names here."""
-        self._names.update({topic.topic_id: topic.name for topic in self._cluster.topics})
+        for topic in self._cluster.topics:
+            # In a classic group a topic is known by its name, and something else stands for it.
+            self._names |= {topic.topic_id: topic.name, topic_id(topic.name): topic.name}
 
     def add_step(self, who: str, taken: Step) -> None:
         self._add_broker_log()
@@ -71,7 +83,9 @@ class Record:
     def _is_routine(self, taken: Step) -> bool:
         event = taken.event
         answer = event.response if isinstance(event, Answered) else None
-        uneventful = isinstance(answer, HeartbeatAccepted) and answer.assignment is None
+        uneventful = isinstance(answer, HeartbeatConfirmed) or (
+            isinstance(answer, HeartbeatAccepted) and answer.assignment is None
+        )
         return (
             (isinstance(event, Tick | Polled) or uneventful)
             and all(isinstance(effect, Send) and _says_nothing(effect) for effect in taken.effects)
@@ -81,6 +95,8 @@ class Record:
 
 def _says_nothing(send: Send) -> bool:
     request = send.request
+    if isinstance(request, ClassicHeartbeat):
+        return True
     return isinstance(request, Heartbeat) and request.epoch > 0 and request.owned is None and request.topics is None
 
 
