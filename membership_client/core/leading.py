@@ -9,9 +9,15 @@ from collections.abc import Mapping
 
 from membership_client.core import reasons
 from membership_client.core.assigning import assignor
-from membership_client.core.assignors.registry import BUILT_IN
 from membership_client.core.copying import replace
-from membership_client.core.events import DescribeTopics, GroupJoined, TopicsDescribed
+from membership_client.core.events import (
+    DescribeClassicGroup,
+    DescribeTopics,
+    GroupDescribed,
+    GroupJoined,
+    Response,
+    TopicsDescribed,
+)
 from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member
 from membership_client.core.pace import FRESH
 from membership_client.core.requests import send, slow_down
@@ -20,9 +26,6 @@ from membership_client.subscriptions import TopicLayout
 from membership_client.types import TopicPartition
 
 Plan = dict[str, tuple[TopicPartition, ...]]
-
-_STATELESS = frozenset({"range", "roundrobin"})
-"""The same members and topics give the same plan."""
 
 MISSING_TOPIC_S = 5.0
 """A topic that somebody subscribed to and that does not exist is looked for that often."""
@@ -37,14 +40,10 @@ def plan(member: Member) -> Plan:
     admission, layouts = member.classic.admission, member.classic.layouts
     assert admission is not None
     assert layouts is not None
-    return _plan(admission, _of(layouts, member.classic.watched))
-
-
-def _plan(admission: GroupJoined, layouts: Mapping[str, TopicLayout]) -> Plan:
     found = assignor(admission.strategy)
     if found is None:
         raise KeyError(admission.strategy)
-    shares = found.assign(admission.members, layouts)
+    shares = found.assign(admission.members, _of(layouts, member.classic.watched))
     return {m.member_id: tuple(shares.get(m.member_id, ())) for m in admission.members}
 
 
@@ -63,7 +62,7 @@ def admitted(classic: Classic, admission: GroupJoined) -> Classic:
         watched=watched,
         layouts=layouts,
         planned_by=None,
-        standing=admission if admission.leads and admission.skip_assignment else None,
+        is_old_plan=admission.leads and admission.skip_assignment,
         survey_due=0.0 if admission.leads else classic.survey_due,
         # A plan is about to be made, by us or by another, for the topics of now.
         rejoin=None if classic.rejoin == reasons.TOPICS_CHANGED else classic.rejoin,
@@ -112,28 +111,50 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     whole = classic.watched <= answer.layouts.keys()
     seen = _of(answer.layouts, classic.watched)
     changed = classic.planned_by is not None and seen != classic.planned_by
-    wish = reasons.TOPICS_CHANGED if changed else reasons.OUT_OF_DATE if _is_outdated(classic, seen) else None
     news = replace(
         classic,
         layouts=answer.layouts,
         planned_by=seen if classic.leads else None,
         survey_due=now + (member.config.metadata_max_age_ms / 1000 if whole else MISSING_TOPIC_S),
-        standing=None,
-        rejoin=classic.rejoin or wish,
+        rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if changed else None),
     )
     return replace(member, classic=news)
 
 
-def _is_outdated(classic: Classic, seen: Mapping[str, TopicLayout]) -> bool:
-    """Would we make another plan than the one that stands? A sticky one depends on more than we are told, unless we are alone.
-
-    While we were away nobody watched the topics, and our own subscription may be another than before.
-    """
-    standing = classic.standing
-    if standing is None or standing.strategy not in (_STATELESS if len(standing.members) > 1 else BUILT_IN):
-        return False
-    return frozenset(_plan(standing, seen)[standing.member_id]) != classic.held
-
-
 def not_looked(member: Member, now: float) -> Member:
     return slow_down(replace(member, survey=None), "survey_pace", now, cap_s=MISSING_TOPIC_S)
+
+
+# --- a plan of an earlier incarnation --------------------------------------------------------------------------------
+
+
+def _compares(member: Member) -> float | None:
+    classic = member.classic
+    if not classic.is_old_plan or classic.planned_by is None or classic.admission is not None:
+        return None
+    if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
+        return None
+    return member.survey_pace.not_before
+
+
+def _compare(member: Member, now: float) -> Change:
+    """A static leader that came back: nobody watched the topics meanwhile, and it may want other ones than before."""
+    request = DescribeClassicGroup(group_id=member.config.group_id)
+    return send(member, "survey", request, now, to=member.coordinator)
+
+
+COMPARE = Rule(_compares, _compare)
+
+
+def compared(member: Member, response: Response) -> Member:
+    """Does the plan that stands give out just what there is? A coordinator that will not say is not asked again."""
+    classic = member.classic
+    outdated = isinstance(response, GroupDescribed) and response.state == "Stable" and not _covers(classic, response)
+    rejoin = classic.rejoin or (reasons.OUT_OF_DATE if outdated and classic.is_old_plan else None)
+    return replace(member, survey=None, classic=replace(classic, is_old_plan=False, rejoin=rejoin))
+
+
+def _covers(classic: Classic, described: GroupDescribed) -> bool:
+    topics = classic.planned_by or {}
+    there_is = {TopicPartition(topic, n) for topic, layout in topics.items() for n in range(layout.partitions)}
+    return there_is == {partition for member in described.members for partition in member.current}

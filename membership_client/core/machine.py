@@ -217,6 +217,8 @@ def _answered_naming(member: Member, flight: InFlight, event: Answered, now: flo
 
 
 def _answered_survey(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    if isinstance(flight.request, DescribeClassicGroup):
+        return leading.compared(member, event.response), ()
     if isinstance(event.response, TopicsDescribed):
         return leading.looked(member, flight, event.response, now), ()
     return leading.not_looked(member, now), ()
@@ -387,6 +389,7 @@ RULES: tuple[Rule, ...] = (
     contest.ASK,
     spoken(CONSUMER, joining.BEAT),
     spoken(CLASSIC, leading.LOOK),
+    spoken(CLASSIC, leading.COMPARE),
     spoken(CLASSIC, classic_joining.ENTER),
     spoken(CLASSIC, classic_joining.BEAT),
 )

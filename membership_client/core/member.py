@@ -129,8 +129,8 @@ class Classic:
     planned_by: Mapping[str, TopicLayout] | None = None
     """The topics as they were when we made the plan."""
     survey_due: float = 0.0
-    standing: GroupJoined | None = None
-    """How we were let in by a group whose plan stands, until that has been compared with the topics of now."""
+    is_old_plan: bool = False
+    """The plan was made before we came back to lead, and has not been compared with the topics of now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -318,7 +318,9 @@ class FakeClassicGroup:
 
     def describe(self) -> GroupDescribed:
         members = (
-            DescribedMember(member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host="")
+            DescribedMember(
+                member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host="", current=m.share
+            )
             for m in self.members.values()
         )
         return GroupDescribed(tuple(members), state=self.phase.value, assignor=self.strategy)

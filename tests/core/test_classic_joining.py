@@ -10,6 +10,7 @@ from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
     DescribeClassicGroup,
+    DescribedMember,
     DescribeTopics,
     FailureKind,
     FindCoordinator,
@@ -19,6 +20,7 @@ from membership_client.core.events import (
     JoinGroup,
     MemberIdGiven,
     Refused,
+    Response,
     Subscribe,
     SyncGroup,
     TopicsDescribed,
@@ -26,7 +28,7 @@ from membership_client.core.events import (
 from membership_client.core.view import snapshot_of
 from membership_client.errors import ProblemKind
 from membership_client.subscriptions import TopicLayout
-from membership_client.types import GroupProtocol, MemberState
+from membership_client.types import GroupProtocol, MemberState, TopicPartition
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, owned, share
 from tests.core.play import Play, accepted, orders
 
@@ -112,10 +114,39 @@ def test_a_leader_that_is_told_to_skip_the_plan_sends_none() -> None:
     play.let_callbacks_return()
     assert play.member.state is S.STABLE
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    play.answer(DescribeClassicGroup, described(share(0)))
     play.stays(290.0)
     assert play.member.survey is None
     play.stays(15.0)
     assert play.member.survey is not None
+
+
+def described(current: frozenset[TopicPartition], state: str = "Stable") -> GroupDescribed:
+    member = DescribedMember(member_id="given", instance_id="i", client_id="c", host="h", current=current)
+    return GroupDescribed((member,), state=state)
+
+
+@pytest.mark.parametrize(
+    ("answer", "rejoins"),
+    [
+        (described(share(0, 1)), False),
+        (described(share(0)), True),
+        (described(share(0, 1, 2)), True),
+        (described(frozenset(), "PreparingRebalance"), False),
+        (Refused(Code.GROUP_AUTHORIZATION_FAILED), False),
+    ],
+)
+def test_a_leader_that_came_back_compares_its_plan_with_the_topics(answer: Response, rejoins: bool) -> None:
+    """Found by simulation: a topic that grew while the static leader was away was owned by nobody for ever."""
+    play = ClassicPlay.cooperative(group_instance_id="i")
+    play.joining()
+    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
+    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.let_callbacks_return()
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play.answer(DescribeClassicGroup, answer)
+    assert play.member.state is (S.JOINING if rejoins else S.STABLE)
+    assert not rejoins or play.join_request().reason == reasons.OUT_OF_DATE
 
 
 def test_a_share_of_topics_that_were_not_asked_for_is_not_taken() -> None:

@@ -19,21 +19,18 @@ from membership_client.core.events import (
     Answered,
     CallbackKind,
     CallbackReturned,
-    DescribeTopics,
     Disconnect,
     Failed,
-    FindCoordinator,
     Heartbeat,
     HeartbeatAccepted,
     Refused,
-    ResolveTopics,
     Response,
     RunCallback,
     Send,
     TellLost,
 )
 from membership_client.core.machine import Step
-from membership_client.core.member import TRANSITIONS
+from membership_client.core.member import TRANSITIONS, InFlight, Member
 from membership_client.errors import ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.fake_reconciler import intersection
@@ -253,10 +250,17 @@ class Pace(Checker):
             violated(world, who, f"sent more than {self.MOST_REQUESTS} requests in a second")
 
 
+def _is_said(member: Member, send: Send) -> bool:
+    """Is it about the membership, and not aside: the coordinator, names, topics?"""
+    return all(flight is None or flight.request_id != send.request_id for flight in _aside(member))
+
+
+def _aside(member: Member) -> tuple[InFlight | None, ...]:
+    return member.lookup, member.naming, member.survey
+
+
 class OneAtATime(Checker):
     """One request about the membership is under way at a time; only a farewell or a new join may overtake."""
-
-    _ASIDE = FindCoordinator | ResolveTopics | DescribeTopics
 
     def __init__(self) -> None:
         self._open: dict[str, Send] = {}
@@ -269,7 +273,7 @@ class OneAtATime(Checker):
         for effect in taken.effects:
             if isinstance(effect, Disconnect) and who in self._open and self._open[who].to == effect.to:
                 del self._open[who]
-            elif isinstance(effect, Send) and not isinstance(effect.request, self._ASIDE):
+            elif isinstance(effect, Send) and _is_said(taken.after, effect):
                 joins = taken.after.epoch == 0
                 if who in self._open and not is_farewell(effect.request) and not joins:
                     violated(world, who, f"sent {effect.request_id} while {self._open[who].request_id} is under way")
