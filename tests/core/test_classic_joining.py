@@ -7,6 +7,7 @@ import pytest
 from membership_client.core import policy, reasons
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
+    Answered,
     CallbackKind,
     ClassicHeartbeat,
     DescribeClassicGroup,
@@ -323,6 +324,32 @@ def test_a_join_may_take_as_long_as_the_slowest_member() -> None:
     assert play.member.dialogue is not None
     play.advance(2.0)
     assert play.member.dialogue is None
+
+
+def test_a_join_without_an_answer_is_repeated_under_the_same_id_for_the_same_reason() -> None:
+    """The coordinator may have let us in: under another id it would wait for somebody who never comes."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.fail(JoinGroup)
+    play.advance(0.2)
+    play.find_coordinator()
+    assert (play.join_request().member_id, play.join_request().reason) == ("given", reasons.SUBSCRIBED)
+
+
+def test_an_answer_to_an_earlier_join_is_ignored() -> None:
+    """Also one that would throw us out: it is about somebody we no longer are."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    earlier = play.open(JoinGroup).request_id
+    play.fail(JoinGroup)
+    play.advance(0.2)
+    play.find_coordinator()
+    before = play.member
+    for code in (Code.UNKNOWN_MEMBER_ID, Code.ILLEGAL_GENERATION, Code.FENCED_INSTANCE_ID):
+        assert play.do(Answered(earlier, Refused(code))) == []
+    assert play.member is before
 
 
 def test_a_sync_without_an_answer_is_followed_by_a_join_under_the_same_id() -> None:

@@ -220,6 +220,13 @@ def test_a_sync_and_a_heartbeat_are_answered() -> None:
     assert decoded(heartbeat(), 0, rebalances) == events.Refused(27)
 
 
+def test_a_leave_that_names_nobody_in_its_answer_is_one() -> None:
+    """Some brokers answer for the whole and leave the list empty."""
+    wire = answers.module(LEAVE_GROUP, 5)
+    answer = wire.LeaveGroupResponse(throttle_time=answers.milliseconds(0), error_code=answers.Code(0), members=())
+    assert decoded(leave(), 5, answer) == events.GroupLeft()
+
+
 def described(**fields: Any) -> Any:
     """Two brokers in racks; a topic with a replica on each, one that is Kafka's own, and one that may not be seen."""
     wire = answers.module(METADATA, 4)
