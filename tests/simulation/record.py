@@ -10,12 +10,15 @@ from membership_client.core.classic_protocol import topic_id
 from membership_client.core.events import (
     Answered,
     ClassicHeartbeat,
+    DescribeTopics,
+    Effect,
     Heartbeat,
     HeartbeatAccepted,
     HeartbeatConfirmed,
     Polled,
     Send,
     Tick,
+    TopicsDescribed,
 )
 from membership_client.core.machine import Step
 from membership_client.testing.fake_cluster import FakeCluster
@@ -68,7 +71,7 @@ class Record:
         uneventful: Counter[str] = Counter()
         for at, who, entry in self.entries:
             if isinstance(entry, Step) and self._is_routine(entry):
-                uneventful[who] += sum(1 for effect in entry.effects if isinstance(effect, Send))
+                uneventful[who] += sum(1 for effect in entry.effects if _is_heartbeat(effect))
                 continue
             if beats := uneventful.pop(who, 0):
                 found.append(f"{'':9}  {who:<4}  ({beats} heartbeat{'s' * (beats > 1)} without news)")
@@ -83,7 +86,7 @@ class Record:
     def _is_routine(self, taken: Step) -> bool:
         event = taken.event
         answer = event.response if isinstance(event, Answered) else None
-        uneventful = isinstance(answer, HeartbeatConfirmed) or (
+        uneventful = isinstance(answer, HeartbeatConfirmed | TopicsDescribed) or (
             isinstance(answer, HeartbeatAccepted) and answer.assignment is None
         )
         return (
@@ -93,9 +96,13 @@ class Record:
         )
 
 
+def _is_heartbeat(effect: Effect) -> bool:
+    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat | ClassicHeartbeat)
+
+
 def _says_nothing(send: Send) -> bool:
     request = send.request
-    if isinstance(request, ClassicHeartbeat):
+    if isinstance(request, ClassicHeartbeat | DescribeTopics):
         return True
     return isinstance(request, Heartbeat) and request.epoch > 0 and request.owned is None and request.topics is None
 
