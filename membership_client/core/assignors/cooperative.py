@@ -20,10 +20,12 @@ def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapp
     members = in_order(subscriptions)
     claims = settle(members)
     shares = share_out(members, topics, claims)
-    return {member.member_id: _granted(place, shares[place], claims) for place, member in enumerate(members)}
+    if claims.owner or claims.disputed:
+        shares = [_granted(place, share, claims) for place, share in enumerate(shares)]
+    return {member.member_id: share for member, share in zip(members, shares, strict=True)}
 
 
 def _granted(place: int, share: Sequence[TopicPartition], claims: Claims) -> list[TopicPartition]:
     """What is its own or nobody's. Where two claim the same, both must give it back first."""
     owner_of, disputed = claims.owner.get, claims.disputed
-    return [partition for partition in share if owner_of(partition, place) == place and partition not in disputed]
+    return [p for p in share if owner_of(p, place) == place and p not in disputed]

@@ -29,9 +29,9 @@ def share_equally(
     free = _hand_back(held, topics, claims, racks)
     total = sum(layout.partitions for layout in topics.values())
     quotas = Quotas(held, *divmod(total, len(members)))
-    free += _trim(quotas)
-    # Rounds go by topic and number; the topics came sorted.
-    free.sort()
+    if given_up := list(_trim(quotas)):
+        # What is free goes round by topic and number.
+        free = sorted(free + given_up)
     if racks is not None:
         free = fill_near(quotas, free, racks)
     quotas.fill(free)
@@ -44,17 +44,16 @@ def _hand_back(
     claims: Claims,
     racks: Neighbourhood | None,
 ) -> list[TopicPartition]:
-    """Give everybody what it held, except what it is far from; what is nobody's is returned."""
-    free: list[TopicPartition] = []
-    owner_of = claims.owner.get
-    for topic in sorted(topics):
-        for partition in partitions_of(topic, topics[topic]):
-            place = owner_of(partition)
-            if place is None or (racks is not None and not racks.near(place, partition)):
-                free.append(partition)
-            else:
-                held[place].append(partition)
-    return free
+    """Give everybody what it held, except what it is far from or what is gone; what is nobody's is returned, in order."""
+    counts = {topic: layout.partitions for topic, layout in topics.items()}
+    taken: dict[str, set[int]] = {topic: set() for topic in topics}
+    for partition, place in claims.owner.items():
+        topic, number = partition
+        if 0 <= number < counts.get(topic, 0) and (racks is None or racks.near(place, partition)):
+            held[place].append(partition)
+            taken[topic].add(number)
+    incomplete = [topic for topic in sorted(topics) if len(taken[topic]) < counts[topic]]
+    return [p for topic in incomplete for p in partitions_of(topic, topics[topic]) if p.partition not in taken[topic]]
 
 
 def _trim(quotas: Quotas) -> Iterable[TopicPartition]:

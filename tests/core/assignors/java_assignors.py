@@ -46,6 +46,12 @@ class JavaAssignors:
         """A new one: those of Java remember."""
         return getattr(self._java.org.apache.kafka.clients.consumer, _CLASSES[name])()
 
+    def cpu_s(self) -> float:
+        """What the thread that does our bidding has spent so far."""
+        return float(
+            self._java.java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() / 1e9
+        )
+
     def group(self, name: str, subscriptions: Sequence[MemberSubscription]) -> Any:
         members = self._java.java.util.HashMap()
         for member in subscriptions:
