@@ -31,7 +31,7 @@ from membership_client.core.events import (
     SyncGroup,
 )
 from membership_client.core.joining import fatal, fence, lingers
-from membership_client.core.leading import admitted, makes_plan, plan
+from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan
 from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move
 from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import recovered, send, slow_down
@@ -101,7 +101,10 @@ def _sync(member: Member, now: float) -> Change:
 
 
 def _assignor_failed(member: Member, admission: GroupJoined, error: Exception) -> Change:
-    detail = f"The assignor {admission.strategy!r} raised {type(error).__name__}."
+    what = (
+        f"made a plan with a flaw: {error}" if isinstance(error, FlawedPlanError) else f"raised {type(error).__name__}"
+    )
+    detail = f"The assignor {admission.strategy!r} {what}."
     return fatal(member, Problem(kind=ProblemKind.ASSIGNOR_FAILED, detail=detail))
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from membership_client.core import reasons
 from membership_client.core.assigning import assignor
+from membership_client.core.assignors.flaws import flaw_in
+from membership_client.core.assignors.registry import BUILT_IN
 from membership_client.core.copying import replace
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -35,15 +37,24 @@ def makes_plan(admission: GroupJoined) -> bool:
     return admission.leads and not admission.skip_assignment
 
 
+class FlawedPlanError(Exception):
+    """The application's own assignor made a plan that must not be sent; the text says why."""
+
+
 def plan(member: Member) -> Plan:
-    """Everybody's share. Raises what the assignor raises, and KeyError for a strategy that we do not have."""
+    """Everybody's share. Raises what the assignor raises, FlawedPlanError, and KeyError for a strategy that we do not have."""
     admission, layouts = member.classic.admission, member.classic.layouts
     assert admission is not None
     assert layouts is not None
     found = assignor(admission.strategy)
     if found is None:
         raise KeyError(admission.strategy)
-    shares = found.assign(admission.members, _of(layouts, member.classic.watched))
+    topics = _of(layouts, member.classic.watched)
+    shares = found.assign(admission.members, topics)
+    if found.name not in BUILT_IN:
+        flaw = flaw_in(shares, admission.members, topics, cooperative=found.cooperative)
+        if flaw is not None:
+            raise FlawedPlanError(flaw)
     return {m.member_id: tuple(shares.get(m.member_id, ())) for m in admission.members}
 
 

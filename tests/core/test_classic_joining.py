@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from membership_client.core import policy, reasons
+from membership_client.core.assigning import register_assignor
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,
@@ -28,7 +31,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.view import snapshot_of
 from membership_client.errors import ProblemKind
-from membership_client.subscriptions import TopicLayout
+from membership_client.subscriptions import Assignment, MemberSubscription, TopicLayout
 from membership_client.types import GroupProtocol, MemberState, TopicPartition
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, owned, share
 from tests.core.play import Play, accepted, orders
@@ -311,6 +314,24 @@ def test_an_assignor_that_raises_ends_the_leader() -> None:
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.ASSIGNOR_FAILED)
+
+
+def _bills_for_all(members: Sequence[MemberSubscription], _topics: object) -> Assignment:
+    return {member.member_id: [TopicPartition("bills", 0)] for member in members}
+
+
+def test_a_plan_with_a_flaw_is_not_sent() -> None:
+    """An own assignor that forgets a rule ends its member with a sentence about it, before anybody is given anything."""
+    register_assignor("flawed", _bills_for_all)
+    play = ClassicPlay.new(partition_assignment_strategy="flawed")
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, admitted(leads=True, strategy="flawed"))
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    assert play.member.problem is not None
+    assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.ASSIGNOR_FAILED)
+    assert "did not subscribe" in play.member.problem.detail
+    assert not any(isinstance(send.request, SyncGroup) for send in play.sends())
 
 
 # --- what does not come back -----------------------------------------------------------------------------------------
