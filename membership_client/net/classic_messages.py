@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from membership_client.core import events
@@ -17,17 +16,12 @@ from membership_client.net.consumer_blobs import (
     encode_assignment,
     encode_subscription,
 )
+from membership_client.net.fields import fill
 from membership_client.net.reader import Undecodable
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 
 PROTOCOL_TYPE = "consumer"
 MEMBER_ID_REQUIRED = 79
-
-
-def _fill(entity: Any, **values: Any) -> Any:
-    """With those of the values that this version has a place for."""
-    known = {field.name for field in fields(entity)}
-    return entity(**{name: value for name, value in values.items() if name in known})
 
 
 def _said(text: str | None) -> str | None:
@@ -47,7 +41,7 @@ def join_group(request: events.JoinGroup, wire: Any) -> Any:
         wire.JoinGroupRequestProtocol(name=name, metadata=encode_subscription(_offer(request, name), name))
         for name in request.strategies
     )
-    return _fill(
+    return fill(
         wire.JoinGroupRequest,
         group_id=request.group_id,
         session_timeout=dt.timedelta(seconds=request.session_timeout_s),
@@ -112,7 +106,7 @@ def sync_group(request: events.SyncGroup, wire: Any) -> Any:
         wire.SyncGroupRequestAssignment(member_id=member_id, assignment=encode_assignment(partitions))
         for member_id, partitions in request.plan.items()
     )
-    return _fill(
+    return fill(
         wire.SyncGroupRequest,
         group_id=request.group_id,
         generation_id=request.generation,
@@ -132,7 +126,7 @@ def group_synced(_request: events.SyncGroup, answer: Any) -> events.Response:
 
 
 def classic_heartbeat(request: events.ClassicHeartbeat, wire: Any) -> Any:
-    return _fill(
+    return fill(
         wire.HeartbeatRequest,
         group_id=request.group_id,
         generation_id=request.generation,
@@ -155,7 +149,7 @@ def least_member_version(request: events.SyncGroup | events.ClassicHeartbeat) ->
 def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
     if not hasattr(wire, "MemberIdentity"):
         return wire.LeaveGroupRequest(group_id=request.group_id, member_id=request.member_id)
-    member = _fill(
+    member = fill(
         wire.MemberIdentity,
         member_id=request.member_id,
         group_instance_id=request.instance_id,
@@ -182,11 +176,11 @@ def least_leave_version(request: events.LeaveGroup) -> int:
 
 def describe_topics(request: events.DescribeTopics, wire: Any) -> Any:
     wanted = None if request.topics is None else sorted(request.topics)
-    return _fill(
+    return fill(
         wire.MetadataRequest,
         topics=None
         if wanted is None
-        else tuple(_fill(wire.MetadataRequestTopic, name=n, topic_id=None) for n in wanted),
+        else tuple(fill(wire.MetadataRequestTopic, name=n, topic_id=None) for n in wanted),
         allow_auto_topic_creation=False,
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,

@@ -84,9 +84,12 @@ _APIS: Mapping[type, _Api] = {
     events.DescribeClassicGroup: _Api(
         15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
     ),
-    # From version 9 on the epoch may be a KIP-848 member's; version 10 names topics by id, for which we have no need.
-    events.CommitOffsets: _Api(8, "OffsetCommit", 9, 9, messages.commit_offsets, messages.offsets_committed),
-    events.FetchOffsets: _Api(9, "OffsetFetch", 9, 9, messages.fetch_offsets, messages.offsets_fetched),
+    # From version 9 on the epoch may be a KIP-848 member's, and whoever has KIP-848 has that; version 10 names topics by id,
+    # for which we have no need. Below versions 7 there are no instance ids, and no waiting for transactions.
+    events.CommitOffsets: _Api(
+        8, "OffsetCommit", 7, 9, messages.commit_offsets, messages.offsets_committed, None, "2.3"
+    ),
+    events.FetchOffsets: _Api(9, "OffsetFetch", 7, 9, messages.fetch_offsets, messages.offsets_fetched, None, "2.5"),
     events.DescribeSessionTimeout: _Api(
         32, "DescribeConfigs", 1, 4, messages.describe_session_timeout, messages.session_timeout_described
     ),

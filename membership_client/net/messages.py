@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
 from membership_client.net.consumer_blobs import decode_assignment
+from membership_client.net.fields import fill
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
@@ -281,18 +282,23 @@ def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
 
 
 def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
+    # From version 8 on one request asks for many groups, and from version 9 on it says who asks.
+    many = hasattr(wire, "OffsetFetchRequestGroup")
+    named = wire.OffsetFetchRequestTopics if many else wire.OffsetFetchRequestTopic
     topics = tuple(
-        wire.OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(p.partition for p in partitions))
+        named(name=topic, partition_indexes=tuple(p.partition for p in partitions))
         for topic, partitions in _by_topic(sorted(request.partitions)).items()
     )
-    group = wire.OffsetFetchRequestGroup(
-        group_id=request.group_id, member_id=request.member_id, member_epoch=request.epoch, topics=topics
-    )
+    if not many:
+        return wire.OffsetFetchRequest(group_id=request.group_id, topics=topics, require_stable=True)
+    who = {"member_id": request.member_id, "member_epoch": request.epoch}
+    group = fill(wire.OffsetFetchRequestGroup, group_id=request.group_id, topics=topics, **who)
     return wire.OffsetFetchRequest(groups=(group,), require_stable=True)
 
 
 def offsets_fetched(request: events.FetchOffsets, answer: Any) -> events.Response:
-    group = next((group for group in answer.groups if group.group_id == request.group_id), None)
+    groups = getattr(answer, "groups", None)
+    group = answer if groups is None else next((g for g in groups if g.group_id == request.group_id), None)
     if group is None:
         return _incomplete(f"the answer has no offsets of group {request.group_id}")
     if group.error_code:

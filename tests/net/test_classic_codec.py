@@ -11,7 +11,7 @@ from membership_client.core import events
 from membership_client.net import codec
 from membership_client.net.consumer_blobs import SubscriptionReader, encode_assignment, encode_subscription
 from membership_client.subscriptions import MemberSubscription, TopicLayout
-from membership_client.types import TopicPartition
+from membership_client.types import Offset, TopicPartition
 from tests.net import answers
 from tests.net.test_codec_requests import sent
 
@@ -141,6 +141,34 @@ def test_topics_are_asked_for_by_name(version: int, topics: frozenset[str] | Non
     assert not message.allow_auto_topic_creation
     asked = None if message.topics is None else [topic.name for topic in message.topics]
     assert asked == (None if topics is None else ["a", "b"])
+
+
+@pytest.mark.parametrize("version", [7, 8, 9])
+def test_offsets_are_committed_and_fetched_in_older_versions_too(version: int) -> None:
+    """Brokers without KIP-848 have them, and a classic member commits there."""
+    offsets = {TopicPartition("orders", 0): Offset(5)}
+    commit = events.CommitOffsets(group_id="g", member_id="m", epoch=4, instance_id="i", offsets=offsets)
+    message = sent(commit, version).message
+    assert (message.generation_id_or_member_epoch, message.member_id, message.group_instance_id) == (4, "m", "i")
+    fetch = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=frozenset(offsets))
+    asked = sent(fetch, version).message
+    (group,) = getattr(asked, "groups", (asked,))
+    assert (group.group_id, asked.require_stable, group.topics[0].partition_indexes) == ("g", True, (0,))
+
+
+def test_offsets_of_one_group_are_read() -> None:
+    """As brokers told them before one answer could be about many groups."""
+    wire = answers.module(9, 7)
+    part = wire.OffsetFetchResponsePartition(
+        partition_index=0, committed_offset=5, committed_leader_epoch=-1, metadata="", error_code=answers.Code(0)
+    )
+    topic = wire.OffsetFetchResponseTopic(name="orders", partitions=(part,))
+    answer = wire.OffsetFetchResponse(
+        throttle_time=answers.milliseconds(0), topics=(topic,), error_code=answers.Code(0)
+    )
+    wanted = frozenset({TopicPartition("orders", 0)})
+    fetch = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=wanted)
+    assert decoded(fetch, 7, answer) == events.OffsetsFetched({TopicPartition("orders", 0): Offset(5)}, {})
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
