@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +35,7 @@ from tests.integration.members import (
     eventually,
     log_about,
 )
+from tests.integration.processes import MemberProcess
 from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
@@ -170,6 +173,26 @@ def test_a_full_group(old_group: Group) -> None:
     wait_shared(old_group, [members[1], third])
 
 
+def test_a_limit_that_is_lowered_under_a_running_group(tmp_path: Path) -> None:
+    """The broker loads the group, finds it too large and has it rebalance: whoever comes last ends, the others share."""
+    with KafkaCluster(directory=tmp_path) as kafka:
+        group = Group(kafka.bootstrap_servers, "lowered")
+        group.admin.create_topic(group.topic, 6)
+        # The broker does not look whether all others have joined when it turns one away, and waits for the rebalance timeout.
+        patient = classic(session_timeout_ms=60_000, max_poll_interval_ms=5_000)
+        members = [group.join(**patient) for _ in range(3)]
+        wait_shared(group, members)
+        kafka.terminate(1)
+        with (tmp_path / "broker-1" / "server.properties").open("a") as properties:
+            properties.write("\ngroup.max.size=2\n")
+        kafka.restart(1)
+        eventually(lambda: any(m.snapshot.state is MemberState.FATAL for m in members), "one too many")
+        (out,) = (member for member in members if member.snapshot.state is MemberState.FATAL)
+        assert isinstance(out.error, GroupFullError)
+        wait_shared(group, [member for member in members if member is not out])
+        group.close()
+
+
 def test_a_session_timeout_that_the_broker_does_not_allow(group: Group) -> None:
     """With the keys that bound it."""
     member = group.join(**classic(session_timeout_ms=1_900_000))
@@ -205,6 +228,29 @@ def test_a_static_restart_disturbs_nobody(kafka: KafkaCluster, group: Group, str
     assert rebalances(kafka, group) == began
     plans = [e.request.plan for e in successor.effects if isinstance(e, Send) and isinstance(e.request, SyncGroup)]
     assert plans == [{}]
+
+
+def test_a_static_member_that_was_killed_is_replaced_at_once(
+    kafka: KafkaCluster, group: Group, new_process: Callable[..., MemberProcess]
+) -> None:
+    """After kill -9 its successor gets the same partitions without a rebalance, and need not wait for the session to end."""
+    other = group.join("two", **CLASSIC)
+    wait_shared(group, [other])
+    config = {
+        "group.protocol": "classic",
+        "group.instance.id": "one",
+        "heartbeat.interval.ms": 200,
+        "partition.assignment.strategy": ["range"],
+    }
+    process = new_process(group, config=config)
+    owned = process.wait_owning()
+    eventually(lambda: other.snapshot.owned == group.partitions(6) - owned, "the rest with the other")
+    began, calls = rebalances(kafka, group), len(other.calls)
+    process.kill()
+    successor = group.join("one", **CLASSIC)
+    wait_shared(group, [successor, other])
+    assert (successor.assignment(), len(other.calls)) == (owned, calls)
+    assert rebalances(kafka, group) == began
 
 
 def test_the_newcomer_wins(group: Group) -> None:
