@@ -48,11 +48,12 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
         Code.UNSTABLE_OFFSET_COMMIT: Verdict.AGAIN,
         Code.STALE_MEMBER_EPOCH: Verdict.AGAIN,
         Code.REBALANCE_IN_PROGRESS: Verdict.AGAIN,
+        # A cooperative member that joined meanwhile still owns what it keeps, in a generation that it may not know yet.
+        Code.ILLEGAL_GENERATION: Verdict.AGAIN,
         Code.THROTTLING_QUOTA_EXCEEDED: Verdict.AGAIN,
         Code.NOT_COORDINATOR: Verdict.ELSEWHERE,
         Code.COORDINATOR_NOT_AVAILABLE: Verdict.ELSEWHERE,
         Code.UNKNOWN_MEMBER_ID: Verdict.GONE,
-        Code.ILLEGAL_GENERATION: Verdict.GONE,
         Code.FENCED_INSTANCE_ID: Verdict.GONE,
         Code.FENCED_MEMBER_EPOCH: Verdict.GONE,
         Code.GROUP_ID_NOT_FOUND: Verdict.GONE,

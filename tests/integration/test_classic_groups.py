@@ -359,6 +359,22 @@ def test_commits_do_not_wait_for_a_join_that_waits_for_others(group: Group) -> N
     release.append(True)
 
 
+def test_commits_go_on_through_cooperative_rebalances(group: Group) -> None:
+    """A partition that stays ours can be committed at any moment, also when the generation has just changed under us."""
+    first = group.join(**classic("cooperative-sticky"))
+    wait_shared(group, [first])
+    for _ in range(3):
+        second = group.join(**classic("cooperative-sticky"))
+        offset = 0
+        while not second.assignment():
+            first.commit({min(first.assignment()): offset}, timeout_s=30.0)
+            offset += 1
+        second.close()
+        while len(first.assignment()) < 6:
+            first.commit({min(first.assignment()): offset}, timeout_s=30.0)
+    assert not first.listener.of("lost")
+
+
 def test_a_consumer_reads_in_a_classic_group(group: Group) -> None:
     """The same Consumer, with librdkafka's key for the protocol."""
     topic = filled_topic(group.bootstrap_servers, "classic", partitions=3, records=20)
