@@ -4,8 +4,10 @@ import typing
 
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
+from membership_client.core.assigning import register_assignor
 from membership_client.core.events import Budget
 from membership_client.errors import (
+    AssignorFailedError,
     BrokerTooOldError,
     CallbackFailedError,
     ConfigError,
@@ -22,21 +24,25 @@ from membership_client.errors import (
     ListenerError,
     MemberClosedError,
     MembershipError,
+    NoCommonStrategyError,
     NotKafkaError,
     NotOwnedError,
     OffsetError,
     OffsetTimeoutError,
+    SessionTimeoutRefusedError,
     TopicAuthorizationError,
     UnexpectedBrokerError,
     UnsupportedAssignorError,
     WaitTimeoutError,
 )
 from membership_client.listener import CallbackContext, RebalanceListener
+from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import (
     Cause,
     CauseKind,
     CloseReport,
     CloseStep,
+    GroupProtocol,
     Health,
     Holder,
     LeaveMode,
@@ -53,6 +59,7 @@ if typing.TYPE_CHECKING:
     from membership_client.consumer import Consumer
 
 __all__ = [
+    "AssignorFailedError",
     "BrokerTooOldError",
     "Budget",
     "BudgetWarning",
@@ -72,6 +79,7 @@ __all__ = [
     "GroupFullError",
     "GroupMember",
     "GroupNotFoundError",
+    "GroupProtocol",
     "GroupTypeError",
     "Health",
     "Holder",
@@ -82,7 +90,9 @@ __all__ = [
     "MemberClosedError",
     "MemberConfig",
     "MemberState",
+    "MemberSubscription",
     "MembershipError",
+    "NoCommonStrategyError",
     "Node",
     "NotKafkaError",
     "NotOwnedError",
@@ -90,13 +100,16 @@ __all__ = [
     "OffsetError",
     "OffsetTimeoutError",
     "RebalanceListener",
+    "SessionTimeoutRefusedError",
     "Share",
     "Snapshot",
     "TopicAuthorizationError",
+    "TopicLayout",
     "TopicPartition",
     "UnexpectedBrokerError",
     "UnsupportedAssignorError",
     "WaitTimeoutError",
+    "register_assignor",
 ]
 
 

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 from membership_client import lifetime
 from membership_client.config import MemberConfig, is_text, parse_bootstrap
-from membership_client.core.events import Budget, CallbackReturned, Close, Subscribe, Tick, Unsubscribe, Warn
+from membership_client.core.assigning import require_assignors
+from membership_client.core.events import Budget, CallbackReturned, Close, Rebalance, Subscribe, Tick, Unsubscribe, Warn
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.view import health_of, snapshot_of
@@ -84,6 +85,8 @@ class GroupMember:
         runner: CallbackRunner | None = None,
     ) -> None:
         self._config = config if isinstance(config, MemberConfig) else MemberConfig.from_dict(config)
+        if self._config.group_protocol != "consumer":
+            require_assignors(self._config.partition_assignment_strategy)
         if runner is not None and listener is not None:
             raise ConfigError("Give a listener, or a runner that brings its own callbacks, not both.")
         callbacks = callbacks_of(listener) if listener is not None else {}
@@ -153,6 +156,14 @@ class GroupMember:
         self._check_usable()
         self._check_mode(leave)
         self._worker.post(self._telemetry.asked(Unsubscribe(mode=leave, reason=_as_text(reason))))
+
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have a classic group rebalance, and say why: it is in the broker's log. Returns at once.
+
+        Under KIP-848 the coordinator alone decides; it is only told everything about this member once more.
+        """
+        self._check_usable()
+        self._worker.post(Rebalance(reason=_as_text(reason)))
 
     def poll(self) -> None:
         """Tell the member that the application is alive, and learn what went wrong since the last time.

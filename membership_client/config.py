@@ -18,11 +18,14 @@ _LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 _LONGEST_TEXT_BYTES = 32_767
 
+ProtocolChoice = Literal["auto", "consumer", "classic"]
+
 CLASSIC_ONLY = {
     "session.timeout.ms": "the brokers set it: consumer.session.timeout.ms in the group's configuration",
     "heartbeat.interval.ms": "the brokers set it: consumer.heartbeat.interval.ms in the group's configuration",
     "partition.assignment.strategy": "the brokers assign: choose with group.remote.assignor (uniform or range)",
 }
+"""Of no use with `group.protocol=consumer`, so refused there; and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +38,21 @@ class MemberConfig:
 
     bootstrap_servers: str
     group_id: str
-    group_protocol: Literal["consumer"] = "consumer"
+    group_protocol: ProtocolChoice = "auto"
+    """KIP-848 or the classic protocol; `auto` takes KIP-848 where the brokers have it."""
     group_instance_id: str | None = None
     group_instance_id_conflict: ConflictPolicy = "wait"
     """When another process holds the instance id: wait up to its session timeout, take it over, or fail at once."""
     group_remote_assignor: str | None = None
+    """KIP-848 only: which of the brokers' assignors; None leaves it to them."""
+    partition_assignment_strategy: tuple[str, ...] = ("range", "cooperative-sticky")
+    """Classic only: what this member can assign by, best first. Cooperative if all of them are."""
+    session_timeout_ms: int = 45_000
+    """Classic only: after so long without a heartbeat both sides give the membership up."""
+    heartbeat_interval_ms: int = 3_000
+    """Classic only."""
+    metadata_max_age_ms: int = 300_000
+    """Classic only: how often a leader, or whoever subscribed by pattern, looks for new topics and partitions."""
     client_id: str = "membership-client"
     client_rack: str | None = None
     max_poll_interval_ms: int = 300_000
@@ -68,11 +81,14 @@ class MemberConfig:
         missing = [k.replace("_", ".") for k in ("bootstrap_servers", "group_id") if k not in given]
         if missing:
             raise ConfigError(f"{' and '.join(missing)} must be set.")
+        if isinstance(strategies := given.get("partition_assignment_strategy"), str | list):
+            given["partition_assignment_strategy"] = _listed(strategies)
         return cls(**given)
 
     def __post_init__(self) -> None:
         _require_text("group.id", self.group_id)
-        _require_choice("group.protocol", self.group_protocol, ("consumer",))
+        _require_choice("group.protocol", self.group_protocol, get_args(ProtocolChoice))
+        _require_strategies(self.partition_assignment_strategy)
         _require_text("client.id", self.client_id)
         _require_optional_text("client.rack", self.client_rack)
         _require_optional_text("group.remote.assignor", self.group_remote_assignor)
@@ -84,6 +100,7 @@ class MemberConfig:
         _require_whole("trace.file.keep", self.trace_file_keep, least=0)
         _require_boolean("telemetry.member.id.label", self.telemetry_member_id_label)
         self._check_durations()
+        self._check_protocol()
         parse_bootstrap(self.bootstrap_servers)
 
     def _check_durations(self) -> None:
@@ -92,10 +109,26 @@ class MemberConfig:
                 _require_milliseconds(field.name.replace("_", "."), getattr(self, field.name))
         if self.retry_backoff_max_ms < self.retry_backoff_ms:
             raise ConfigError("retry.backoff.max.ms must not be smaller than retry.backoff.ms.")
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ConfigError("heartbeat.interval.ms must be smaller than session.timeout.ms; a third of it is usual.")
         if self.retry_when_full_s is not None and not _is_positive_number(self.retry_when_full_s):
             raise ConfigError(
                 f"retry_when_full_s must be a positive number of seconds, not {self.retry_when_full_s!r}."
             )
+
+    def _check_protocol(self) -> None:
+        """What the chosen protocol has no use for is a mistake about the protocol."""
+        if self.group_protocol == "classic" and self.group_remote_assignor is not None:
+            raise ConfigError(
+                "group.remote.assignor belongs to KIP-848; in the classic protocol members assign: "
+                "choose with partition.assignment.strategy."
+            )
+        if self.group_protocol != "consumer":
+            return
+        for field in fields(self):
+            key = field.name.replace("_", ".")
+            if key in CLASSIC_ONLY and getattr(self, field.name) != field.default:
+                raise ConfigError(f"{key} belongs to the classic protocol; under KIP-848 {CLASSIC_ONLY[key]}.")
 
 
 def parse_bootstrap(servers: str) -> tuple[Node, ...]:
@@ -116,12 +149,10 @@ def _parse_address(entry: str) -> Node:
 
 def _field_name(key: str, known: Iterable[str]) -> str:
     dotted = str(key).replace("_", ".")
-    if dotted in CLASSIC_ONLY:
-        raise ConfigError(f"{dotted} belongs to the classic protocol; under KIP-848 {CLASSIC_ONLY[dotted]}.")
     by_dotted = {name.replace("_", "."): name for name in known}
     if dotted in by_dotted:
         return by_dotted[dotted]
-    nearest = difflib.get_close_matches(dotted, [*by_dotted, *CLASSIC_ONLY], n=1)
+    nearest = difflib.get_close_matches(dotted, by_dotted, n=1)
     raise ConfigError(f"Unknown configuration key {key!r}." + (f" Did you mean {nearest[0]!r}?" if nearest else ""))
 
 
@@ -157,6 +188,23 @@ def _require_instance_id(value: object) -> None:
 def _require_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ConfigError(f"{key} must be one of {', '.join(choices)}, not {value!r}.")
+
+
+def _listed(strategies: str | list[Any]) -> tuple[Any, ...]:
+    """As librdkafka has it, separated by commas, or as Java has it, a list."""
+    if isinstance(strategies, list):
+        return tuple(strategies)
+    return tuple(name.strip() for name in strategies.split(",") if name.strip())
+
+
+def _require_strategies(value: object) -> None:
+    key = "partition.assignment.strategy"
+    if not isinstance(value, tuple) or not value:
+        raise ConfigError(f"{key} must name at least one strategy, not {value!r}.")
+    for name in value:
+        _require_text(key, name)
+    if len(set(value)) < len(value):
+        raise ConfigError(f"{key} names a strategy twice: {', '.join(value)}.")
 
 
 def _require_template(key: str, value: str | None) -> None:

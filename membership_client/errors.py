@@ -21,8 +21,11 @@
         ├── GroupAuthorizationError  no access to the group
         ├── InvalidRegexError        the broker cannot read the pattern
         ├── UnsupportedAssignorError the broker has no such assignor
+        ├── NoCommonStrategyError    the group's members assign by what we do not have (classic)
+        ├── AssignorFailedError      the assignor raised while this member led the group (classic)
+        ├── SessionTimeoutRefusedError the broker does not allow such a session.timeout.ms (classic)
         ├── GroupTypeError           the group is of another kind
-        ├── BrokerTooOldError        the broker does not speak KIP-848
+        ├── BrokerTooOldError        the broker lacks the protocol, or a part of it that we need
         └── UnexpectedBrokerError    an answer that no rule foresees
 
 A `Problem` is the same thing as a value: the pure core records problems, the edges raise errors made of them.
@@ -51,6 +54,9 @@ class ProblemKind(enum.Enum):
     GROUP_DENIED = "group denied"
     INVALID_REGEX = "invalid regex"
     UNSUPPORTED_ASSIGNOR = "unsupported assignor"
+    NO_COMMON_STRATEGY = "no common strategy"
+    ASSIGNOR_FAILED = "assignor failed"
+    SESSION_TIMEOUT_REFUSED = "session timeout refused"
     GROUP_TYPE = "group type"
     BROKER_TOO_OLD = "broker too old"
     UNEXPECTED = "unexpected"
@@ -177,7 +183,8 @@ class InstanceIdInUseError(FatalError):
 
 class GroupFullError(FatalError):
     advice = (
-        "Raise group.consumer.max.size on the brokers, run fewer members, or set retry_when_full_s to wait for room."
+        "Raise group.consumer.max.size (classic: group.max.size) on the brokers, run fewer members, "
+        "or set retry_when_full_s to wait for room."
     )
 
 
@@ -194,12 +201,29 @@ class UnsupportedAssignorError(FatalError):
     may_resubscribe = False
 
 
+class NoCommonStrategyError(FatalError):
+    advice = "Set partition.assignment.strategy to one that every member of the group has, or use another group.id."
+
+
+class AssignorFailedError(FatalError):
+    advice = "Mend the assignor, or set partition.assignment.strategy to another one."
+
+
+class SessionTimeoutRefusedError(FatalError):
+    advice = (
+        "Keep session.timeout.ms between the brokers' group.min.session.timeout.ms and group.max.session.timeout.ms."
+    )
+    may_resubscribe = False
+
+
 class GroupTypeError(FatalError):
-    advice = "Use another group.id, or migrate the group to the consumer protocol first."
+    advice = "Use another group.id, set group.protocol=classic, or migrate the group to the consumer protocol first."
 
 
 class BrokerTooOldError(FatalError):
-    advice = "Use brokers of Kafka 4.0 or later with the consumer protocol (group.version) enabled."
+    advice = (
+        "Use brokers of Kafka 4.0 or later with the consumer protocol (group.version) enabled, or group.protocol=auto."
+    )
 
 
 class UnexpectedBrokerError(FatalError):
@@ -220,6 +244,9 @@ _ERRORS: dict[ProblemKind, type[MembershipError]] = {
     ProblemKind.GROUP_DENIED: GroupAuthorizationError,
     ProblemKind.INVALID_REGEX: InvalidRegexError,
     ProblemKind.UNSUPPORTED_ASSIGNOR: UnsupportedAssignorError,
+    ProblemKind.NO_COMMON_STRATEGY: NoCommonStrategyError,
+    ProblemKind.ASSIGNOR_FAILED: AssignorFailedError,
+    ProblemKind.SESSION_TIMEOUT_REFUSED: SessionTimeoutRefusedError,
     ProblemKind.GROUP_TYPE: GroupTypeError,
     ProblemKind.BROKER_TOO_OLD: BrokerTooOldError,
     ProblemKind.UNEXPECTED: UnexpectedBrokerError,

@@ -47,11 +47,13 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
         Code.UNKNOWN_TOPIC_OR_PARTITION: Verdict.AGAIN,
         Code.UNSTABLE_OFFSET_COMMIT: Verdict.AGAIN,
         Code.STALE_MEMBER_EPOCH: Verdict.AGAIN,
+        Code.REBALANCE_IN_PROGRESS: Verdict.AGAIN,
+        # A cooperative member that joined meanwhile still owns what it keeps, in a generation that it may not know yet.
+        Code.ILLEGAL_GENERATION: Verdict.AGAIN,
         Code.THROTTLING_QUOTA_EXCEEDED: Verdict.AGAIN,
         Code.NOT_COORDINATOR: Verdict.ELSEWHERE,
         Code.COORDINATOR_NOT_AVAILABLE: Verdict.ELSEWHERE,
         Code.UNKNOWN_MEMBER_ID: Verdict.GONE,
-        Code.ILLEGAL_GENERATION: Verdict.GONE,
         Code.FENCED_INSTANCE_ID: Verdict.GONE,
         Code.FENCED_MEMBER_EPOCH: Verdict.GONE,
         Code.GROUP_ID_NOT_FOUND: Verdict.GONE,
@@ -162,7 +164,7 @@ def _commit_request(member: Member, offsets: Mapping[TopicPartition, Offset]) ->
         raise NotOwnedError(f"Not owned any more: {', '.join(map(str, foreign))}.", member.identity)
     return CommitOffsets(
         group_id=member.config.group_id,
-        member_id=member.member_id,
+        member_id=member.known_as,
         epoch=member.epoch,
         instance_id=member.config.group_instance_id,
         offsets=dict(offsets),
@@ -173,7 +175,7 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
     inside = member.epoch > 0
     return FetchOffsets(
         group_id=member.config.group_id,
-        member_id=member.member_id if inside else None,
+        member_id=member.known_as if inside else None,
         epoch=member.epoch if inside else -1,
         partitions=partitions,
     )

@@ -29,13 +29,13 @@ class MemberState(enum.Enum):
     """Not in the group: never subscribed, or left."""
 
     JOINING = "joining"
-    """Asking the coordinator to let us in (member epoch 0)."""
+    """Asking the coordinator to let us in; in the classic protocol also waiting for others while the group rebalances."""
 
     RECONCILING = "reconciling"
     """In the group; owned partitions differ from the target, and callbacks are bringing them together."""
 
     ACK = "ack"
-    """Callbacks are done; the coordinator has not yet confirmed the owned list."""
+    """Callbacks are done; the coordinator has not yet confirmed the owned list (classic: not all have joined again)."""
 
     STABLE = "stable"
     """In the group; owned partitions are what the coordinator wants, and it knows."""
@@ -53,6 +53,16 @@ class MemberState(enum.Enum):
     """Ended by an error that repeating cannot mend; see `Snapshot.error`."""
 
 
+class GroupProtocol(enum.Enum):
+    """How members and coordinator deal with each other."""
+
+    CONSUMER = "consumer"
+    """KIP-848: the coordinator assigns."""
+
+    CLASSIC = "classic"
+    """JoinGroup and SyncGroup: one of the members assigns, and all wait for each other."""
+
+
 class LeaveMode(enum.Enum):
     """What the coordinator is told when a member goes."""
 
@@ -66,7 +76,7 @@ class LeaveMode(enum.Enum):
     """Stay in the group's eyes: a static member leaves temporarily, a dynamic one says nothing and expires with its session."""
 
     TEMPORARY = "temporary"
-    """Leave temporarily (member epoch -2). Static members only."""
+    """Leave temporarily (member epoch -2; in the classic protocol, by saying nothing). Static members only."""
 
 
 class Share(enum.Enum):
@@ -148,7 +158,10 @@ class Snapshot:
     group_id: str
     member_id: str
     instance_id: str | None
+    protocol: GroupProtocol | None
+    """None while `group.protocol=auto` has not found out which one the brokers have."""
     epoch: int
+    """The member epoch; in the classic protocol the generation."""
     coordinator: Node | None
     heartbeat_interval_s: float | None
     heartbeat_age_s: float | None

@@ -56,6 +56,10 @@ class GroupMember:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
         self._member.unsubscribe(leave, reason=reason)
 
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have a classic group rebalance, and say why. Returns at once."""
+        self._member.enforce_rebalance(reason)
+
     def poll(self) -> None:
         """Tell the member that the application is alive, and learn what went wrong since the last time."""
         self._member.poll()

@@ -110,6 +110,11 @@ class Consumer(confluent_kafka.Consumer):
             self._member.unsubscribe(leave, reason=reason)
         self._polling.wanted = False
 
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have a classic group rebalance, and say why: it is in the broker's log. Under KIP-848 the brokers decide."""
+        with as_kafka_exceptions():
+            self._member.enforce_rebalance(reason)
+
     def memberid(self) -> str:
         return self._member.snapshot.member_id
 

@@ -12,7 +12,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
 
-from membership_client.config import CLASSIC_ONLY, MemberConfig
+from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError
 
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
@@ -26,6 +26,7 @@ _BOTH = frozenset(
         "socket.connection.setup.timeout.ms",
         "retry.backoff.ms",
         "retry.backoff.max.ms",
+        "metadata.max.age.ms",
     }
 )
 _MEMBER_ONLY = frozenset(field.name.replace("_", ".") for field in fields(MemberConfig)) - _BOTH
@@ -96,9 +97,6 @@ def _is_dotted(key: str) -> bool:
 
 
 def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
-    for key, instead in CLASSIC_ONLY.items():
-        if key in given:
-            raise ConfigError(f"{key} belongs to the classic protocol; under KIP-848 {instead}.")
     security = str(given.get("security.protocol", "plaintext")).lower()
     if security != "plaintext":
         raise ConfigError(f"security.protocol={security}: the membership connection speaks plaintext only, so far.")

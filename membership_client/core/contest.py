@@ -12,6 +12,7 @@ from membership_client.core.consumer_protocol import release
 from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
+    DescribeClassicGroup,
     DescribeGroup,
     DescribeSessionTimeout,
     GroupDescribed,
@@ -25,7 +26,7 @@ from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
-from membership_client.types import Holder, MemberState
+from membership_client.types import GroupProtocol, Holder, MemberState
 
 S = MemberState
 
@@ -99,11 +100,18 @@ def _asks(member: Member) -> float | None:
     return member.dialogue_pace.not_before
 
 
+_WHO_IS_THERE: dict[GroupProtocol, type[DescribeGroup | DescribeClassicGroup]] = {
+    GroupProtocol.CONSUMER: DescribeGroup,
+    GroupProtocol.CLASSIC: DescribeClassicGroup,
+}
+
+
 def _ask(member: Member, now: float) -> Change:
     contest, group_id = member.contest, member.config.group_id
     assert contest is not None
     if contest.step is ContestStep.IDENTIFY:
-        return send(member, "dialogue", DescribeGroup(group_id=group_id), now, to=member.coordinator)
+        question = _WHO_IS_THERE[member.protocol](group_id=group_id)
+        return send(member, "dialogue", question, now, to=member.coordinator)
     if contest.step is ContestStep.MEASURE:
         return send(member, "dialogue", DescribeSessionTimeout(group_id=group_id), now, to=member.coordinator)
     assert contest.holder is not None

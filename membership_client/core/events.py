@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from membership_client.partitions import Partitions
+from membership_client.subscriptions import NO_GENERATION, MemberSubscription, TopicLayout
 from membership_client.types import Cause, LeaveMode, Node, Offset, TopicPartition
 
 # --- requests: what we may ask a broker ------------------------------------------------------------------------------
@@ -41,12 +42,61 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """LeaveGroup v5 or later, the only leave that carries a reason (KIP-800)."""
+    """With a reason (KIP-800) it needs version 5; without one any version that knows the instance id will do."""
 
     group_id: str
     member_id: str
     instance_id: str | None
-    reason: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroup:
+    """The classic protocol's request to be let in, or to rebalance. Answered when the whole group has joined."""
+
+    group_id: str
+    member_id: str
+    """Empty until the coordinator has given us one."""
+    instance_id: str | None
+    session_timeout_s: float
+    rebalance_timeout_s: float
+    strategies: tuple[str, ...]
+    """In our order of preference; the group takes one that all its members offer."""
+    topics: frozenset[str]
+    owned: frozenset[TopicPartition] = frozenset()
+    held: frozenset[TopicPartition] = frozenset()
+    """What we had before we gave it back to join: the eager sticky assignor would give us the same again."""
+    generation: int = NO_GENERATION
+    """In which we got either of them."""
+    rack: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroup:
+    """Asks for our share of the plan; the leader's brings the plan. Answered when the leader's has come."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    generation: int
+    strategy: str
+    plan: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicHeartbeat:
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTopics:
+    """Metadata by name: how are these topics laid out? None asks for all topics."""
+
+    topics: frozenset[str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +152,10 @@ Request = (
     FindCoordinator
     | Heartbeat
     | LeaveGroup
+    | JoinGroup
+    | SyncGroup
+    | ClassicHeartbeat
+    | DescribeTopics
     | ResolveTopics
     | DescribeGroup
     | DescribeClassicGroup
@@ -130,6 +184,49 @@ class HeartbeatAccepted:
 @dataclass(frozen=True, slots=True)
 class GroupLeft:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class MemberIdGiven:
+    """The coordinator wants to be asked again, under this id: so that no answer lost leaves a member nobody knows."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupJoined:
+    """The whole group has joined. Only its leader is told who the members are."""
+
+    generation: int
+    member_id: str
+    leader_id: str
+    strategy: str
+    members: tuple[MemberSubscription, ...] = ()
+    skip_assignment: bool = False
+    """The plan of this generation stands: a static leader came back, and the group did not rebalance."""
+
+    @property
+    def leads(self) -> bool:
+        return self.member_id == self.leader_id
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSynced:
+    """Our share of the leader's plan."""
+
+    share: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatConfirmed:
+    """The classic protocol's: we are a member of the generation that we named, and it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsDescribed:
+    """Topics that the broker does not know, or may not show us, are missing."""
+
+    layouts: Mapping[str, TopicLayout]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +290,11 @@ Response = (
     CoordinatorFound
     | HeartbeatAccepted
     | GroupLeft
+    | MemberIdGiven
+    | GroupJoined
+    | GroupSynced
+    | HeartbeatConfirmed
+    | TopicsDescribed
     | TopicsResolved
     | GroupDescribed
     | SessionTimeoutDescribed
@@ -245,6 +347,13 @@ class Close:
     timeout_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """The user wants the group to rebalance, and says why."""
+
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Polled:
     """The application polled at that time, which may lie before the step that records it."""
@@ -288,7 +397,18 @@ class Tick:
     """Nothing happened except that time passed."""
 
 
-Event = Subscribe | Unsubscribe | Close | Polled | Answered | Failed | CallbackReturned | CoordinatorDoubted | Tick
+Event = (
+    Subscribe
+    | Unsubscribe
+    | Close
+    | Rebalance
+    | Polled
+    | Answered
+    | Failed
+    | CallbackReturned
+    | CoordinatorDoubted
+    | Tick
+)
 
 # --- effects ---------------------------------------------------------------------------------------------------------
 

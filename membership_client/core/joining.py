@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from membership_client.core import reasons
 from membership_client.core.callbacks import tell_lost
+from membership_client.core.classic_protocol import fresh
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
 from membership_client.core.copying import replace
 from membership_client.core.events import HeartbeatAccepted
@@ -10,6 +12,7 @@ from membership_client.core.member import (
     IN_GROUP,
     Change,
     Claims,
+    Classic,
     ContestStep,
     InFlight,
     Member,
@@ -22,7 +25,7 @@ from membership_client.core.requests import recovered, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.types import Cause, CauseKind, MemberState
+from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 
 S = MemberState
 
@@ -57,8 +60,22 @@ def _start(member: Member, now: float) -> Change:
         return replace(move(member, S.UNSUBSCRIBED), epoch=JOIN_EPOCH), ()
     again = {S.FENCED: "joined again after a fence", S.STALE: "joined again: the application polls again"}
     cause = Cause(CauseKind.JOINED, again.get(member.state, "joined the group"))
+    return begin(replace(move(member, S.JOINING), cause=cause, classic=fresh(member, _reason(member)))), ()
+
+
+def _reason(member: Member) -> str:
+    """In the classic protocol a join says why it is made."""
+    if member.state is S.FENCED and member.cause is not None:
+        return reasons.after_fence(member.cause.detail)
+    return reasons.POLLS_AGAIN if member.state is S.STALE else reasons.SUBSCRIBED
+
+
+def begin(member: Member) -> Member:
+    """Nothing of an earlier membership counts any more; which protocol is spoken may have changed as well."""
+    is_classic = member.protocol is GroupProtocol.CLASSIC
     return replace(
-        move(member, S.JOINING),
+        member,
+        interval_s=member.config.heartbeat_interval_ms / 1000 if is_classic else member.interval_s,
         epoch=JOIN_EPOCH,
         accepted=None,
         stated=None,
@@ -67,8 +84,18 @@ def _start(member: Member, now: float) -> Change:
         owed_gap_s=None,
         names={},
         denied_until=None,
-        cause=cause,
-    ), ()
+    )
+
+
+def fall_back(member: Member) -> Member:
+    """These brokers do not have KIP-848, and the member may speak either protocol."""
+    member = replace(member, settled=GroupProtocol.CLASSIC, dialogue=None, enrolled=False, dialogue_pace=FRESH)
+    return begin(replace(member, classic=fresh(member, reasons.SUBSCRIBED)))
+
+
+def may_fall_back(member: Member) -> bool:
+    undecided = member.config.group_protocol == "auto" and member.settled is None
+    return undecided and member.state is S.JOINING
 
 
 START = Rule(_starts, _start)
@@ -150,7 +177,14 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
         # No coordinator in its right mind takes an epoch back: say everything again, but not at line speed.
         return slow_down(replace(member, accepted=None), "dialogue_pace", now)
     known = flight.claims or member.accepted
-    member = replace(recovered(member), epoch=answer.epoch, confirmed_at=now, contest=None, accepted=known)
+    member = replace(
+        recovered(member),
+        settled=GroupProtocol.CONSUMER,
+        epoch=answer.epoch,
+        confirmed_at=now,
+        contest=None,
+        accepted=known,
+    )
     if member.state in IN_GROUP and flight.claims is not None:
         member = _in_group(member, flight.claims, answer)
     gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s
@@ -244,7 +278,15 @@ def _cause(member: Member, resubscribed: bool) -> Cause | None:
 def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
     """The coordinator dropped us. Repeated fences back off, or two sides could throw each other out at line speed."""
     effects = tell_lost(member)
-    member = replace(member, epoch=JOIN_EPOCH, accepted=None, target=None, enrolled=known, contest=None)
+    member = replace(
+        member,
+        epoch=JOIN_EPOCH,
+        accepted=None,
+        target=None,
+        enrolled=known,
+        contest=None,
+        classic=replace(member.classic, admission=None, rejoin=None),
+    )
     if member.state is S.LEAVING:
         return replace(member, enrolled=False), effects
     member = replace(member, fences=member.fences + 1, cause=Cause(CauseKind.FENCED, why), owed_gap_s=None)
@@ -270,5 +312,7 @@ def fatal(member: Member, problem: Problem) -> Change:
         dialogue=None,
         lookup=None,
         naming=None,
+        survey=None,
+        classic=Classic(given_id=member.classic.given_id),
         cause=Cause(CauseKind.FATAL, problem.detail),
     ), effects

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core import policy
-from membership_client.core.consumer_protocol import farewell
+from membership_client.core import classic_protocol, consumer_protocol, policy
 from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
@@ -13,7 +12,7 @@ from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem
-from membership_client.types import Cause, CloseStep, LeaveMode, MemberState
+from membership_client.types import Cause, CloseStep, GroupProtocol, LeaveMode, MemberState
 
 S = MemberState
 
@@ -53,6 +52,7 @@ def depart(
         contest=None,
         dialogue=dialogue,
         owed_gap_s=None,
+        classic=replace(member.classic, admission=None, rejoin=None),
     )
 
 
@@ -75,10 +75,18 @@ def _partitions_given_back(member: Member) -> bool:
     return not member.owned and member.call is None
 
 
+_FAREWELLS = {
+    GroupProtocol.CONSUMER: consumer_protocol.farewell,
+    GroupProtocol.CLASSIC: classic_protocol.farewell,
+}
+
+
 def _farewell_of(member: Member, departure: Departure) -> Heartbeat | LeaveGroup | None:
     if not member.enrolled:
         return None
-    return farewell(member, departure.mode, departure.reason, reason_refused=departure.reason_refused)
+    return _FAREWELLS[member.protocol](
+        member, departure.mode, departure.reason, reason_refused=departure.reason_refused
+    )
 
 
 def _tells(member: Member) -> float | None:
@@ -133,14 +141,14 @@ def answered(member: Member, flight: InFlight, response: Response, now: float) -
         member = forget_coordinator(member)
     if action is not None:
         return slow_down(replace(member, dialogue=None), "dialogue_pace", now)
-    if isinstance(flight.request, LeaveGroup):
+    if isinstance(flight.request, LeaveGroup) and flight.request.reason is not None:
         return _without_reason(member)
     return _told(member, f"refused: {response.message or code_name(response.code)}", now, clean=False)
 
 
 def _confirmation(flight: InFlight) -> str:
     if isinstance(flight.request, LeaveGroup):
-        return "confirmed, with its reason"
+        return "confirmed" if flight.request.reason is None else "confirmed, with its reason"
     permanent = isinstance(flight.request, Heartbeat) and flight.request.epoch == -1
     return "confirmed" if permanent else "confirmed as temporary"
 
@@ -153,6 +161,9 @@ def _without_reason(member: Member) -> Member:
 def failed(member: Member, event: Failed, now: float) -> Member:
     """No answer to our farewell: once more, until the departure gives up."""
     if event.kind is FailureKind.UNSUPPORTED:
+        assert member.departure is not None
+        if member.departure.reason_refused:
+            return _told(member, event.detail, now, clean=False)
         return _without_reason(member)
     member = unanswered(forget_coordinator(replace(member, dialogue=None)), event.kind, event.detail)
     return slow_down(member, "dialogue_pace", now)
@@ -194,7 +205,7 @@ def _end(member: Member, now: float) -> Change:
     if departure.problem is not None:
         member = replace(member, problem=departure.problem)
     if departure.closes:
-        return replace(member, closed=departure, lookup=None, naming=None), (Stop(),)
+        return replace(member, closed=departure, lookup=None, naming=None, survey=None), (Stop(),)
     return member, ()
 
 

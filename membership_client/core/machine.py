@@ -21,11 +21,14 @@ from typing import Any
 
 from membership_client.core import (
     callbacks,
+    classic_joining,
     contest,
     coordinator,
     joining,
+    leading,
     leaving,
     polling,
+    reasons,
     reconciliation,
     refusals,
     watchdog,
@@ -34,8 +37,10 @@ from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
     CallbackReturned,
+    ClassicHeartbeat,
     Close,
     CoordinatorDoubted,
+    DescribeClassicGroup,
     DescribeGroup,
     DescribeSessionTimeout,
     Disconnect,
@@ -43,21 +48,32 @@ from membership_client.core.events import (
     Event,
     Failed,
     FailureKind,
+    GroupJoined,
+    GroupSynced,
+    Heartbeat,
     HeartbeatAccepted,
+    HeartbeatConfirmed,
+    JoinGroup,
+    MemberIdGiven,
     Polled,
+    Rebalance,
     Refused,
+    Response,
     Subscribe,
+    SyncGroup,
     Tick,
+    TopicsDescribed,
     TopicsResolved,
     Unsubscribe,
 )
 from membership_client.core.member import IN_GROUP, Change, InFlight, Member, move
-from membership_client.core.requests import SLOTS, Slot, forget_coordinator, slow_down, unanswered
-from membership_client.core.rule import Rule
+from membership_client.core.requests import SLOTS, Slot, forget_coordinator, patience_s, slow_down, unanswered
+from membership_client.core.rule import Rule, spoken
 from membership_client.errors import Problem, ProblemKind, may_resubscribe
-from membership_client.types import Cause, CauseKind, MemberState
+from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 
 S = MemberState
+CLASSIC, CONSUMER = GroupProtocol.CLASSIC, GroupProtocol.CONSUMER
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +166,13 @@ def _on_close(member: Member, event: Close, now: float) -> Change:
     return member, ()
 
 
+def _on_rebalance(member: Member, event: Rebalance, now: float) -> Change:
+    """Under KIP-848 the coordinator decides; all a member can do is to say everything once more."""
+    if member.protocol is GroupProtocol.CLASSIC:
+        return classic_joining.enforced(member, event.reason or reasons.ENFORCED), ()
+    return replace(member, accepted=None), ()
+
+
 def _on_polled(member: Member, event: Polled, now: float) -> Change:
     return polling.polled(member, event), ()
 
@@ -193,27 +216,54 @@ def _answered_naming(member: Member, flight: InFlight, event: Answered, now: flo
     return reconciliation.unnamed(member, now), ()
 
 
+def _answered_survey(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    if isinstance(flight.request, DescribeClassicGroup):
+        return leading.compared(member, event.response), ()
+    if isinstance(event.response, TopicsDescribed):
+        return leading.looked(member, flight, event.response, now), ()
+    return leading.not_looked(member, now), ()
+
+
 def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
     response = event.response
     if leaving.is_farewell(member, flight):
         return leaving.answered(member, flight, response, now), ()
+    if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
+        return classic_joining.compared(member, response)
     if _is_question(flight):
         return contest.answered(member, response, now)
-    if isinstance(response, HeartbeatAccepted):
-        return joining.accepted(member, flight, response, now), ()
     if isinstance(response, Refused):
-        return refusals.refused(member, response, now)
-    return slow_down(replace(member, dialogue=None, accepted=None), "dialogue_pace", now), ()
+        return refusals.refused(member, flight, response, now)
+    return _accepted(member, flight, response, now)
+
+
+def _accepted(member: Member, flight: InFlight, response: Response, now: float) -> Change:
+    match flight.request, response:
+        case Heartbeat(), HeartbeatAccepted():
+            return joining.accepted(member, flight, response, now), ()
+        case ClassicHeartbeat(), HeartbeatConfirmed():
+            return classic_joining.confirmed(member, flight, now), ()
+        case JoinGroup(), MemberIdGiven():
+            return classic_joining.identified(member, response.member_id), ()
+        case JoinGroup(), GroupJoined():
+            return classic_joining.joined(member, flight, response, now)
+        case SyncGroup(), GroupSynced():
+            return classic_joining.synced(member, response, now), ()
+        case _:
+            member = classic_joining.restarted(replace(member, dialogue=None, accepted=None), reasons.NO_ANSWER)
+            return slow_down(member, "dialogue_pace", now), ()
 
 
 def _is_question(flight: InFlight) -> bool:
     """Was it asked in a contest for the instance id: who holds it, for how long, or its release?"""
-    return isinstance(flight.request, DescribeGroup | DescribeSessionTimeout) or leaving.says_goodbye(flight)
+    asked = DescribeGroup | DescribeClassicGroup | DescribeSessionTimeout
+    return isinstance(flight.request, asked) or leaving.says_goodbye(flight)
 
 
 _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
     "lookup": _answered_lookup,
     "naming": _answered_naming,
+    "survey": _answered_survey,
     "dialogue": _answered_dialogue,
 }
 
@@ -234,46 +284,58 @@ def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) 
     return reconciliation.unnamed(member, now), ()
 
 
+def _failed_survey(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    return leading.not_looked(member, now), ()
+
+
 def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
     if leaving.is_farewell(member, flight):
         return leaving.failed(member, event, now), ()
+    if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
+        return classic_joining.compared(member, None)
     if event.kind is FailureKind.UNSUPPORTED:
         if _is_question(flight):
             return contest.unanswerable(member, now)
+        if joining.may_fall_back(member):
+            return joining.fall_back(member), ()
         if member.state in IN_GROUP:
             return joining.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
-    member = forget_coordinator(replace(member, dialogue=None))
+    member = forget_coordinator(classic_joining.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
 
 
 _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Change]] = {
     "lookup": _failed_lookup,
     "naming": _failed_naming,
+    "survey": _failed_survey,
     "dialogue": _failed_dialogue,
 }
 
 
-def _oldest(member: Member) -> InFlight | None:
-    oldest = member.dialogue
-    for flight in (member.lookup, member.naming):
-        if flight is not None and (oldest is None or flight.sent_at < oldest.sent_at):
-            oldest = flight
-    return oldest
+def _most_overdue(member: Member) -> tuple[float, InFlight] | None:
+    """The request whose time is up first, and when."""
+    found: tuple[float, InFlight] | None = None
+    for flight in (member.dialogue, member.lookup, member.naming, member.survey):
+        if flight is not None:
+            at = flight.sent_at + patience_s(member, flight)
+            found = (at, flight) if found is None or at < found[0] else found
+    return found
 
 
 def _times_out(member: Member) -> float | None:
-    flight = _oldest(member)
-    return flight.sent_at + member.request_timeout_s if flight else None
+    found = _most_overdue(member)
+    return found[0] if found else None
 
 
 def _time_out(member: Member, now: float) -> Change:
     """The connection is dropped, and with it every other request on it: none of them will be answered."""
-    late = _oldest(member)
-    assert late is not None
+    found = _most_overdue(member)
+    assert found is not None
+    late = found[1]
     effects: tuple[Effect, ...] = (Disconnect(late.to),)
     who = f"{late.to} did not answer" if late.to else "No bootstrap server answered"
-    detail = f"{who} within {member.request_timeout_s:g} s."
-    for flight in (member.dialogue, member.lookup, member.naming):
+    detail = f"{who} within {patience_s(member, late):g} s."
+    for flight in (member.dialogue, member.lookup, member.naming, member.survey):
         if flight is not None and flight.to == late.to:
             member, more = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
             effects += more
@@ -293,6 +355,7 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
     Subscribe: _on_subscribe,
     Unsubscribe: _on_unsubscribe,
     Close: _on_close,
+    Rebalance: _on_rebalance,
     Polled: _on_polled,
     Answered: _on_answered,
     Failed: _on_failed,
@@ -305,6 +368,7 @@ RULES: tuple[Rule, ...] = (
     TIME_OUT,
     leaving.GIVE_UP,
     contest.GIVE_UP,
+    spoken(CLASSIC, classic_joining.EXPIRE),
     polling.EXPIRE,
     polling.WARN,
     watchdog.WARN_OF_CALL,
@@ -315,11 +379,18 @@ RULES: tuple[Rule, ...] = (
     leaving.END,
     joining.START,
     joining.RESTATE,
+    spoken(CLASSIC, classic_joining.REJOIN),
     reconciliation.RECONCILE,
-    reconciliation.CONFIRM,
+    spoken(CONSUMER, reconciliation.CONFIRM),
+    spoken(CLASSIC, classic_joining.CONFIRM),
+    spoken(CLASSIC, classic_joining.FOLLOW_UP),
     coordinator.LOOK_UP,
     reconciliation.RESOLVE,
     contest.ASK,
-    joining.BEAT,
+    spoken(CONSUMER, joining.BEAT),
+    spoken(CLASSIC, leading.LOOK),
+    spoken(CLASSIC, leading.COMPARE),
+    spoken(CLASSIC, classic_joining.ENTER),
+    spoken(CLASSIC, classic_joining.BEAT),
 )
 """In order of precedence: time that ran out first, then what must be given up, then what can be gained."""

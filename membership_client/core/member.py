@@ -10,11 +10,21 @@ from uuid import UUID
 
 from membership_client.config import MemberConfig
 from membership_client.core.copying import replace
-from membership_client.core.events import CallbackKind, Effect, Request, Subscribe
+from membership_client.core.events import CallbackKind, Effect, GroupJoined, Request, Subscribe
 from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.types import Cause, CloseStep, Holder, LeaveMode, MemberState, Node
+from membership_client.subscriptions import NO_GENERATION, TopicLayout
+from membership_client.types import (
+    Cause,
+    CloseStep,
+    GroupProtocol,
+    Holder,
+    LeaveMode,
+    MemberState,
+    Node,
+    TopicPartition,
+)
 
 S = MemberState
 
@@ -26,6 +36,9 @@ TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
         (S.ACK, S.STABLE): "owned list confirmed",
         (S.ACK, S.RECONCILING): "new target",
         (S.STABLE, S.RECONCILING): "new target",
+        (S.STABLE, S.JOINING): "the group rebalances (classic)",
+        (S.RECONCILING, S.JOINING): "the group rebalances (classic)",
+        (S.ACK, S.JOINING): "the group rebalances (classic)",
         (S.JOINING, S.FENCED): "dropped by the coordinator",
         (S.RECONCILING, S.FENCED): "dropped by the coordinator",
         (S.ACK, S.FENCED): "dropped by the coordinator",
@@ -87,6 +100,37 @@ class Target:
 
     partitions: Partitions
     number: int
+    follow_up: bool = False
+    """It takes something away from a member of a cooperative group, who then joins again: so others can be given it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classic:
+    """What is known of a member only where the classic protocol is spoken."""
+
+    given_id: str = ""
+    """The member id that the coordinator gave us; empty while it has not."""
+    reason: str = ""
+    """Why we join: said by the join that is due or under way, and kept until a plan has come."""
+    rejoin: str | None = None
+    """Why the group must rebalance, from us to it; None if it need not."""
+    admission: GroupJoined | None = None
+    """We were let in, and our share of the plan is still to come."""
+    leads: bool = False
+    """We made the plan of this generation, and watch the topics it is about."""
+    planned_in: int = NO_GENERATION
+    """The generation that gave us our target."""
+    held: frozenset[TopicPartition] = frozenset()
+    """Our share of its plan, remembered when it is given back to join again."""
+    layouts: Mapping[str, TopicLayout] | None = None
+    """The topics as we last saw them; None before the first time, or once they must be looked at anew."""
+    watched: frozenset[str] = frozenset()
+    """The topics of all members, if we lead them."""
+    planned_by: Mapping[str, TopicLayout] | None = None
+    """The topics as they were when we made the plan."""
+    survey_due: float = 0.0
+    is_old_plan: bool = False
+    """The plan was made before we came back to lead, and has not been compared with the topics of now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +217,10 @@ class Member:
     owed_gap_s: float | None = None
     """The next gap between early heartbeats while more partitions may be coming; None once that is over."""
 
+    settled: GroupProtocol | None = None
+    """What `auto` turned out to mean with these brokers; None before that."""
+    classic: Classic = Classic()
+
     target: Target | None = None
     targets: int = 0
     reconciled: int = 0
@@ -190,6 +238,9 @@ class Member:
     lookup_pace: Pace = FRESH
     naming: InFlight | None = None
     naming_pace: Pace = FRESH
+    survey: InFlight | None = None
+    """Looking at topics, for those who assign them."""
+    survey_pace: Pace = FRESH
 
     departure: Departure | None = None
     contest: Contest | None = None
@@ -203,8 +254,25 @@ class Member:
     ids: int = 0
 
     @property
+    def protocol(self) -> GroupProtocol:
+        """The one that is spoken; `auto` speaks KIP-848 until the brokers have shown that they do not."""
+        chosen = self.config.group_protocol
+        return GroupProtocol(chosen) if chosen != "auto" else self.settled or GroupProtocol.CONSUMER
+
+    @property
+    def known_as(self) -> str:
+        """The member id by which the coordinator knows us; empty if it does not yet."""
+        return self.classic.given_id if self.protocol is GroupProtocol.CLASSIC else self.member_id
+
+    @property
     def identity(self) -> Identity:
-        return Identity(self.config.group_id, self.member_id, self.config.group_instance_id, self.epoch)
+        shown_as = self.known_as or self.member_id
+        return Identity(self.config.group_id, shown_as, self.config.group_instance_id, self.epoch)
+
+    @property
+    def session_timeout_s(self) -> float:
+        """The classic protocol's; under KIP-848 the brokers set it."""
+        return self.config.session_timeout_ms / 1000
 
     @property
     def request_timeout_s(self) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from membership_client.core.error_codes import Code
+from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, SyncGroup
 from membership_client.errors import ProblemKind
 
 
@@ -23,20 +24,26 @@ class Action(enum.Enum):
     SUPERSEDED = "another process took our instance id over"
     FULL = "the group is full"
     DENIED_TOPIC = "keep trying: access may be granted"
+    REBALANCE = "the group rebalances: join again"
+    MISMATCH = "no strategy is common to all members"
     NO_GROUP = "the group is gone if we were in it, of another type if we were not"
     DONE = "it is as we wanted"
     FATAL = "repeating cannot mend it"
 
 
+_PASSING: dict[int, Action] = {
+    Code.UNKNOWN_SERVER_ERROR: Action.RETRY,
+    Code.REQUEST_TIMED_OUT: Action.RETRY,
+    Code.NETWORK_EXCEPTION: Action.RETRY,
+    Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
+    Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
+    Code.COORDINATOR_NOT_AVAILABLE: Action.REDISCOVER,
+    Code.NOT_COORDINATOR: Action.REDISCOVER,
+}
+
 HEARTBEAT: Mapping[int, Action] = MappingProxyType(
-    {
-        Code.UNKNOWN_SERVER_ERROR: Action.RETRY,
-        Code.REQUEST_TIMED_OUT: Action.RETRY,
-        Code.NETWORK_EXCEPTION: Action.RETRY,
-        Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
-        Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
-        Code.COORDINATOR_NOT_AVAILABLE: Action.REDISCOVER,
-        Code.NOT_COORDINATOR: Action.REDISCOVER,
+    _PASSING
+    | {
         Code.FENCED_MEMBER_EPOCH: Action.FENCE,
         Code.UNKNOWN_MEMBER_ID: Action.FENCE_UNKNOWN,
         Code.UNRELEASED_INSTANCE_ID: Action.CONTEST,
@@ -50,6 +57,35 @@ HEARTBEAT: Mapping[int, Action] = MappingProxyType(
         Code.INVALID_REGULAR_EXPRESSION: Action.FATAL,
         Code.UNSUPPORTED_ASSIGNOR: Action.FATAL,
         Code.UNSUPPORTED_VERSION: Action.FATAL,
+    }
+)
+
+_AS_CLASSIC_MEMBER: dict[int, Action] = {
+    Code.REBALANCE_IN_PROGRESS: Action.REBALANCE,
+    Code.ILLEGAL_GENERATION: Action.FENCE,
+    Code.UNKNOWN_MEMBER_ID: Action.FENCE_UNKNOWN,
+    Code.FENCED_INSTANCE_ID: Action.SUPERSEDED,
+    Code.GROUP_ID_NOT_FOUND: Action.NO_GROUP,
+    Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
+    Code.INVALID_GROUP_ID: Action.FATAL,
+    Code.INVALID_REQUEST: Action.FATAL,
+    Code.UNSUPPORTED_VERSION: Action.FATAL,
+}
+
+CLASSIC_HEARTBEAT: Mapping[int, Action] = MappingProxyType(_PASSING | _AS_CLASSIC_MEMBER)
+
+SYNC: Mapping[int, Action] = MappingProxyType(
+    _PASSING | _AS_CLASSIC_MEMBER | {Code.INCONSISTENT_GROUP_PROTOCOL: Action.MISMATCH}
+)
+"""Whatever is repeated after a refused sync begins with a join: the group may have moved on."""
+
+JOIN: Mapping[int, Action] = MappingProxyType(
+    _PASSING
+    | _AS_CLASSIC_MEMBER
+    | {
+        Code.GROUP_MAX_SIZE_REACHED: Action.FULL,
+        Code.INCONSISTENT_GROUP_PROTOCOL: Action.MISMATCH,
+        Code.INVALID_SESSION_TIMEOUT: Action.FATAL,
     }
 )
 
@@ -88,10 +124,16 @@ LEAVE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST | _ALREA
 DESCRIBE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST)
 """Who is in the group, or its session timeout: nice to know, and done without where it is refused."""
 
+REQUESTS: Mapping[type, Mapping[int, Action]] = MappingProxyType(
+    {Heartbeat: HEARTBEAT, JoinGroup: JOIN, SyncGroup: SYNC, ClassicHeartbeat: CLASSIC_HEARTBEAT}
+)
+"""The table of each request about our own membership."""
+
 FATAL_KINDS: Mapping[int, ProblemKind] = MappingProxyType(
     {
         Code.GROUP_AUTHORIZATION_FAILED: ProblemKind.GROUP_DENIED,
         Code.INVALID_REGULAR_EXPRESSION: ProblemKind.INVALID_REGEX,
+        Code.INVALID_SESSION_TIMEOUT: ProblemKind.SESSION_TIMEOUT_REFUSED,
         Code.UNSUPPORTED_ASSIGNOR: ProblemKind.UNSUPPORTED_ASSIGNOR,
         Code.UNSUPPORTED_VERSION: ProblemKind.BROKER_TOO_OLD,
         Code.GROUP_ID_NOT_FOUND: ProblemKind.GROUP_TYPE,

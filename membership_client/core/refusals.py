@@ -1,13 +1,13 @@
-"""What a refused heartbeat means: the policy table, carried out."""
+"""What a refused join, sync or heartbeat means: the policy tables, carried out."""
 
 from __future__ import annotations
 
-from membership_client.core import contest, policy
+from membership_client.core import classic_joining, contest, policy, reasons
 from membership_client.core.copying import replace
-from membership_client.core.error_codes import code_name
+from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
-from membership_client.core.joining import deny, fatal, fence
-from membership_client.core.member import Change, Member, with_problem
+from membership_client.core.joining import deny, fall_back, fatal, fence, may_fall_back
+from membership_client.core.member import Change, InFlight, Member, with_problem
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, slow_down
 from membership_client.errors import Problem, ProblemKind
@@ -15,13 +15,17 @@ from membership_client.types import MemberState
 
 S = MemberState
 
-_HEEDED_WHEN_LEAVING = frozenset({Action.FENCE, Action.FENCE_UNKNOWN, Action.SUPERSEDED, Action.REDISCOVER})
+_HEEDED_WHEN_LEAVING = frozenset(
+    {Action.FENCE, Action.FENCE_UNKNOWN, Action.SUPERSEDED, Action.REDISCOVER, Action.REBALANCE}
+)
 
 
-def refused(member: Member, answer: Refused, now: float) -> Change:  # noqa: PLR0911 - one line per row of the table
-    """The coordinator refused a heartbeat. Whatever it knew of us, the next heartbeat says everything."""
+def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Change:  # noqa: PLR0911, C901 - one per row
+    """The coordinator refused what was said about our membership. Whatever it knew of us, the next word says everything."""
+    if answer.code == Code.UNSUPPORTED_VERSION and may_fall_back(member):
+        return fall_back(member), ()
     member = replace(member, dialogue=None, accepted=None)
-    match _action(member, answer):
+    match _action(member, flight, answer):
         case Action.FENCE:
             return fence(member, _said(answer), now, known=True)
         case Action.FENCE_UNKNOWN:
@@ -32,6 +36,10 @@ def refused(member: Member, answer: Refused, now: float) -> Change:  # noqa: PLR
             return contest.refused(member, answer.message, now)
         case Action.FULL:
             return _full(member, answer, now)
+        case Action.REBALANCE:
+            return classic_joining.rebalances(member, flight, now), ()
+        case Action.MISMATCH:
+            return classic_joining.mismatched(member, now)
         case Action.FATAL:
             return _fatal(member, answer)
         case Action.DENIED_TOPIC:
@@ -42,9 +50,9 @@ def refused(member: Member, answer: Refused, now: float) -> Change:  # noqa: PLR
             return _again(member, answer, now)
 
 
-def _action(member: Member, answer: Refused) -> Action:
+def _action(member: Member, flight: InFlight, answer: Refused) -> Action:
     """The table's action, and its meaning where that depends on whether we were in the group."""
-    action = policy.HEARTBEAT.get(answer.code, Action.FATAL)
+    action = policy.REQUESTS[type(flight.request)].get(answer.code, Action.FATAL)
     if member.state is S.LEAVING:
         return action if action in _HEEDED_WHEN_LEAVING else Action.RETRY
     if action is Action.NO_GROUP:
@@ -63,6 +71,7 @@ def _said(answer: Refused) -> str:
 
 def _again(member: Member, answer: Refused, now: float) -> Change:
     member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=_said(answer)))
+    member = classic_joining.restarted(member, f"{reasons.COORDINATOR_ERROR} {code_name(answer.code)}")
     return slow_down(member, "dialogue_pace", now), ()
 
 

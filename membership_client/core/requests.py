@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from membership_client.core.copying import replace
-from membership_client.core.events import Effect, FailureKind, Request, Send
+from membership_client.core.events import Effect, FailureKind, JoinGroup, Request, Send, SyncGroup
 from membership_client.core.member import Change, Claims, InFlight, Member, with_problem
 from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
 
-Slot = Literal["dialogue", "lookup", "naming"]
-PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "call_pace", "denial_pace"]
+Slot = Literal["dialogue", "lookup", "naming", "survey"]
+PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "survey_pace", "call_pace", "denial_pace"]
 
-SLOTS: tuple[Slot, ...] = ("dialogue", "lookup", "naming")
+SLOTS: tuple[Slot, ...] = ("dialogue", "lookup", "naming", "survey")
+
+JOIN_PATIENCE_S = 5.0
+"""How much longer than the rebalance timeout, for which the coordinator waits for all others, a join may take."""
 
 
 def send(
@@ -26,6 +29,13 @@ def send(
     effects: tuple[Effect, ...] = (Send(request_id, to, request),)
     change: dict[str, Any] = {slot: entry}
     return replace(member, ids=request_id, **change), effects
+
+
+def patience_s(member: Member, flight: InFlight) -> float:
+    """How long an answer may take. A coordinator holds a join back until all have joined, and a sync until the plan is made."""
+    if isinstance(flight.request, JoinGroup | SyncGroup):
+        return max(member.request_timeout_s, member.poll_interval_s + JOIN_PATIENCE_S)
+    return member.request_timeout_s
 
 
 def slow_down(member: Member, pace: PaceName, now: float, *, cap_s: float = 0.0) -> Member:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from membership_client.core.member import Change, Member
+from membership_client.types import GroupProtocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,12 @@ class Rule:
 
     due: Callable[[Member], float | None]
     act: Callable[[Member, float], Change]
+
+
+def spoken(protocol: GroupProtocol, rule: Rule) -> Rule:
+    """That rule, for members that speak this protocol."""
+
+    def due(member: Member) -> float | None:
+        return rule.due(member) if member.protocol is protocol else None
+
+    return Rule(due, rule.act)

@@ -25,8 +25,9 @@ def snapshot_of(member: Member, now: float) -> Snapshot:
     return Snapshot(
         state=member.state,
         group_id=member.config.group_id,
-        member_id=member.member_id,
+        member_id=member.known_as or member.member_id,
         instance_id=member.config.group_instance_id,
+        protocol=None if member.config.group_protocol == "auto" and member.settled is None else member.protocol,
         epoch=member.epoch,
         coordinator=member.coordinator,
         heartbeat_interval_s=None if confirmed is None else member.interval_s,

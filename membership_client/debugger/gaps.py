@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 
 from membership_client.core.events import (
     Answered,
+    DescribeTopics,
     Disconnect,
     Failed,
     FindCoordinator,
     HeartbeatAccepted,
+    JoinGroup,
     Request,
     ResolveTopics,
     Send,
+    SyncGroup,
 )
 from membership_client.core.member import IN_GROUP, Member
+from membership_client.core.requests import JOIN_PATIENCE_S
 from membership_client.debugger.moment import Moment
 
 _LATE_S = 1.0
@@ -56,13 +60,14 @@ class _Clock:
         self._interval_s = start.interval_s
         self._timeout_s = start.request_timeout_s
         self._flights: dict[str, tuple[int, float]] = {}
+        """By slot, the request under way and when its time is up."""
         self._beat_at = 0.0
         self._throttle_s = 0.0
 
     def take_in(self, step: Moment) -> None:
         event = step.event
         if isinstance(event, Answered | Failed):
-            self._flights = {slot: (id_, at) for slot, (id_, at) in self._flights.items() if id_ != event.request_id}
+            self._flights = {slot: (id_, end) for slot, (id_, end) in self._flights.items() if id_ != event.request_id}
         if isinstance(event, Answered):
             self._throttle_s = event.throttle_s
             if isinstance(event.response, HeartbeatAccepted):
@@ -70,14 +75,20 @@ class _Clock:
         if step.effects_of(Disconnect):
             self._flights = {}
         for send in step.effects_of(Send):
-            self._flights[_slot(send.request)] = send.request_id, step.at
+            self._flights[_slot(send.request)] = send.request_id, step.at + self._patience_s(send.request)
             self._beat_at = step.at
+
+    def _patience_s(self, request: Request) -> float:
+        """Joins and syncs of a classic group wait for others."""
+        waits = isinstance(request, JoinGroup | SyncGroup)
+        longest_s = self._config.max_poll_interval_ms / 1000 + JOIN_PATIENCE_S
+        return max(self._timeout_s, longest_s) if waits else self._timeout_s
 
     def due(self, step: Moment) -> float | None:
         """When the step after this one must come at the latest; None if it need not come at all."""
         if step.state not in IN_GROUP:
             return None
-        timeouts = [at + self._timeout_s for _, at in self._flights.values() if at + self._timeout_s > step.at]
+        timeouts = [end for _, end in self._flights.values() if end > step.at]
         if timeouts:
             return min(timeouts)
         rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
@@ -87,6 +98,8 @@ class _Clock:
 def _slot(request: Request) -> str:
     if isinstance(request, FindCoordinator):
         return "lookup"
+    if isinstance(request, DescribeTopics):
+        return "survey"
     return "naming" if isinstance(request, ResolveTopics) else "dialogue"
 
 

@@ -13,6 +13,7 @@ from membership_client.core.events import (
     Failed,
     FailureKind,
     HeartbeatAccepted,
+    HeartbeatConfirmed,
     Refused,
 )
 from membership_client.debugger.moment import Moment
@@ -98,7 +99,7 @@ def is_broken(step: Moment) -> bool:
 def _is_answered(step: Moment) -> bool:
     """A heartbeat was, whatever the answer: then the coordinator is there."""
     event = step.event
-    return isinstance(event, Answered) and isinstance(event.response, HeartbeatAccepted | Refused)
+    return isinstance(event, Answered) and isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed | Refused)
 
 
 def coordinator_of(step: Moment) -> Node | None:

@@ -100,8 +100,8 @@ def _farewell(stretch: list[Moment], member_id: str) -> tuple[Moment, Ending, st
     for step in reversed(stretch):
         for send in step.effects_of(Send):
             request = send.request
-            if isinstance(request, LeaveGroup) and request.member_id == member_id:
-                return step, Ending.LEFT, request.reason
+            if isinstance(request, LeaveGroup):
+                return step, Ending.LEFT, request.reason or _wish(stretch)
             if isinstance(request, Heartbeat) and request.epoch < 0 and request.member_id == member_id:
                 return step, Ending.AWAY if request.epoch < -1 else Ending.LEFT, _wish(stretch)
     return None

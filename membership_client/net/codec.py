@@ -14,6 +14,7 @@ from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
 from membership_client.core import events
+from membership_client.net import classic_messages as classic
 from membership_client.net import messages
 from membership_client.net.reader import Undecodable, read
 
@@ -44,23 +45,51 @@ class _Api:
     last: int
     to_wire: Callable[[Any, Any], Any]
     from_wire: Callable[[Any, Any], events.Response]
+    least: Callable[[Any], int] | None = None
+    """The first version that has a place for what this request says; None if all have."""
+    since: str = "4.0"
+
+    def first_for(self, request: events.Request) -> int:
+        return self.first if self.least is None else self.least(request)
 
 
 _APIS: Mapping[type, _Api] = {
     events.FindCoordinator: _Api(10, "FindCoordinator", 0, 6, messages.find_coordinator, messages.coordinator_found),
     # Version 0 was an early-access draft in which the broker chose the member id.
     events.Heartbeat: _Api(68, "ConsumerGroupHeartbeat", 1, 1, messages.heartbeat, messages.heartbeat_accepted),
-    # Below version 5 there is no reason, and without one the leave is better said by a heartbeat.
-    events.LeaveGroup: _Api(13, "LeaveGroup", 5, 5, messages.leave_group, messages.group_left),
+    events.LeaveGroup: _Api(
+        13, "LeaveGroup", 0, 5, classic.leave_group, classic.group_left, classic.least_leave_version, "2.3"
+    ),
+    events.JoinGroup: _Api(
+        11, "JoinGroup", 0, 9, classic.join_group, classic.group_joined, classic.least_join_version, "2.3"
+    ),
+    events.SyncGroup: _Api(
+        14, "SyncGroup", 0, 5, classic.sync_group, classic.group_synced, classic.least_member_version, "2.3"
+    ),
+    events.ClassicHeartbeat: _Api(
+        12,
+        "Heartbeat",
+        0,
+        4,
+        classic.classic_heartbeat,
+        classic.heartbeat_confirmed,
+        classic.least_member_version,
+        "2.3",
+    ),
+    # From version 4 on asking does not create a topic, and from version 1 on racks are told.
+    events.DescribeTopics: _Api(3, "Metadata", 4, 13, classic.describe_topics, classic.topics_described, None, "0.11"),
     # Brokers look topics up by id from version 12 on.
     events.ResolveTopics: _Api(3, "Metadata", 12, 13, messages.resolve_topics, messages.topics_resolved),
     events.DescribeGroup: _Api(69, "ConsumerGroupDescribe", 0, 1, messages.describe_group, messages.group_described),
     events.DescribeClassicGroup: _Api(
         15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
     ),
-    # From version 9 on the epoch may be a KIP-848 member's; version 10 names topics by id, for which we have no need.
-    events.CommitOffsets: _Api(8, "OffsetCommit", 9, 9, messages.commit_offsets, messages.offsets_committed),
-    events.FetchOffsets: _Api(9, "OffsetFetch", 9, 9, messages.fetch_offsets, messages.offsets_fetched),
+    # From version 9 on the epoch may be a KIP-848 member's, and whoever has KIP-848 has that; version 10 names topics by id,
+    # for which we have no need. Below versions 7 there are no instance ids, and no waiting for transactions.
+    events.CommitOffsets: _Api(
+        8, "OffsetCommit", 7, 9, messages.commit_offsets, messages.offsets_committed, None, "2.3"
+    ),
+    events.FetchOffsets: _Api(9, "OffsetFetch", 7, 9, messages.fetch_offsets, messages.offsets_fetched, None, "2.5"),
     events.DescribeSessionTimeout: _Api(
         32, "DescribeConfigs", 1, 4, messages.describe_session_timeout, messages.session_timeout_described
     ),
@@ -75,14 +104,15 @@ def choose_version(request: events.Request, offer: Offer) -> int | None:
     api = _APIS[type(request)]
     first, last = offer.get(api.key, (0, -1))
     version = min(api.last, last)
-    return version if version >= max(api.first, first) else None
+    return version if version >= max(api.first_for(request), first) else None
 
 
 def unsupported(request: events.Request, offer: Offer) -> str:
     """A sentence about why `choose_version` found none, to be followed by the broker's address."""
     api = _APIS[type(request)]
     offered = _span(*offer[api.key]) if api.key in offer else "none"
-    return f"needs {api.name} {_span(api.first, api.last)} (Kafka 4.0 or later has it), and is offered {offered}"
+    needed = _span(api.first_for(request), api.last)
+    return f"needs {api.name} {needed} (Kafka {api.since} or later has it), and is offered {offered}"
 
 
 def _span(first: int, last: int) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
-
 from membership_client.core import events
-from membership_client.net.reader import read
+from membership_client.net.consumer_blobs import decode_assignment
+from membership_client.net.fields import fill
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 UNKNOWN_SERVER_ERROR = -1
 SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
 _GROUP_RESOURCE = 32
-_ASSIGNMENT_VERSION_BYTES = 2
 
 
 def _refused(answer: Any) -> events.Refused:
@@ -111,26 +109,6 @@ def _assigned(topics: Iterable[Any]) -> Partitions:
     return Partitions.of(numbers)
 
 
-# --- LeaveGroup ------------------------------------------------------------------------------------------------------
-
-
-def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
-    member = wire.MemberIdentity(
-        member_id=request.member_id,
-        group_instance_id=request.instance_id,
-        # The reason is free text: half a character in it must not cost us the leave.
-        reason=request.reason.encode(errors="replace").decode(),
-    )
-    return wire.LeaveGroupRequest(group_id=request.group_id, members=(member,))
-
-
-def group_left(_request: events.LeaveGroup, answer: Any) -> events.Response:
-    for part in (answer, *answer.members):
-        if part.error_code:
-            return _refused(part)
-    return events.GroupLeft()
-
-
 # --- Metadata --------------------------------------------------------------------------------------------------------
 
 
@@ -212,7 +190,8 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
 
 
 def _classic_member(member: Any) -> events.DescribedMember:
-    current = _classic_assignment(member.member_assignment)
+    # Nothing while the group rebalances.
+    current = decode_assignment(member.member_assignment)
     return events.DescribedMember(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None),
@@ -221,14 +200,6 @@ def _classic_member(member: Any) -> events.DescribedMember:
         current=current,
         target=current,
     )
-
-
-def _classic_assignment(data: bytes) -> frozenset[TopicPartition]:
-    """What the leader gave it; nothing while the group rebalances. Later versions begin as the first one does."""
-    if len(data) < _ASSIGNMENT_VERSION_BYTES:
-        return frozenset()
-    assignment, _ = read(ConsumerProtocolAssignment, data, _ASSIGNMENT_VERSION_BYTES)
-    return _named(assignment.assigned_partitions, "topic")
 
 
 # --- DescribeConfigs -------------------------------------------------------------------------------------------------
@@ -311,18 +282,23 @@ def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
 
 
 def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
+    # From version 8 on one request asks for many groups, and from version 9 on it says who asks.
+    many = hasattr(wire, "OffsetFetchRequestGroup")
+    named = wire.OffsetFetchRequestTopics if many else wire.OffsetFetchRequestTopic
     topics = tuple(
-        wire.OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(p.partition for p in partitions))
+        named(name=topic, partition_indexes=tuple(p.partition for p in partitions))
         for topic, partitions in _by_topic(sorted(request.partitions)).items()
     )
-    group = wire.OffsetFetchRequestGroup(
-        group_id=request.group_id, member_id=request.member_id, member_epoch=request.epoch, topics=topics
-    )
+    if not many:
+        return wire.OffsetFetchRequest(group_id=request.group_id, topics=topics, require_stable=True)
+    who = {"member_id": request.member_id, "member_epoch": request.epoch}
+    group = fill(wire.OffsetFetchRequestGroup, group_id=request.group_id, topics=topics, **who)
     return wire.OffsetFetchRequest(groups=(group,), require_stable=True)
 
 
 def offsets_fetched(request: events.FetchOffsets, answer: Any) -> events.Response:
-    group = next((group for group in answer.groups if group.group_id == request.group_id), None)
+    groups = getattr(answer, "groups", None)
+    group = answer if groups is None else next((g for g in groups if g.group_id == request.group_id), None)
     if group is None:
         return _incomplete(f"the answer has no offsets of group {request.group_id}")
     if group.error_code:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import selectors
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from membership_client.core.events import Answered, Failed, FailureKind, Refused, Request, Send
+from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
 from membership_client.net import turnstile
 from membership_client.net.arrivals import Arrivals
 from membership_client.net.connection import Completion, Connection
@@ -26,15 +27,24 @@ _Selector = selectors.PollSelector
 _LONGEST_WAIT_S = 3600.0
 
 
+class _Line(enum.Enum):
+    """What a connection is for. Several to one address are told apart: dropping one must not cost the others."""
+
+    BOOTSTRAP = "finding the coordinator"
+    COORDINATOR = "all that is answered at once"
+    WAITING = "joins and syncs: a broker answers in order, and holds these back until others have come"
+
+
 @dataclass(frozen=True, slots=True)
 class _Peer:
-    """Whom a request is for.
-
-    A bootstrap broker and the coordinator are told apart even at the same address: dropping one must not cost the other.
-    """
+    """Whom a request is for."""
 
     node: Node
-    is_bootstrap: bool
+    line: _Line
+
+    @property
+    def is_bootstrap(self) -> bool:
+        return self.line is _Line.BOOTSTRAP
 
 
 @dataclass(slots=True)
@@ -79,7 +89,7 @@ class BrokerTransport:
     def send(self, send: Send) -> None:
         """Send, now or as soon as a connection is open. Never blocks; whatever happens is told by `wait()`."""
         self._require_open()
-        peer = self._peer(send.to)
+        peer = self._peer(send)
         link = self._links.get(peer)
         if link is None:
             link = self._links[peer] = _Link(peer, waiting=[(send.request_id, send.request)])
@@ -136,10 +146,11 @@ class BrokerTransport:
         if self._closed:
             raise RuntimeError("the transport is closed")
 
-    def _peer(self, to: Node | None) -> _Peer:
-        if to is not None:
-            return _Peer(to, is_bootstrap=False)
-        return _Peer(self._bootstrap[self._bootstrap_failures % len(self._bootstrap)], is_bootstrap=True)
+    def _peer(self, send: Send) -> _Peer:
+        if send.to is not None:
+            waits = isinstance(send.request, JoinGroup | SyncGroup)
+            return _Peer(send.to, _Line.WAITING if waits else _Line.COORDINATOR)
+        return _Peer(self._bootstrap[self._bootstrap_failures % len(self._bootstrap)], _Line.BOOTSTRAP)
 
     # --- connecting --------------------------------------------------------------------------------------------------
 
@@ -234,7 +245,7 @@ def _is_refused(completion: Completion) -> bool:
 
 
 def _matches(peer: _Peer, to: Node | None) -> bool:
-    return peer.is_bootstrap if to is None else peer == _Peer(to, is_bootstrap=False)
+    return peer.is_bootstrap if to is None else peer.node == to and not peer.is_bootstrap
 
 
 def _interest(connection: Connection) -> int:

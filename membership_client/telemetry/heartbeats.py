@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from membership_client.core.error_codes import code_name
-from membership_client.core.events import Answered, Disconnect, Failed, FailureKind, Heartbeat, Refused
+from membership_client.core.error_codes import Code, code_name
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    Disconnect,
+    Failed,
+    FailureKind,
+    Heartbeat,
+    Refused,
+)
 from membership_client.core.machine import Step
 from membership_client.core.member import InFlight
 
@@ -19,7 +27,7 @@ class Beat(NamedTuple):
 def beat_of(step: Step) -> Beat | None:
     """The heartbeat that this step ended, if it did."""
     flight = step.before.dialogue
-    if flight is None or flight is step.after.dialogue or not isinstance(flight.request, Heartbeat):
+    if flight is None or flight is step.after.dialogue or not isinstance(flight.request, Heartbeat | ClassicHeartbeat):
         return None
     event = step.event
     if isinstance(event, Answered | Failed) and event.request_id == flight.request_id:
@@ -30,7 +38,9 @@ def beat_of(step: Step) -> Beat | None:
 def _error(event: Answered | Failed) -> str | None:
     if isinstance(event, Failed):
         return event.kind.name.lower()
-    return code_name(event.response.code) if isinstance(event.response, Refused) else None
+    # That the group rebalances is the classic protocol's way to say so, and no error.
+    code = event.response.code if isinstance(event.response, Refused) else Code.REBALANCE_IN_PROGRESS
+    return None if code == Code.REBALANCE_IN_PROGRESS else code_name(code)
 
 
 def _timed_out(step: Step, flight: InFlight) -> Beat | None:

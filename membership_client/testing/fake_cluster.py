@@ -12,6 +12,7 @@ from membership_client.core.events import (
     Request,
     Response,
 )
+from membership_client.testing.fake_classic import Reply
 from membership_client.testing.fake_coordinator import GROUP_REQUESTS, Client, CoordinatorSettings, FakeCoordinator
 from membership_client.testing.fake_topics import FakeTopics
 from membership_client.types import Node
@@ -43,15 +44,27 @@ class FakeCluster:
         if self.coordinator is not None and now >= self.loading_until:
             self.groups.advance(now)
 
+    def ask(self, node: Node | None, request: Request, now: float, client: Client, reply: Reply) -> None:
+        """As `handle`, also for requests that a coordinator may hold back: `reply` is called with the answer, now or later."""
+        refusal = self._refusal(node, request, now)
+        if refusal is not None:
+            reply(refusal)
+        elif isinstance(request, FindCoordinator):
+            reply(self.handle(node, request, now, client))
+        else:
+            self.groups.ask(request, now, client, reply)
+
     def handle(self, node: Node | None, request: Request, now: float, client: Client | None = None) -> Response:
         """What that broker answers (None: whichever was asked)."""
         if isinstance(request, FindCoordinator):
             if self.coordinator is None:
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)
             return CoordinatorFound(self.coordinator)
-        if isinstance(request, GROUP_REQUESTS):
-            if node != self.coordinator:
-                return Refused(Code.NOT_COORDINATOR)
-            if now < self.loading_until:
-                return Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
-        return self.groups.handle(request, now, client)
+        return self._refusal(node, request, now) or self.groups.handle(request, now, client)
+
+    def _refusal(self, node: Node | None, request: Request, now: float) -> Refused | None:
+        if not isinstance(request, GROUP_REQUESTS):
+            return None
+        if node != self.coordinator:
+            return Refused(Code.NOT_COORDINATOR)
+        return Refused(Code.COORDINATOR_LOAD_IN_PROGRESS) if now < self.loading_until else None

@@ -3,7 +3,8 @@
 Pure in the sense that matters here: no socket, no thread, no clock and no randomness, so the same requests at the same
 times get the same answers. What it remembers is what a coordinator remembers; above all, what it believes it delivered.
 
-Not here: classic groups, racks, access control, and the range assignor (every group is assigned uniformly).
+Classic groups are in `fake_classic`. Not here: racks, access control, the range assignor (every group is assigned
+uniformly), and groups in which both protocols are spoken.
 """
 
 from __future__ import annotations
@@ -13,26 +14,33 @@ from dataclasses import dataclass, replace
 
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
+    ClassicHeartbeat,
     CommitOffsets,
     DescribeClassicGroup,
     DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
+    DescribeTopics,
     FetchOffsets,
     FindCoordinator,
     GroupDescribed,
     GroupLeft,
     Heartbeat,
     HeartbeatAccepted,
+    JoinGroup,
     LeaveGroup,
     Refused,
     Request,
     ResolveTopics,
     Response,
     SessionTimeoutDescribed,
+    SyncGroup,
+    TopicsDescribed,
     TopicsResolved,
 )
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.subscriptions import TopicLayout
+from membership_client.testing.fake_classic import FakeClassicGroup, Reply
 from membership_client.testing.fake_group import TEMPORARY_LEAVE_EPOCH, FakeGroup
 from membership_client.testing.fake_patterns import PatternNews
 from membership_client.testing.fake_reconciler import Enrolled, Goal, reconcile
@@ -41,7 +49,15 @@ from membership_client.testing.fake_topics import FakeTopics
 
 JOIN_EPOCH = 0
 
-GROUP_REQUESTS = (Heartbeat, LeaveGroup, DescribeGroup)
+GROUP_REQUESTS = (
+    Heartbeat,
+    LeaveGroup,
+    DescribeGroup,
+    DescribeClassicGroup,
+    JoinGroup,
+    SyncGroup,
+    ClassicHeartbeat,
+)
 """What only the group's coordinator can answer; for the rest any broker will do."""
 
 
@@ -76,8 +92,27 @@ class FakeCoordinator:
         self.settings = settings or CoordinatorSettings()
         self.log: list[tuple[float, str]] = []
         self._groups: dict[str, FakeGroup] = {}
+        self._classic: dict[str, FakeClassicGroup] = {}
         self._quiet_until = float("-inf")
         """Before that no clock rings; forgotten with every request."""
+
+    def ask(self, request: Request, now: float, client: Client, reply: Reply) -> None:
+        """As `handle`, for requests that may be held back: `reply` is called with the answer, now or later."""
+        if not isinstance(request, JoinGroup | SyncGroup | ClassicHeartbeat):
+            reply(self.handle(request, now, client))
+            return
+        self.advance(now)
+        self._quiet_until = float("-inf")
+        known = self._classic.get(request.group_id)
+        group = known or FakeClassicGroup(request.group_id, self._note)
+        group.max_size = self.settings.max_size
+        if isinstance(request, JoinGroup):
+            self._classic[request.group_id] = group
+            group.join(request, now, client.client_id, reply)
+        elif isinstance(request, SyncGroup):
+            group.sync(request, now, reply)
+        else:
+            group.heartbeat(request, now, reply)
 
     def handle(self, request: Request, now: float, client: Client | None = None) -> Response:
         """The answer to a request that reaches the coordinator at that time. Times must not go back."""
@@ -89,13 +124,19 @@ class FakeCoordinator:
         except RefusalError as refusal:
             return refusal.answer
 
-    def _answer(self, request: Request, now: float, client: Client) -> Response:  # noqa: PLR0911 - one per request
+    def _answer(self, request: Request, now: float, client: Client) -> Response:  # noqa: PLR0911, C901 - one per request
         match request:
             case Heartbeat():
                 check_heartbeat(request)
                 return self._leave(request, now) if request.epoch < 0 else self._beat(request, now, client)
             case LeaveGroup():
-                return self._leave_with_reason(request, now)
+                classic = self._classic.get(request.group_id)
+                return classic.leave(request, now) if classic else self._leave_with_reason(request, now)
+            case DescribeTopics():
+                return TopicsDescribed(self._layouts(request.topics))
+            case DescribeClassicGroup():
+                found = self._classic.get(request.group_id)
+                return found.describe() if found else Refused(Code.GROUP_ID_NOT_FOUND)
             case ResolveTopics():
                 return TopicsResolved(self.topics.names_of(request.topic_ids))
             case DescribeGroup():
@@ -104,13 +145,23 @@ class FakeCoordinator:
                 return SessionTimeoutDescribed(self.settings.session_timeout_s)
             case FindCoordinator():
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # Where coordinators are is the cluster's affair.
-            case CommitOffsets() | FetchOffsets() | DescribeClassicGroup():
-                return Refused(Code.UNSUPPORTED_VERSION)  # It knows members of KIP-848, and keeps no offsets.
+            case CommitOffsets() | FetchOffsets():
+                return Refused(Code.UNSUPPORTED_VERSION)  # It keeps no offsets.
+            case JoinGroup() | SyncGroup() | ClassicHeartbeat():
+                return Refused(Code.UNSUPPORTED_VERSION)  # These may be held back: see `ask`.
+
+    def _layouts(self, names: frozenset[str] | None) -> dict[str, TopicLayout]:
+        """Topics that metadata has not heard of yet are missing, as they are on a broker that lags behind."""
+        told = (topic for topic in self.topics if topic.topic_id not in self.topics.unnamed)
+        return {topic.name: TopicLayout(topic.partitions) for topic in told if names is None or topic.name in names}
 
     # --- for those who watch -----------------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> FakeGroup | None:
         return self._groups.get(group_id)
+
+    def classic_group(self, group_id: str) -> FakeClassicGroup | None:
+        return self._classic.get(group_id)
 
     def member(self, group_id: str, member_id: str) -> Enrolled | None:
         group = self._groups.get(group_id)
@@ -125,7 +176,8 @@ class FakeCoordinator:
 
     def next_clock(self) -> float:
         """When something will happen without a request; infinity if nothing will."""
-        return min((group.next_clock() for group in self._groups.values()), default=float("inf"))
+        clocks = [group.next_clock() for group in self._groups.values()]
+        return min([*clocks, *(group.next_clock() for group in self._classic.values())], default=float("inf"))
 
     def advance(self, now: float) -> None:
         """Let sessions, revocations and evaluations end whose time has come."""
@@ -134,6 +186,9 @@ class FakeCoordinator:
         for group in self._groups.values():
             while group.next_clock() <= now:
                 self._ring(group, group.next_clock())
+        for classic in self._classic.values():
+            while (at := classic.next_clock()) <= now:
+                classic.ring(at)
         self._quiet_until = self.next_clock()
 
     def _ring(self, group: FakeGroup, at: float) -> None:
@@ -157,6 +212,8 @@ class FakeCoordinator:
         self._quiet_until = float("-inf")
         for group in self._groups.values():
             group.restart_clocks(at, self.settings.session_timeout_s)
+        for classic in self._classic.values():
+            classic.restart(at)
 
     def _note(self, at: float, text: str) -> None:
         self.log.append((at, text))

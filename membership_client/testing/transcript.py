@@ -9,6 +9,7 @@ from membership_client.core.error_codes import code_name
 from membership_client.core.events import (
     Answered,
     CallbackReturned,
+    ClassicHeartbeat,
     Close,
     CommitOffsets,
     CoordinatorDoubted,
@@ -16,6 +17,7 @@ from membership_client.core.events import (
     DescribeClassicGroup,
     DescribeGroup,
     DescribeSessionTimeout,
+    DescribeTopics,
     Disconnect,
     Effect,
     Event,
@@ -23,13 +25,19 @@ from membership_client.core.events import (
     FetchOffsets,
     FindCoordinator,
     GroupDescribed,
+    GroupJoined,
     GroupLeft,
+    GroupSynced,
     Heartbeat,
     HeartbeatAccepted,
+    HeartbeatConfirmed,
+    JoinGroup,
     LeaveGroup,
+    MemberIdGiven,
     OffsetsCommitted,
     OffsetsFetched,
     Polled,
+    Rebalance,
     Refused,
     Request,
     ResolveTopics,
@@ -39,8 +47,10 @@ from membership_client.core.events import (
     SessionTimeoutDescribed,
     Stop,
     Subscribe,
+    SyncGroup,
     TellLost,
     Tick,
+    TopicsDescribed,
     TopicsResolved,
     Unsubscribe,
     Warn,
@@ -108,6 +118,8 @@ def describe_event(event: Event, names: Names) -> str:  # noqa: PLR0911 - one pe
             return f"subscribe {event.regex or ' '.join(sorted(event.topics))}"
         case Unsubscribe() | Close():
             return _describe_going(event)
+        case Rebalance():
+            return f"rebalance{f': {event.reason}' if event.reason else ''}"
         case Answered():
             throttled = f", throttled {event.throttle_s:g} s" if event.throttle_s else ""
             return f"answer to {event.request_id}: {describe_response(event.response, names)}{throttled}"
@@ -138,8 +150,28 @@ def describe_response(response: Response, names: Names) -> str:
             return f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
         case TopicsResolved():
             return f"named {' '.join(sorted(response.names.values())) or 'nothing'}"
+        case GroupJoined() | GroupSynced() | MemberIdGiven() | HeartbeatConfirmed() | TopicsDescribed():
+            return _describe_classic(response)
         case _:
             return _describe_short(response)
+
+
+def _describe_classic(
+    response: GroupJoined | GroupSynced | MemberIdGiven | HeartbeatConfirmed | TopicsDescribed,
+) -> str:
+    match response:
+        case GroupJoined():
+            role = "follow" if not response.leads else "lead, the plan stands" if response.skip_assignment else "lead"
+            return f"generation {response.generation} by {response.strategy}, {role}"
+        case GroupSynced():
+            return f"have {_describe_named(tuple(response.share))}"
+        case MemberIdGiven():
+            return f"join as {response.member_id}"
+        case HeartbeatConfirmed():
+            return "no news"
+        case TopicsDescribed():
+            topics = (f"{name}:{layout.partitions}" for name, layout in sorted(response.layouts.items()))
+            return f"topics {' '.join(topics) or 'none'}"
 
 
 def _describe_short(
@@ -186,21 +218,37 @@ def describe_effect(effect: Effect, names: Names) -> str:
             return "stop"
 
 
-def describe_request(request: Request, names: Names) -> str:
+def describe_request(request: Request, names: Names) -> str:  # noqa: PLR0911 - one per kind of request
     match request:
         case FindCoordinator():
             return "who coordinates?"
         case Heartbeat():
             return f"heartbeat{_describe_heartbeat(request, names)}"
         case LeaveGroup():
-            return f"leave: {request.reason}"
+            return f"leave{f': {request.reason}' if request.reason else ''}"
         case ResolveTopics():
             topics = " ".join(sorted(names.get(topic, str(topic)) for topic in request.topic_ids))
             return f"what is the name of ({topics})?"
         case DescribeGroup() | DescribeClassicGroup():
             return "who is in the group?"
+        case JoinGroup() | SyncGroup() | ClassicHeartbeat() | DescribeTopics():
+            return _describe_classic_request(request)
         case _:
             return _describe_short_request(request)
+
+
+def _describe_classic_request(request: JoinGroup | SyncGroup | ClassicHeartbeat | DescribeTopics) -> str:
+    match request:
+        case JoinGroup():
+            owns = f", owns {_describe_named(tuple(request.owned))}" if request.owned else ""
+            who = f" as {request.instance_id}" if request.instance_id else ""
+            return f"join{who}, wants {' '.join(sorted(request.topics))}{owns}: {request.reason}"
+        case SyncGroup():
+            return f"sync generation {request.generation}{', with the plan' if request.plan else ''}"
+        case ClassicHeartbeat():
+            return f"heartbeat generation {request.generation}"
+        case DescribeTopics():
+            return f"how are the topics {'' if request.topics is None else ' '.join(sorted(request.topics))}?"
 
 
 def _describe_short_request(request: DescribeSessionTimeout | CommitOffsets | FetchOffsets) -> str:

@@ -22,6 +22,7 @@ from membership_client.core.events import (
     Failed,
     FailureKind,
     Request,
+    Response,
     RunCallback,
     Send,
 )
@@ -90,7 +91,9 @@ class VirtualBrokers:
 
     def _handle(self, send: Send, dropped: int) -> None:
         client = Client(client_id="virtual", host="/127.0.0.1")
-        answer = self.cluster.handle(send.to, send.request, self.now, client)
+        self.cluster.ask(send.to, send.request, self.now, client, lambda answer: self._answer(send, answer, dropped))
+
+    def _answer(self, send: Send, answer: Response, dropped: int) -> None:
         answered = Answered(send.request_id, answer, self.throttle_s)
         self.at(self.now + self._latency_s, lambda: self._deliver(send, answered, dropped))
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from membership_client.core.events import CallbackReturned, Effect, Event, Heartbeat, Send
+from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Effect, Event, Heartbeat, Send
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.raised import raised_by
@@ -166,7 +166,8 @@ def _changes(before: Member, after: Member) -> Iterator[tuple[str, Json]]:
 
 
 def _lateness_s(step: Step) -> float:
-    beats = any(isinstance(effect, Send) and isinstance(effect.request, Heartbeat) for effect in step.effects)
+    kinds = Heartbeat | ClassicHeartbeat
+    beats = any(isinstance(effect, Send) and isinstance(effect.request, kinds) for effect in step.effects)
     return step.at - step.before.heartbeat_due if beats and step.before.heartbeat_due > 0 else 0.0
 
 

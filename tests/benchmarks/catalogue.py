@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tests.benchmarks import (
+    assignors,
     crowd,
     first_assignment,
     idle_cost,
@@ -30,6 +31,7 @@ MEASUREMENTS: dict[str, Measure] = {
     "idle-cost": idle_cost.measure,
     "crowd": crowd.measure,
     "many-partitions": many_partitions.measure,
+    "assignors": assignors.measure,
     "throughput": throughput.measure,
     "recording": recording.measure,
 }

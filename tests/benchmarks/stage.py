@@ -28,6 +28,8 @@ class Sizes:
     """How many members one process holds."""
     partitions: tuple[int, ...] = (500, 5_000, 50_000)
     """How many partitions the member has of which one moves."""
+    assigned: tuple[int, int, int] = (1000, 1000, 50)
+    """How many members, topics, and partitions of each topic the assignors share out."""
     records: int = 400_000
     """How many are read in each round of the consumers' race."""
     group_settings: dict[str, int] = field(default_factory=dict)
@@ -52,6 +54,7 @@ TRIAL = Sizes(
     idle_s=0.2,
     crowd=3,
     partitions=(50, 500),
+    assigned=(3, 4, 5),
     records=2_000,
     group_settings={"consumer_heartbeat_interval_ms": 100, "consumer_assignment_interval_ms": 0},
     crash_settings={"consumer_heartbeat_interval_ms": 100, "consumer_session_timeout_ms": 1500},

@@ -25,19 +25,21 @@ def test_a_trial_run(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     assert run.returncode in {0, 1}, run.stderr
     figures = json.loads(found.read_text())["figures"]
-    assert len(figures) == len(run.stdout.splitlines()) - 1 == 20
+    assert len(figures) == len(run.stdout.splitlines()) - 1 == 26
     assert all("ours" in figure["values"] for figure in figures)
 
 
 def test_a_promise_that_is_missed_stands_out() -> None:
-    """Against a number as well as against the peer of the same run."""
+    """Against a number as well as against a peer of the same run."""
     slow = Figure(
         name="slow", unit="s", values={"ours": 2.0, "confluent": 3.0}, how="", limit=Limit(0.5, of_confluent=True)
     )
     quick = Figure(name="quick", unit="s", values={"ours": 2.0}, how="", limit=Limit(2))
+    even = Figure(name="even", unit="ms", values={"ours": 6.1, "java": 2.0}, how="", limit=Limit(3, of_java=True))
     little = Figure(name="little", unit="records/s", values={"ours": 2.0}, how="", limit=Limit(at_least=3))
-    _, first, second, third = table([slow, quick, little]).splitlines()
+    _, first, second, third, fourth = table([slow, quick, little, even]).splitlines()
     assert "MISSED" in first
     assert "kept" in second
     assert ">= 3" in third
     assert "MISSED" in third
+    assert "3.05  <= 3 of Java  MISSED" in fourth

@@ -97,9 +97,9 @@ def test_old_spellings_are_understood() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("session.timeout.ms", 6000, "consumer.session.timeout.ms"),
-        ("partition.assignment.strategy", "range", "group.remote.assignor"),
-        ("group.protocol", "classic", "group.protocol"),
+        ("heartbeat.interval.ms", 45000, "session.timeout.ms"),
+        ("partition.assignment.strategy", "range,range", "twice"),
+        ("group.protocol", "modern", "group.protocol"),
         ("security.protocol", "SSL", "plaintext only"),
         ("auto.offset.reset", "middle", "earliest"),
         ("enable.auto.commit", "perhaps", "true or false"),

@@ -96,7 +96,8 @@ class Play:
         return [effect for effect in self.effects if isinstance(effect, Send)]
 
     def open_sends(self) -> list[Send]:
-        live = {f.request_id for f in (self.member.dialogue, self.member.lookup, self.member.naming) if f}
+        flights = (self.member.dialogue, self.member.lookup, self.member.naming, self.member.survey)
+        live = {flight.request_id for flight in flights if flight}
         return [send for send in self.sends() if send.request_id in live]
 
     def open(self, kind: type[Request]) -> Send:

@@ -255,7 +255,7 @@ def test_a_request_timeout_drops_the_connection_and_looks_for_the_coordinator() 
 
 def test_an_unsupported_heartbeat_is_fatal() -> None:
     """A broker without KIP-848 will not learn it by being asked again."""
-    play = Play.new().joining()
+    play = Play.new(group_protocol="consumer").joining()
     play.fail(Heartbeat, FailureKind.UNSUPPORTED)
     assert play.member.state is MemberState.FATAL
 

@@ -47,7 +47,7 @@ AT_JOIN: dict[Code, tuple[MemberState, ProblemKind | None]] = {
 @pytest.mark.parametrize("code", policy.HEARTBEAT)
 def test_each_code_at_a_join(code: Code) -> None:
     """The table is complete, and each row does what it says."""
-    play = Play.new().joining()
+    play = Play.new(group_protocol="consumer").joining()
     play.answer(Heartbeat, Refused(code, "because"))
     kind = play.member.problem.kind if play.member.problem else None
     assert (play.member.state, kind) == AT_JOIN[code]
@@ -215,7 +215,7 @@ def test_a_full_group_can_be_waited_for() -> None:
 @pytest.mark.parametrize("code", [81, 30, 128, 69, 35])
 def test_a_new_subscription_leaves_fatal_where_the_cause_allows_it(code: int) -> None:
     """The group was enlarged, the ACL granted, the pattern corrected."""
-    play = Play.new().joining()
+    play = Play.new(group_protocol="consumer").joining()
     play.answer(Heartbeat, Refused(code))
     assert play.member.state is S.FATAL
     play.do(Subscribe(frozenset({"orders"})))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ from membership_client.core.events import (
     GroupLeft,
     HeartbeatAccepted,
     Polled,
+    Rebalance,
     Refused,
     Response,
     SessionTimeoutDescribed,
@@ -33,6 +36,7 @@ from membership_client.core.machine import _HANDLERS, RULES, deadline
 from membership_client.core.member import TRANSITIONS
 from membership_client.partitions import Partitions
 from membership_client.types import LeaveMode, MemberState
+from tests.core.classic_play import CLASSIC_RESPONSES, in_classic_state
 from tests.core.play import BILLS, BROKER, NAMES, ORDERS, Play, in_state, orders, reaches
 
 RESPONSES: list[Response] = [
@@ -48,6 +52,7 @@ RESPONSES: list[Response] = [
     GroupDescribed((DescribedMember(member_id="other", instance_id="i", client_id="c", host="h"),)),
     SessionTimeoutDescribed(45.0),
     SessionTimeoutDescribed(-1.0),
+    *CLASSIC_RESPONSES,
     *(Refused(code, "said so") for code in Code if code),
     Refused(9999),
 ]
@@ -62,6 +67,7 @@ def sample_events(play: Play) -> list[Event]:
         Subscribe(regex="o.*"),
         Unsubscribe(),
         *(Close(mode=mode, timeout_s=3.0) for mode in LeaveMode),
+        Rebalance(reason="why not"),
         Polled(play.now),
         Tick(),
         CoordinatorDoubted(BROKER),
@@ -84,6 +90,20 @@ def test_every_event_is_legal_in_every_state(state: MemberState, instance_id: st
         play.advance(30)
 
 
+@pytest.mark.parametrize(("instance_id", "strategy"), [(None, "cooperative-sticky"), ("i", "range")])
+@pytest.mark.parametrize("state", MemberState)
+def test_every_event_is_legal_in_every_state_of_a_classic_member(
+    state: MemberState, instance_id: str | None, strategy: str
+) -> None:
+    """As under KIP-848, for members that keep their partitions while they join and for those that do not."""
+    settings = {"group_instance_id": instance_id, "partition_assignment_strategy": strategy}
+    count = len(sample_events(in_classic_state(state, **settings)))
+    for index in range(count):
+        play = in_classic_state(state, **settings)
+        play.do(sample_events(play)[index])
+        play.advance(30)
+
+
 def test_every_event_type_has_a_handler() -> None:
     """A new event type cannot be forgotten in the dispatch table."""
     assert set(_HANDLERS) == set(Event.__args__)
@@ -96,10 +116,11 @@ def test_every_state_can_be_reached_and_left(state: MemberState) -> None:
     assert reaches(state, MemberState.UNSUBSCRIBED)
 
 
+@pytest.mark.parametrize("way", [in_state, in_classic_state])
 @pytest.mark.parametrize("state", MemberState)
-def test_close_ends_from_every_state_within_its_timeout(state: MemberState) -> None:
+def test_close_ends_from_every_state_within_its_timeout(state: MemberState, way: Callable[..., Play]) -> None:
     """A close always comes to its end, even when no callback returns and no broker answers."""
-    play = in_state(state)
+    play = way(state)
     play.do(Close(timeout_s=2.0))
     play.advance(2.0)
     assert play.member.closed is not None
@@ -130,10 +151,17 @@ moves = st.lists(
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(moves=moves, static=st.booleans(), policy=st.sampled_from(["raise", "leave", "continue"]))
-def test_random_lives_never_break_the_rules(moves: list[tuple[int, float]], static: bool, policy: str) -> None:
+@given(
+    moves=moves,
+    static=st.booleans(),
+    policy=st.sampled_from(["raise", "leave", "continue"]),
+    protocol=st.sampled_from(["auto", "consumer", "classic"]),
+)
+def test_random_lives_never_break_the_rules(
+    moves: list[tuple[int, float]], static: bool, policy: str, protocol: str
+) -> None:
     """Any order of events at any times: legal transitions, no spinning, owned changes only by callbacks."""
-    play = Play.new(group_instance_id="i" if static else None, callback_errors=policy)
+    play = Play.new(group_instance_id="i" if static else None, callback_errors=policy, group_protocol=protocol)
     play.do(Subscribe(frozenset({"orders"})))
     for choice, seconds in moves:
         events = sample_events(play)

@@ -23,6 +23,8 @@ from tests.trace.test_replay import lives as lives_of
 from tests.trace.test_replay import recorded as record_steps
 
 SEEDS = range(100)
+KIP_848 = tuple(seed for seed in SEEDS if not script_of(seed).classic)
+"""In an eager classic group every rebalance leaves partitions without an owner for a moment: how long is a matter of clocks."""
 
 _OWN_CLOCK = frozenset(Kind) - {
     Kind.BROKER_RESTARTED,
@@ -73,7 +75,7 @@ def epochs(findings: list[Finding]) -> list[str]:
     return sorted(f.sentence.partition(":")[0] for f in findings if f.kind is Kind.REBALANCE)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", KIP_848)
 def test_what_is_clear_with_true_clocks_is_found_with_wrong_ones(seed: int) -> None:
     """And nothing is found with wrong ones that true ones do not show at all."""
     sections = list(recorded(seed))

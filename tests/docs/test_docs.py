@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from membership_client import MemberConfig
-from membership_client.config import CLASSIC_ONLY
+from membership_client.core import reasons
 from membership_client.telemetry import names
 from membership_client.testing import ClusterAdmin, KafkaCluster
 
@@ -59,17 +59,19 @@ def test_every_configuration_key_is_documented() -> None:
     """The table has each key with its default, and no other keys."""
     rows = re.findall(r"^\| `([a-z._]+)` \| ([^|]+) \|", (ROOT / "docs" / "configuration.md").read_text(), re.MULTILINE)
     known = {field.name: field.default for field in fields(MemberConfig)}
-    documented = {key.replace(".", "_"): told for key, told in rows if key not in CLASSIC_ONLY}
+    documented = {key.replace(".", "_"): told for key, told in rows}
     assert documented.keys() == known.keys()
     for name, told in documented.items():
         if isinstance(known[name], str | int):
             assert told.strip("` ") == str(known[name])
 
 
-def test_every_classic_key_is_documented() -> None:
-    """Whoever looks for an old key finds what replaces it."""
+def test_the_reasons_of_joins_are_documented() -> None:
+    """An operator who finds one in a broker's log finds it on the page as well."""
     page = (ROOT / "docs" / "configuration.md").read_text()
-    assert all(f"| `{key}` |" in page for key in CLASSIC_ONLY)
+    vocabulary = [value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)]
+    assert vocabulary
+    assert all(f"| `{reason}" in page for reason in vocabulary)
 
 
 @pytest.mark.kafka

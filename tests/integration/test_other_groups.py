@@ -64,7 +64,7 @@ def test_a_broker_without_the_consumer_protocol(kafka_factory: Callable[..., Kaf
     kafka = kafka_factory(settings={"group.coordinator.rebalance.protocols": "classic"})
     group = Group(kafka.bootstrap_servers, "old-broker")
     group.admin.create_topic(group.topic)
-    member = group.join()
+    member = group.join(group_protocol="consumer")
     with pytest.raises(BrokerTooOldError, match=r"Kafka 4\.0 or later with the consumer protocol"):
         member.wait_stable()
     assert member.close().clean

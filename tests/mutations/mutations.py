@@ -129,8 +129,8 @@ MUTATIONS = (
     Mutation(
         "a rejoin keeps the old epoch",
         "joining.py",
-        "    member = replace(member, epoch=JOIN_EPOCH, accepted=None, target=None, enrolled=known, contest=None)",
-        "    member = replace(member, accepted=None, target=None, enrolled=known, contest=None)",
+        "        epoch=JOIN_EPOCH,\n        accepted=None,\n        target=None,\n        enrolled=known,",
+        "        accepted=None,\n        target=None,\n        enrolled=known,",
     ),
     Mutation(
         "stable before the owned list is confirmed",
@@ -219,8 +219,8 @@ MUTATIONS = (
     Mutation(
         "an unknown error code is retried for ever",
         "refusals.py",
-        "    action = policy.HEARTBEAT.get(answer.code, Action.FATAL)",
-        "    action = policy.HEARTBEAT.get(answer.code, Action.RETRY)",
+        "    action = policy.REQUESTS[type(flight.request)].get(answer.code, Action.FATAL)",
+        "    action = policy.REQUESTS[type(flight.request)].get(answer.code, Action.RETRY)",
     ),
     Mutation(
         "a timeout leaves the other requests of its connection behind",
@@ -257,5 +257,102 @@ MUTATIONS = (
         "machine.py",
         "    if event.throttle_s > 0:",
         "    if event.throttle_s > 1e9:",
+    ),
+    # --- the classic protocol ----------------------------------------------------------------------------------------
+    Mutation(
+        "an eager member keeps its partitions while it joins",
+        "classic_protocol.py",
+        "    if not cooperates(member):",
+        "    if member.epoch < 0:",
+    ),
+    Mutation(
+        "nobody is told what a cooperative member gave up",
+        "classic_joining.py",
+        "follow_up=takes_away and cooperates(member)",
+        "follow_up=False",
+    ),
+    Mutation(
+        "what is owned is not said at a join",
+        "classic_protocol.py",
+        "        owned=owned,",
+        "        owned=frozenset(),",
+    ),
+    Mutation(
+        "a session ends only at the coordinator",
+        "classic_joining.py",
+        "    return member.confirmed_at + member.session_timeout_s",
+        "    return None",
+    ),
+    Mutation(
+        "a session ends while a join waits for others",
+        "classic_joining.py",
+        "    if waits or not holds or",
+        "    if not holds or",
+    ),
+    Mutation(
+        "a rebalance is no confirmation",
+        "classic_joining.py",
+        "    member = confirmed(member, flight, now)",
+        "    member = replace(member, dialogue=None)",
+    ),
+    Mutation(
+        "a sync that failed is repeated",
+        "classic_joining.py",
+        "    return replace(member, classic=replace(member.classic, admission=None, reason=reason))",
+        "    return replace(member, classic=replace(member.classic, reason=reason))",
+    ),
+    Mutation(
+        "topics that nobody asked for are taken",
+        "classic_joining.py",
+        "    share = frozenset(partition for partition in answer.share if partition.topic in stated.topics)",
+        "    share = answer.share",
+    ),
+    Mutation(
+        "a static member says goodbye",
+        "classic_protocol.py",
+        "(mode is not LeaveMode.LEAVE and config.group_instance_id is not None)",
+        "mode is LeaveMode.TEMPORARY",
+    ),
+    Mutation(
+        "an id that the coordinator forgot is used again",
+        "classic_protocol.py",
+        'given_id=member.classic.given_id if member.enrolled else ""',
+        "given_id=member.classic.given_id",
+    ),
+    Mutation(
+        "a leader that must not plan does",
+        "leading.py",
+        "    return admission.leads and not admission.skip_assignment",
+        "    return admission.leads",
+    ),
+    Mutation(
+        "a leader does not see topics grow",
+        "leading.py",
+        "    changed = classic.planned_by is not None and seen != classic.planned_by",
+        "    changed = False",
+    ),
+    Mutation(
+        "a leader that came back believes its old plan",
+        "leading.py",
+        "    return there_is == {partition for member in described.members for partition in member.current}",
+        "    return bool(there_is)",
+    ),
+    Mutation(
+        "a join has no more time than any other request",
+        "requests.py",
+        "        return max(member.request_timeout_s, member.poll_interval_s + JOIN_PATIENCE_S)",
+        "        return member.request_timeout_s",
+    ),
+    Mutation(
+        "auto falls back after it has settled",
+        "joining.py",
+        '    undecided = member.config.group_protocol == "auto" and member.settled is None',
+        '    undecided = member.config.group_protocol == "auto"',
+    ),
+    Mutation(
+        "a reason is as long as somebody makes it",
+        "reasons.py",
+        "    return reason[:LIMIT]",
+        "    return reason",
     ),
 )

@@ -21,18 +21,16 @@ from membership_client.core.events import (
     CallbackReturned,
     Disconnect,
     Failed,
-    FindCoordinator,
     Heartbeat,
     HeartbeatAccepted,
     Refused,
-    ResolveTopics,
     Response,
     RunCallback,
     Send,
     TellLost,
 )
 from membership_client.core.machine import Step
-from membership_client.core.member import TRANSITIONS
+from membership_client.core.member import TRANSITIONS, InFlight, Member
 from membership_client.errors import ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.fake_reconciler import intersection
@@ -182,7 +180,7 @@ class NothingForgotten(Checker):
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         after = taken.after
-        joins = taken.before.state is not S.JOINING and after.state is S.JOINING
+        joins = taken.before.state is not S.JOINING and after.state is S.JOINING and after.epoch == 0
         if joins and (after.owned or after.call):
             violated(world, process.member_id, "joins while it still owns partitions")
         if after.state in OUT and after.owned and after.call is None:
@@ -252,6 +250,15 @@ class Pace(Checker):
             violated(world, who, f"sent more than {self.MOST_REQUESTS} requests in a second")
 
 
+def _is_said(member: Member, send: Send) -> bool:
+    """Is it about the membership, and not aside: the coordinator, names, topics?"""
+    return all(flight is None or flight.request_id != send.request_id for flight in _aside(member))
+
+
+def _aside(member: Member) -> tuple[InFlight | None, ...]:
+    return member.lookup, member.naming, member.survey
+
+
 class OneAtATime(Checker):
     """One request about the membership is under way at a time; only a farewell or a new join may overtake."""
 
@@ -266,9 +273,9 @@ class OneAtATime(Checker):
         for effect in taken.effects:
             if isinstance(effect, Disconnect) and who in self._open and self._open[who].to == effect.to:
                 del self._open[who]
-            elif isinstance(effect, Send) and not isinstance(effect.request, FindCoordinator | ResolveTopics):
-                epoch = getattr(effect.request, "epoch", None)
-                if who in self._open and not is_farewell(effect.request) and epoch != 0:
+            elif isinstance(effect, Send) and _is_said(taken.after, effect):
+                joins = taken.after.epoch == 0
+                if who in self._open and not is_farewell(effect.request) and not joins:
                     violated(world, who, f"sent {effect.request_id} while {self._open[who].request_id} is under way")
                 self._open[who] = effect
 
@@ -317,8 +324,8 @@ class Refusals(Checker):
 
 
 def safety() -> list[Checker]:
+    """For both protocols; what may be owned, each has its own rule for."""
     return [
-        OneOwner(),
         Callbacks(),
         NothingForgotten(),
         Epochs(),

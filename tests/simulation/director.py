@@ -96,7 +96,7 @@ def _idle(world: World, process: Process, action: Idle) -> None:
 def _evict(world: World, process: Process, action: Evict) -> None:
     # By the instance id alone, where there is one, as operators do.
     instance_id = process.plan.instance_id
-    member_id = "" if instance_id else process.member_id
+    member_id = "" if instance_id else process.member.known_as
     request = LeaveGroup(group_id=GROUP, member_id=member_id, instance_id=instance_id, reason="removed by an operator")
     world.cluster.handle(world.cluster.coordinator, request, world.now)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.types import LeaveMode
@@ -30,6 +31,7 @@ from tests.simulation.script import (
 )
 
 TOPICS = ("orders", "bills", "ships")
+STRATEGIES = ("range", "cooperative-sticky", "sticky", "roundrobin")
 
 
 def script_of(seed: int) -> Script:
@@ -60,13 +62,17 @@ class _Author:
         return Script(
             seed=self._seed,
             topics=tuple((topic, self._random.randint(1, 7)) for topic in self._topics),
-            plans=tuple(self._plans),
+            plans=tuple(replace(plan, strategy=self._strategy()) for plan in self._plans),
             actions=tuple(sorted(actions, key=lambda action: action.at)),
             calm_at=self._calm_at,
             settings=settings,
             # Watching a group that does nothing is a fifth of the work, and finds what it finds soon.
             stays=self._seed % 4 == 0,
         )
+
+    def _strategy(self) -> str | None:
+        """Every third seed is a classic group. Its script is what it would have been: only the protocol differs."""
+        return STRATEGIES[self._seed // 3 % len(STRATEGIES)] if self._seed % 3 == 2 else None
 
     def _settings(self) -> CoordinatorSettings:
         return CoordinatorSettings(

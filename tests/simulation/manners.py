@@ -68,13 +68,18 @@ class Polls(Checker):
 
 
 class StaleTells(Checker):
-    """A member that goes because its application does not poll says so: others could use its partitions."""
+    """A member that goes because its application does not poll says so: others could use its partitions.
+
+    Static members of a classic group do not: their place is kept for them until their session ends.
+    """
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         # An answer may have thrown it out at the same moment: then there is nobody to tell.
         went_stale = taken.before.state in IN_GROUP and taken.after.state is S.STALE
+        in_silence = process.plan.strategy is not None and process.plan.instance_id is not None
         if (
             went_stale
+            and not in_silence
             and not isinstance(taken.event, Answered)
             and taken.before.epoch > 0
             and taken.after.departure is None
@@ -97,7 +102,7 @@ class Faithful(Checker):
 
     @staticmethod
     def _expelled(world: World, member_id: str, at: float) -> None:
-        process = next((p for p in world.processes if p.member_id == member_id and p.alive), None)
+        process = next((p for p in world.processes if p.member.known_as == member_id and p.alive), None)
         if process is None or process.member.epoch <= 0 or process.member.state not in IN_GROUP | {S.LEAVING}:
             return
         if not was_troubled(world.script, process.name, at - world.script.settings.session_timeout_s - EXCUSED_S, at):

@@ -17,10 +17,13 @@ from membership_client.core.events import (
     Failed,
     FailureKind,
     HeartbeatAccepted,
+    HeartbeatConfirmed,
+    JoinGroup,
     Refused,
     Request,
     Response,
     Send,
+    SyncGroup,
 )
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import Client
@@ -71,7 +74,7 @@ class Network:
         self._latency_s = latency_s
         self._at = at
         self._on_handled = on_handled
-        self._connections: dict[tuple[str, Node | None], Connection] = {}
+        self._connections: dict[tuple[str, Node | None, bool], Connection] = {}
         self._opened = 0
 
     # --- the process's side ------------------------------------------------------------------------------------------
@@ -82,7 +85,7 @@ class Network:
             failed = Failed(send.request_id, FailureKind.UNSUPPORTED, detail)
             self._at(self.now + self._latency_s[1], partial(endpoint.receive, failed))
             return
-        connection = self._connection(endpoint, send.to)
+        connection = self._connection(endpoint, send)
         connection.waiting.add(send.request_id)
         about = (endpoint.member_id, send.request_id)
         if self._is_reset(connection, "out", about):
@@ -96,9 +99,10 @@ class Network:
 
     def disconnect(self, endpoint: Endpoint, to: Node | None) -> None:
         """The process drops the connection; what is under way is forgotten."""
-        connection = self._connections.pop((endpoint.member_id, to), None)
-        if connection is not None:
-            connection.dropped = True
+        for waits in (False, True):
+            connection = self._connections.pop((endpoint.member_id, to, waits), None)
+            if connection is not None:
+                connection.dropped = True
 
     def forget(self, endpoint: Endpoint) -> None:
         """The process is gone, and its sockets with it."""
@@ -110,11 +114,12 @@ class Network:
         for connection in [c for c in self._connections.values() if c.node == node]:
             self._reset(connection, f"{node} went away")
 
-    def _connection(self, endpoint: Endpoint, to: Node | None) -> Connection:
-        key = (endpoint.member_id, to)
+    def _connection(self, endpoint: Endpoint, send: Send) -> Connection:
+        """Joins and syncs, which a broker may hold back, have one of their own."""
+        key = (endpoint.member_id, send.to, isinstance(send.request, JoinGroup | SyncGroup))
         if key not in self._connections:
             self._opened += 1
-            self._connections[key] = Connection(endpoint, to, self._opened)
+            self._connections[key] = Connection(endpoint, send.to, self._opened)
         return self._connections[key]
 
     def _lacks(self, request: Request) -> bool:
@@ -127,9 +132,14 @@ class Network:
         if connection.dropped and self._chance.happens(0.5, "dropped", about):
             return
         client = Client(client_id=endpoint.name, host="/127.0.0.1")
-        response = self._cluster.handle(connection.node, send.request, self.now, client)
+        self._cluster.ask(connection.node, send.request, self.now, client, partial(self._respond, connection, send))
+        if (rings_at := self._cluster.groups.next_clock()) < float("inf"):
+            self._at(rings_at, _nothing)
+
+    def _respond(self, connection: Connection, send: Send, response: Response) -> None:
+        endpoint, about = connection.endpoint, (connection.endpoint.member_id, send.request_id)
         self._on_handled(endpoint, send, response)
-        if isinstance(response, HeartbeatAccepted) and self._is_mistaken(endpoint, about):
+        if isinstance(response, HeartbeatAccepted | HeartbeatConfirmed) and self._is_mistaken(endpoint, about):
             response = Refused(Code.REQUEST_TIMED_OUT)
         if self._is_reset(connection, "back", about):
             return
@@ -163,7 +173,9 @@ class Network:
         return True
 
     def _reset(self, connection: Connection, detail: str) -> None:
-        self.disconnect(connection.endpoint, connection.node)
+        connection.dropped = True
+        for key in [key for key, value in self._connections.items() if value is connection]:
+            del self._connections[key]
         for request_id in sorted(connection.waiting):
             failed = Failed(request_id, FailureKind.DISCONNECTED, detail)
             self._at(self.now + self._latency_s[1], partial(connection.endpoint.receive, failed))
@@ -194,3 +206,7 @@ class Network:
         if lowest == highest and not self.weather:
             return lowest
         return self._chance.between(lowest, highest + self._worst(name, "slow_s"), way, about)
+
+
+def _nothing() -> None:
+    """For the coordinator's clocks, which ring whenever anything happens."""

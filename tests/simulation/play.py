@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.simulation.checkers import safety, violated
+from tests.simulation.checkers import OneOwner, safety, violated
+from tests.simulation.classic import GivenBack, OneClassicOwner, classic_unrest
 from tests.simulation.director import direct
 from tests.simulation.manners import manners
 from tests.simulation.rest import Quiet, unrest
@@ -26,7 +27,8 @@ MOST_EARLY_INTERVALS = 20
 def play(script: Script) -> World:
     """The world at rest; raises FailedRunError if a rule is broken on the way, or rest is not found."""
     quiet = Quiet()
-    world = World(script, [*safety(), *manners(), quiet])
+    own = [OneClassicOwner(), GivenBack()] if script.classic else [OneOwner()]
+    world = World(script, [*own, *safety(), *manners(), quiet])
     direct(world)
     try:
         world.run_until(script.calm_at)
@@ -51,7 +53,7 @@ def patience_s(script: Script) -> float:
 
 def _come_to_rest(world: World) -> None:
     give_up_at = world.now + patience_s(world.script)
-    while (trouble := unrest(world)) is not None:
+    while (trouble := _unrest(world)) is not None:
         if world.now >= give_up_at:
             violated(world, "the group", f"does not come to rest: {trouble}")
         world.run_until(world.now + 0.5)
@@ -70,4 +72,8 @@ def _stay_at_rest(world: World, quiet: Quiet) -> str | None:
     quiet.watching = True
     world.run_until(world.now + 2.1 * interval_s)
     quiet.check_alive(world)
-    return unrest(world)
+    return _unrest(world)
+
+
+def _unrest(world: World) -> str | None:
+    return classic_unrest(world) if world.script.classic else unrest(world)

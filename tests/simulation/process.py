@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from membership_client.config import MemberConfig
 from membership_client.core.events import (
@@ -24,6 +24,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
+from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.types import MemberState
 from tests.simulation.chance import Chance
 from tests.simulation.network import Network
@@ -40,6 +41,7 @@ class Surroundings(Protocol):
     chance: Chance
     moods: list[Mood]
     callback_s: tuple[float, float]
+    settings: CoordinatorSettings
 
     def at(self, time: float, action: Callable[[], None]) -> None: ...
     def show(self, process: Process, taken: Step) -> None: ...
@@ -73,7 +75,7 @@ class Process:
     def __post_init__(self) -> None:
         self.name = self.plan.name
         self.member_id = f"{self.name}{self.incarnation}"
-        self.member = Member(config=_config(self.plan), member_id=self.member_id)
+        self.member = Member(config=_config(self.plan, self.world.settings), member_id=self.member_id)
         if self.plan.polls:
             self._poll()
 
@@ -164,10 +166,18 @@ class Process:
         world.at(world.now + takes_s, partial(self.receive, CallbackReturned(call.call_id, error)))
 
 
-def _config(plan: Plan) -> MemberConfig:
+def _config(plan: Plan, settings: CoordinatorSettings) -> MemberConfig:
+    classic: dict[str, Any] = {
+        "partition_assignment_strategy": (plan.strategy,),
+        "session_timeout_ms": int(settings.session_timeout_s * 1000),
+        "heartbeat_interval_ms": int(settings.heartbeat_interval_s * 1000),
+        "metadata_max_age_ms": 3000,
+    }
     return MemberConfig(
         bootstrap_servers="b1:9092,b2:9092",
         group_id="g",
+        group_protocol="classic" if plan.strategy else "consumer",
+        **(classic if plan.strategy else {}),
         client_id=plan.name,
         group_instance_id=plan.instance_id,
         group_instance_id_conflict=plan.conflict,

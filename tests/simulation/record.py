@@ -6,7 +6,20 @@ from collections import Counter
 from dataclasses import fields
 from uuid import UUID
 
-from membership_client.core.events import Answered, Heartbeat, HeartbeatAccepted, Polled, Send, Tick
+from membership_client.core.classic_protocol import topic_id
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    DescribeTopics,
+    Effect,
+    Heartbeat,
+    HeartbeatAccepted,
+    HeartbeatConfirmed,
+    Polled,
+    Send,
+    Tick,
+    TopicsDescribed,
+)
 from membership_client.core.machine import Step
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.transcript import changes, render_line, render_step
@@ -23,7 +36,9 @@ class Record:
 
     def learn_topics(self) -> None:
         """Topics that were deleted keep their names here."""
-        self._names.update({topic.topic_id: topic.name for topic in self._cluster.topics})
+        for topic in self._cluster.topics:
+            # In a classic group a topic is known by its name, and something else stands for it.
+            self._names |= {topic.topic_id: topic.name, topic_id(topic.name): topic.name}
 
     def add_step(self, who: str, taken: Step) -> None:
         self._add_broker_log()
@@ -56,7 +71,7 @@ class Record:
         uneventful: Counter[str] = Counter()
         for at, who, entry in self.entries:
             if isinstance(entry, Step) and self._is_routine(entry):
-                uneventful[who] += sum(1 for effect in entry.effects if isinstance(effect, Send))
+                uneventful[who] += sum(1 for effect in entry.effects if _is_heartbeat(effect))
                 continue
             if beats := uneventful.pop(who, 0):
                 found.append(f"{'':9}  {who:<4}  ({beats} heartbeat{'s' * (beats > 1)} without news)")
@@ -71,7 +86,9 @@ class Record:
     def _is_routine(self, taken: Step) -> bool:
         event = taken.event
         answer = event.response if isinstance(event, Answered) else None
-        uneventful = isinstance(answer, HeartbeatAccepted) and answer.assignment is None
+        uneventful = isinstance(answer, HeartbeatConfirmed | TopicsDescribed) or (
+            isinstance(answer, HeartbeatAccepted) and answer.assignment is None
+        )
         return (
             (isinstance(event, Tick | Polled) or uneventful)
             and all(isinstance(effect, Send) and _says_nothing(effect) for effect in taken.effects)
@@ -79,8 +96,14 @@ class Record:
         )
 
 
+def _is_heartbeat(effect: Effect) -> bool:
+    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat | ClassicHeartbeat)
+
+
 def _says_nothing(send: Send) -> bool:
     request = send.request
+    if isinstance(request, ClassicHeartbeat | DescribeTopics):
+        return True
     return isinstance(request, Heartbeat) and request.epoch > 0 and request.owned is None and request.topics is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from membership_client.core.events import Heartbeat, Send
+from membership_client.core.events import ClassicHeartbeat, DescribeTopics, Heartbeat, Send
 from membership_client.core.machine import Step
 from membership_client.errors import ProblemKind
 from membership_client.testing.fake_group import FakeGroup
@@ -31,7 +31,7 @@ def _complaint(world: World, group: FakeGroup, process: Process) -> str | None:
         out = member.state in {S.UNSUBSCRIBED, S.FATAL} and not member.owned and member.departure is None
         return None if out else f"{process.member_id} is {member.state.name} instead of out of the group"
     waits = member.problem is not None and member.problem.kind is ProblemKind.WAITING_FOR_ROOM
-    if (waits and _is_full(world, group)) or (member.state is S.FATAL and _may_be_fatal(world, process)):
+    if (waits and _is_full(world, group)) or (member.state is S.FATAL and may_be_fatal(world, process)):
         return None
     if member.state is not S.STABLE or member.call is not None:
         return f"{process.member_id} is {member.state.name}: {member.problem}"
@@ -48,7 +48,7 @@ def _is_full(world: World, group: FakeGroup) -> bool:
     return limit is not None and len(group.members) >= limit
 
 
-def _may_be_fatal(world: World, process: Process) -> bool:
+def may_be_fatal(world: World, process: Process) -> bool:
     problem, plan = process.member.problem, process.plan
     rivals = [p for p in world.processes if p is not process and p.plan.instance_id == plan.instance_id]
     match problem.kind if problem else None:
@@ -111,10 +111,12 @@ class Quiet(Checker):
         if not self.watching or taken.after.state is not S.STABLE:
             return
         for effect in taken.effects:
-            if not isinstance(effect, Send) or not isinstance(effect.request, Heartbeat):
+            if isinstance(effect, Send) and isinstance(effect.request, DescribeTopics):
+                continue  # Somebody must watch the topics of a classic group.
+            if not isinstance(effect, Send) or not isinstance(effect.request, Heartbeat | ClassicHeartbeat):
                 violated(world, process.member_id, f"at rest, yet wants {effect}")
             last = self._sent_at.get(process.member_id)
-            interval_s = world.cluster.groups.settings.heartbeat_interval_s
+            interval_s = process.member.interval_s
             if last is not None and taken.at - last < interval_s * 0.999:
                 violated(world, process.member_id, f"at rest, yet sends a heartbeat after {taken.at - last:.3f} s")
             self._sent_at[process.member_id] = taken.at

@@ -254,3 +254,57 @@ def unresolved_topic() -> Script:
 def interval_changed() -> Script:
     """The operator changes the heartbeat interval, and the member keeps to the new one from the next answer on."""
     return _script([_plan()], [Start(0.0, "a"), Retune(7.0, heartbeat_interval_s=2.0)])
+
+
+# --- the classic protocol --------------------------------------------------------------------------------------------
+
+
+def _classic(name: str = "a", strategy: str = "range", **wishes: object) -> Plan:
+    return _plan(name, strategy=strategy, **wishes)
+
+
+@scenario
+def classic_first_join() -> Script:
+    """A lone member is given an id, joins under it, leads, looks at the topics, and sends itself the plan."""
+    return _script([_classic()], [Start(0.0, "a")])
+
+
+@scenario
+def classic_second_member_eager() -> Script:
+    """A second member joins: the first hears of it, gives everything back, joins again, and both get their half."""
+    return _script([_classic("a"), _classic("b")], [Start(0.0, "a"), Start(2.0, "b")])
+
+
+@scenario
+def classic_second_member_cooperative() -> Script:
+    """The first keeps its half throughout; what it gives up is given away by a second rebalance."""
+    plans = [_classic("a", "cooperative-sticky"), _classic("b", "cooperative-sticky")]
+    return _script(plans, [Start(0.0, "a"), Start(2.0, "b")])
+
+
+@scenario
+def classic_static_restart() -> Script:
+    """A static leader closes without a word and comes back: its plan stands, and the other member notices nothing."""
+    plans = [_classic("a", instance_id="i-a"), _classic("b", instance_id="i-b")]
+    return _script(plans, [Start(0.0, "a"), Start(2.0, "b"), Shut(12.0, "a"), Start(14.0, "a")])
+
+
+@scenario
+def classic_newcomer_wins() -> Script:
+    """A second process with the same instance id takes the place of the first, which ends."""
+    plans = [_classic("a", instance_id="i"), _classic("b", instance_id="i")]
+    return _script(plans, [Start(0.0, "a"), Start(3.0, "b")])
+
+
+@scenario
+def classic_leader_killed() -> Script:
+    """The session of a leader that was killed expires; the other member leads, and takes everything."""
+    return _script([_classic("a"), _classic("b")], [Start(0.0, "a"), Start(2.0, "b"), Crash(12.0, "a")], calm_at=60.0)
+
+
+@scenario
+def classic_coordinator_moves_in_a_rebalance() -> Script:
+    """Whoever waits for others is told that the coordinator went, finds it, and joins again."""
+    slow = Mood(at=0.5, until=6.0, who="a", slow_s=4.0)
+    move = Move(at=7.0, to=2, loading_s=0.5)
+    return _script([_classic("a"), _classic("b")], [Start(0.0, "a"), slow, Start(2.0, "b"), move], calm_at=30.0)

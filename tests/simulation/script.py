@@ -24,6 +24,8 @@ class Plan:
     """Also the rebalance timeout."""
     request_timeout_s: float = 10.0
     retry_when_full_s: float | None = None
+    strategy: str | None = None
+    """Speaks the classic protocol with that assignor; None speaks KIP-848."""
 
 
 # --- what may happen -------------------------------------------------------------------------------------------------
@@ -226,6 +228,10 @@ class Script:
     """Whether the group is watched for a while after it came to rest."""
     too_old: bool = False
     """The brokers do not know the consumer protocol."""
+
+    @property
+    def classic(self) -> bool:
+        return any(plan.strategy for plan in self.plans)
 
     def without(self, index: int, count: int = 1) -> Script:
         """The same without some of its actions."""

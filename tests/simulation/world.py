@@ -48,6 +48,7 @@ class World:
         if script.too_old:
             self.cluster.lacks = frozenset({Heartbeat})
         self.network = Network(self.cluster, self.chance, script.latency_s, self.at, self._handled)
+        self.settings = script.settings
         self.moods: list[Mood] = []
         self.callback_s = script.callback_s
         self.moved_at = float("-inf")

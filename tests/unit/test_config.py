@@ -68,19 +68,33 @@ def test_a_key_like_no_other() -> None:
         MemberConfig.from_dict({**NEEDED, "zzz": 1})
 
 
-@pytest.mark.parametrize(
-    ("key", "instead"),
-    [
-        ("session.timeout.ms", r"consumer\.session\.timeout\.ms"),
-        ("session_timeout_ms", r"consumer\.session\.timeout\.ms"),
-        ("heartbeat.interval.ms", r"consumer\.heartbeat\.interval\.ms"),
-        ("partition.assignment.strategy", r"group\.remote\.assignor"),
-    ],
-)
-def test_classic_settings_are_refused_with_what_replaced_them(key: str, instead: str) -> None:
+CLASSIC_SETTINGS = [
+    ("session.timeout.ms", 6000, r"consumer\.session\.timeout\.ms"),
+    ("session_timeout_ms", 6000, r"consumer\.session\.timeout\.ms"),
+    ("heartbeat.interval.ms", 1000, r"consumer\.heartbeat\.interval\.ms"),
+    ("partition.assignment.strategy", "range", r"group\.remote\.assignor"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "instead"), CLASSIC_SETTINGS)
+def test_classic_settings_are_refused_with_what_replaced_them(key: str, value: object, instead: str) -> None:
     """Under KIP-848 the brokers decide these."""
     with pytest.raises(ConfigError, match=f"classic protocol.*{instead}"):
-        MemberConfig.from_dict({**NEEDED, key: 1})
+        MemberConfig.from_dict({**NEEDED, "group.protocol": "consumer", key: value})
+
+
+@pytest.mark.parametrize("protocol", ["auto", "classic"])
+@pytest.mark.parametrize(("key", "value", "instead"), CLASSIC_SETTINGS)
+def test_classic_settings_are_taken_where_they_may_count(protocol: str, key: str, value: object, instead: str) -> None:
+    """Whoever may end up in a classic group can say how."""
+    MemberConfig.from_dict({**NEEDED, "group.protocol": protocol, key: value})
+
+
+@pytest.mark.parametrize("given", ["range, roundrobin", ["range", "roundrobin"], ("range", "roundrobin")])
+def test_strategies_are_a_list_or_separated_by_commas(given: object) -> None:
+    """As Java has them, or as librdkafka does."""
+    config = MemberConfig.from_dict({**NEEDED, "partition.assignment.strategy": given})
+    assert config.partition_assignment_strategy == ("range", "roundrobin")
 
 
 @pytest.mark.parametrize("missing", ["bootstrap.servers", "group.id"])
@@ -112,7 +126,13 @@ def test_what_is_missing_is_named(missing: str) -> None:
         {"group_instance_id": 1},
         {"group_instance_id_conflict": "shrug"},
         {"callback_errors": "ignore"},
-        {"group_protocol": "classic"},
+        {"group_protocol": "modern"},
+        {"group_protocol": "classic", "group_remote_assignor": "uniform"},
+        {"partition_assignment_strategy": ()},
+        {"partition_assignment_strategy": ("range", "range")},
+        {"partition_assignment_strategy": ("range", "")},
+        {"partition_assignment_strategy": "range"},
+        {"session_timeout_ms": 3000, "heartbeat_interval_ms": 3000},
         {"max_poll_interval_ms": 0},
         {"max_poll_interval_ms": -1},
         {"max_poll_interval_ms": 2**31},

@@ -80,5 +80,9 @@ def test_errors_survive_a_trip_to_another_process(error: type[MembershipError]) 
 def test_only_fatal_errors_can_forbid_a_new_subscription() -> None:
     """Two outcomes are for good: somebody else is us now, or the configuration can never work."""
     forbidding = {kind for kind in ProblemKind if not may_resubscribe(Problem(kind=kind, detail=""))}
-    assert forbidding == {ProblemKind.FENCED_INSTANCE_ID, ProblemKind.UNSUPPORTED_ASSIGNOR}
+    assert forbidding == {
+        ProblemKind.FENCED_INSTANCE_ID,
+        ProblemKind.UNSUPPORTED_ASSIGNOR,
+        ProblemKind.SESSION_TIMEOUT_REFUSED,
+    }
     assert all(isinstance(error_for(Problem(kind=k, detail=""), IDENTITY), FatalError) for k in forbidding)

@@ -1,0 +1,31 @@
+"""The `cooperative-sticky` assignor: sticky, but nothing goes to a new owner before the old one has given it back.
+
+Members keep what they hold while they join. What is to move is left out of the plan, so its owner gives it up and joins
+again; the next plan, in which nobody claims it, hands it out. Two rounds are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from membership_client.core.assignors.claims import Claims, settle
+from membership_client.core.assignors.members import Plan, in_order
+from membership_client.core.assignors.sticky import share_out
+from membership_client.subscriptions import MemberSubscription, TopicLayout
+from membership_client.types import TopicPartition
+
+
+def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
+    """As `assign_sticky`, without the partitions that somebody else still holds."""
+    members = in_order(subscriptions)
+    claims = settle(members)
+    shares = share_out(members, topics, claims)
+    if claims.owner or claims.disputed:
+        shares = [_granted(place, share, claims) for place, share in enumerate(shares)]
+    return {member.member_id: share for member, share in zip(members, shares, strict=True)}
+
+
+def _granted(place: int, share: Sequence[TopicPartition], claims: Claims) -> list[TopicPartition]:
+    """What is its own or nobody's. Where two claim the same, both must give it back first."""
+    owner_of, disputed = claims.owner.get, claims.disputed
+    return [p for p in share if owner_of(p, place) == place and p not in disputed]

@@ -1,0 +1,315 @@
+"""Getting into a classic group, staying in it, and rebalancing with it.
+
+A rebalance, seen from a member: somebody has a wish (a heartbeat says that the group rebalances, the subscription changed,
+the leader saw new partitions); partitions that may not be kept are revoked; JoinGroup is answered when all have joined;
+SyncGroup is answered when the leader has sent its plan; our share of that is the new target. In an eager group nothing is
+kept, so that is all. In a cooperative one a share that takes something away is followed by one more join.
+"""
+
+from __future__ import annotations
+
+from membership_client.core import reasons
+from membership_client.core.classic_protocol import (
+    compiled,
+    cooperates,
+    heartbeat,
+    join,
+    keepable,
+    partitions_of,
+    statement,
+    sync,
+    topic_id,
+)
+from membership_client.core.copying import replace
+from membership_client.core.events import (
+    DescribeClassicGroup,
+    GroupDescribed,
+    GroupJoined,
+    GroupSynced,
+    JoinGroup,
+    Response,
+    SyncGroup,
+)
+from membership_client.core.joining import fatal, fence, lingers
+from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan
+from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move
+from membership_client.core.pace import ASAP, FRESH
+from membership_client.core.requests import recovered, send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind
+from membership_client.types import Cause, CauseKind, MemberState, TopicPartition
+
+S = MemberState
+
+
+# --- joining: JoinGroup, then SyncGroup ------------------------------------------------------------------------------
+
+
+def is_entering(member: Member) -> bool:
+    """Is a join due or under way: the first one, one of a rebalance, or the one that follows a share taken away?"""
+    return member.state is S.JOINING or _follows_up(member)
+
+
+def _follows_up(member: Member) -> bool:
+    return member.state is S.ACK and member.target is not None and member.target.follow_up
+
+
+def _enters(member: Member) -> float | None:
+    if not is_entering(member) or member.coordinator is None or member.dialogue is not None:
+        return None
+    if member.contest is not None or _awaits_topics(member):
+        return None
+    return member.dialogue_pace.not_before
+
+
+def _awaits_topics(member: Member) -> bool:
+    admission = member.classic.admission
+    if member.classic.layouts is not None:
+        return False
+    by_pattern = member.subscription is not None and member.subscription.regex is not None
+    return by_pattern if admission is None else makes_plan(admission)
+
+
+def _enter(member: Member, now: float) -> Change:
+    return _join(member, now) if member.classic.admission is None else _sync(member, now)
+
+
+ENTER = Rule(_enters, _enter)
+
+
+def _join(member: Member, now: float) -> Change:
+    stated = statement(member)
+    assert stated is not None
+    if stated.regex is not None and compiled(stated.regex) is None:
+        return fatal(member, Problem(kind=ProblemKind.INVALID_REGEX, detail=f"{stated.regex!r} is no pattern."))
+    request = join(member, stated)
+    claims = Claims(subscription=stated, owned=member.owned, reconciled=member.reconciled)
+    member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
+    # Without any id of ours the coordinator could not tell whom a farewell is from.
+    known = bool(request.member_id or request.instance_id)
+    return replace(member, enrolled=member.enrolled or known), effects
+
+
+def _sync(member: Member, now: float) -> Change:
+    admission = member.classic.admission
+    assert admission is not None
+    try:
+        shares = plan(member) if makes_plan(admission) else {}
+    except Exception as error:  # noqa: BLE001 - an assignor may be the application's own
+        return _assignor_failed(member, admission, error)
+    return send(member, "dialogue", sync(member, shares), now, to=member.coordinator)
+
+
+def _assignor_failed(member: Member, admission: GroupJoined, error: Exception) -> Change:
+    what = (
+        f"made a plan with a flaw: {error}" if isinstance(error, FlawedPlanError) else f"raised {type(error).__name__}"
+    )
+    detail = f"The assignor {admission.strategy!r} {what}."
+    return fatal(member, Problem(kind=ProblemKind.ASSIGNOR_FAILED, detail=detail))
+
+
+def identified(member: Member, member_id: str) -> Member:
+    """The coordinator gave us an id, and wants the join again under it, at once."""
+    return replace(member, dialogue=None, enrolled=True, classic=replace(member.classic, given_id=member_id))
+
+
+def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) -> Change:
+    """The whole group has joined."""
+    if answer.generation <= 0 or not answer.member_id:
+        return slow_down(replace(member, dialogue=None), "dialogue_pace", now), ()
+    classic = replace(member.classic, given_id=answer.member_id)
+    member = replace(member, dialogue=None, enrolled=True, classic=classic)
+    if member.epoch > 0 or is_entering(member):
+        member = replace(member, epoch=answer.generation, confirmed_at=now)
+    if not is_entering(member) or flight.claims is None:
+        return member, ()
+    if answer.strategy not in member.config.partition_assignment_strategy:
+        detail = f"The group assigns by {answer.strategy!r}, which this member did not offer."
+        return fatal(member, Problem(kind=ProblemKind.NO_COMMON_STRATEGY, detail=detail))
+    return replace(member, stated=flight.claims.subscription, classic=admitted(classic, answer)), ()
+
+
+def synced(member: Member, answer: GroupSynced, now: float) -> Member:
+    """Our share of the plan: the new target."""
+    member = replace(member, dialogue=None)
+    classic, stated = member.classic, member.stated
+    if not is_entering(member) or classic.admission is None or stated is None:
+        return member
+    share = frozenset(partition for partition in answer.share if partition.topic in stated.topics)
+    # A plan may be older than our subscription, if we came back as a static member. A second one that does not fit
+    # either is the leader's doing, and more joins would not mend it.
+    misfits = share != answer.share and classic.reason != reasons.MISFIT
+    member = replace(
+        recovered(member),
+        confirmed_at=now,
+        heartbeat_due=now + member.interval_s,
+        classic=replace(
+            classic,
+            admission=None,
+            planned_in=classic.admission.generation,
+            held=share,
+            rejoin=classic.rejoin or (reasons.MISFIT if misfits else None),
+        ),
+    )
+    return _adopt(member, share)
+
+
+def _adopt(member: Member, share: frozenset[TopicPartition]) -> Member:
+    wanted, number = partitions_of(share), member.targets + 1
+    takes_away = bool(member.owned - wanted)
+    known = {topic: name for topic, name in member.names.items() if topic in member.owned.topics}
+    return replace(
+        move(member, S.RECONCILING),
+        target=Target(wanted, number, follow_up=takes_away and cooperates(member)),
+        targets=number,
+        names=known | {topic_id(partition.topic): partition.topic for partition in share},
+        call_pace=FRESH,
+    )
+
+
+# --- staying ---------------------------------------------------------------------------------------------------------
+
+
+def _beats(member: Member) -> float | None:
+    stays = member.state in IN_GROUP and not is_entering(member)
+    if not (stays or lingers(member)) or member.coordinator is None or member.dialogue is not None:
+        return None
+    return max(member.heartbeat_due, member.dialogue_pace.not_before)
+
+
+def _beat(member: Member, now: float) -> Change:
+    member, effects = send(member, "dialogue", heartbeat(member), now, to=member.coordinator)
+    return replace(member, heartbeat_due=now + member.interval_s), effects
+
+
+BEAT = Rule(_beats, _beat)
+
+
+def confirmed(member: Member, flight: InFlight, now: float) -> Member:
+    """The coordinator counts on us."""
+    member = replace(recovered(member), dialogue=None, confirmed_at=now)
+    return replace(member, heartbeat_due=flight.sent_at + member.interval_s)
+
+
+def _settles(member: Member) -> float | None:
+    return ASAP if member.state is S.ACK and not is_entering(member) else None
+
+
+def _settle(member: Member, now: float) -> Change:
+    """Nothing was taken away that the group would have to be told of."""
+    return replace(move(member, S.STABLE), fences=0), ()
+
+
+CONFIRM = Rule(_settles, _settle)
+
+
+def _follows(member: Member) -> float | None:
+    return ASAP if _follows_up(member) and member.classic.reason != reasons.REVOKED else None
+
+
+def _follow(member: Member, now: float) -> Change:
+    return replace(member, classic=replace(member.classic, reason=reasons.REVOKED, rejoin=None)), ()
+
+
+FOLLOW_UP = Rule(_follows, _follow)
+
+
+def _expires(member: Member) -> float | None:
+    """While a join waits for others the coordinator does not count our silence, so we do not either."""
+    waits = member.dialogue is not None and isinstance(member.dialogue.request, JoinGroup | SyncGroup)
+    holds = member.state in IN_GROUP and (member.state is not S.JOINING or bool(member.owned))
+    if waits or not holds or member.epoch <= 0 or member.confirmed_at is None:
+        return None
+    return member.confirmed_at + member.session_timeout_s
+
+
+def _expire(member: Member, now: float) -> Change:
+    """The coordinator has given us up by now, whether or not it can tell us so."""
+    why = f"{reasons.SESSION_ENDED}: not confirmed for {member.session_timeout_s:g} s"
+    return fence(replace(member, dialogue=None), why, now, known=True)
+
+
+EXPIRE = Rule(_expires, _expire)
+
+# --- rebalancing -----------------------------------------------------------------------------------------------------
+
+
+def rebalances(member: Member, flight: InFlight, now: float) -> Member:
+    """The coordinator says that the group rebalances; that it says so confirms us."""
+    if isinstance(flight.request, JoinGroup):
+        return slow_down(member, "dialogue_pace", now)
+    if isinstance(flight.request, SyncGroup):
+        return restarted(member, reasons.REBALANCING)
+    member = confirmed(member, flight, now)
+    return enforced(member, reasons.REBALANCING)
+
+
+def restarted(member: Member, reason: str) -> Member:
+    """A sync came to nothing: what follows is a join."""
+    if member.classic.admission is None:
+        return member
+    return replace(member, classic=replace(member.classic, admission=None, reason=reason))
+
+
+def enforced(member: Member, reason: str) -> Member:
+    """The group shall rebalance; what was wished first is what it is told."""
+    if member.state not in IN_GROUP or member.classic.rejoin is not None:
+        return member
+    return replace(member, classic=replace(member.classic, rejoin=reason))
+
+
+def _wish(member: Member) -> str | None:
+    stated = statement(member)
+    if member.classic.rejoin is None and stated is not None and member.stated is not None:
+        return None if stated.topics == member.stated.topics else reasons.SUBSCRIPTION_CHANGED
+    return member.classic.rejoin
+
+
+def _rejoins(member: Member) -> float | None:
+    stays = member.state in {S.RECONCILING, S.ACK, S.STABLE} and not is_entering(member)
+    if not stays or member.call is not None or _wish(member) is None:
+        return None
+    is_giving_up = member.target is not None and member.target.partitions == keepable(member)
+    return None if member.owned - keepable(member) and is_giving_up else ASAP
+
+
+def _rejoin(member: Member, now: float) -> Change:
+    """First what may not be kept is revoked, then the join follows."""
+    wish, kept = _wish(member), keepable(member)
+    assert wish is not None
+    kind = CauseKind.SUBSCRIPTION_CHANGED if wish == reasons.SUBSCRIPTION_CHANGED else CauseKind.GROUP_CHANGED
+    member = replace(member, cause=Cause(kind, f"rebalance: {wish}"))
+    if member.owned - kept:
+        number = member.targets + 1
+        member = replace(move(member, S.RECONCILING), target=Target(kept, number), targets=number)
+        return replace(member, classic=replace(member.classic, rejoin=wish)), ()
+    return replace(
+        move(member, S.JOINING),
+        target=None,
+        # In an eager group every join ends in an assigned callback, as the first one does.
+        greeted=member.greeted and cooperates(member),
+        classic=replace(member.classic, reason=wish, rejoin=None, admission=None),
+    ), ()
+
+
+REJOIN = Rule(_rejoins, _rejoin)
+
+# --- strategies that do not match ------------------------------------------------------------------------------------
+
+
+def mismatched(member: Member, now: float) -> Change:
+    """No strategy is common to all members. Before this ends us we ask what the group assigns by, so that we can say it."""
+    request = DescribeClassicGroup(group_id=member.config.group_id)
+    return send(restarted(member, ""), "dialogue", request, now, to=member.coordinator)
+
+
+def compared(member: Member, response: Response | None) -> Change:
+    """What the group assigns by is known, or will not be."""
+    member = replace(member, dialogue=None)
+    if member.state not in IN_GROUP:
+        return member, ()
+    ours = ", ".join(member.config.partition_assignment_strategy)
+    theirs = response.assignor if isinstance(response, GroupDescribed) else ""
+    said = f"assigns by {theirs}" if theirs else "assigns by none of these"
+    detail = f"This member offers {ours}, and group {member.config.group_id} {said}."
+    return fatal(member, Problem(kind=ProblemKind.NO_COMMON_STRATEGY, detail=detail))

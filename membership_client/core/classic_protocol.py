@@ -1,0 +1,122 @@
+"""The classic protocol: what to say to the coordinator next."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from membership_client.core import reasons
+from membership_client.core.assigning import is_cooperative
+from membership_client.core.events import ClassicHeartbeat, JoinGroup, LeaveGroup, Subscribe, SyncGroup
+from membership_client.core.member import Classic, Member
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import LeaveMode, TopicPartition
+
+
+@functools.lru_cache(maxsize=100_000)
+def topic_id(name: str) -> UUID:
+    """What stands for a topic here, where the protocol knows topics by name only, and old brokers have no ids for them."""
+    return uuid5(NAMESPACE_URL, f"kafka-topic:{name}")
+
+
+def partitions_of(share: Iterable[TopicPartition]) -> Partitions:
+    topics: dict[UUID, list[int]] = {}
+    for topic, number in share:
+        topics.setdefault(topic_id(topic), []).append(number)
+    return Partitions.of(topics)
+
+
+def cooperates(member: Member) -> bool:
+    """Does it keep its partitions while it joins? Only if every strategy it offers can deal with that."""
+    return all(map(is_cooperative, member.config.partition_assignment_strategy))
+
+
+def statement(member: Member) -> Subscribe | None:
+    """The subscription with the topics it stands for; None while a pattern waits for the topics to match."""
+    subscription, layouts = member.subscription, member.classic.layouts
+    if subscription is None or subscription.regex is None:
+        return subscription
+    if layouts is None:
+        return None
+    pattern = compiled(subscription.regex)
+    topics = frozenset(filter(pattern.fullmatch, layouts)) if pattern else frozenset[str]()
+    return Subscribe(topics=topics, regex=subscription.regex)
+
+
+@functools.lru_cache(maxsize=100)
+def compiled(regex: str) -> re.Pattern[str] | None:
+    """Brokers of the classic protocol match no patterns, so we do, as Python understands them. None: it does not."""
+    try:
+        return re.compile(regex)
+    except re.error:
+        return None
+
+
+def fresh(member: Member, reason: str) -> Classic:
+    """For a new start. The id that the coordinator gave us is good for as long as it may know us by it."""
+    return Classic(given_id=member.classic.given_id if member.enrolled else "", reason=reason)
+
+
+def keepable(member: Member) -> Partitions:
+    """What of its partitions a member may keep while the group rebalances."""
+    if not cooperates(member):
+        return NOTHING
+    stated = statement(member) or member.stated
+    return member.owned.of_topics(map(topic_id, stated.topics)) if stated else member.owned
+
+
+def join(member: Member, stated: Subscribe) -> JoinGroup:
+    config, classic = member.config, member.classic
+    owned = frozenset(member.owned.named(member.names))
+    return JoinGroup(
+        group_id=config.group_id,
+        member_id=classic.given_id,
+        instance_id=config.group_instance_id,
+        session_timeout_s=member.session_timeout_s,
+        rebalance_timeout_s=member.poll_interval_s,
+        strategies=config.partition_assignment_strategy,
+        topics=stated.topics,
+        owned=owned,
+        held=owned or classic.held,
+        # What we own is ours in the generation of now, whatever plans we missed; what we gave back was ours by the last plan.
+        generation=member.epoch if owned else classic.planned_in,
+        rack=config.client_rack,
+        reason=reasons.cut(classic.reason),
+    )
+
+
+def sync(member: Member, plan: dict[str, tuple[TopicPartition, ...]]) -> SyncGroup:
+    admission = member.classic.admission
+    assert admission is not None
+    return SyncGroup(
+        group_id=member.config.group_id,
+        member_id=admission.member_id,
+        instance_id=member.config.group_instance_id,
+        generation=admission.generation,
+        strategy=admission.strategy,
+        plan=plan,
+    )
+
+
+def heartbeat(member: Member) -> ClassicHeartbeat:
+    return ClassicHeartbeat(
+        group_id=member.config.group_id,
+        member_id=member.classic.given_id,
+        instance_id=member.config.group_instance_id,
+        generation=member.epoch,
+    )
+
+
+def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool) -> LeaveGroup | None:
+    """None where nothing is told: a static member is waited for until its session ends, and then it has left."""
+    config = member.config
+    if mode is LeaveMode.REMAIN or (mode is not LeaveMode.LEAVE and config.group_instance_id is not None):
+        return None
+    return LeaveGroup(
+        group_id=config.group_id,
+        member_id=member.classic.given_id,
+        instance_id=config.group_instance_id,
+        reason=None if reason_refused else reasons.cut(reason),
+    )

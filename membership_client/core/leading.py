@@ -1,0 +1,171 @@
+"""The leader of a classic group: looks at the topics, makes the plan, and watches them afterwards.
+
+Members that subscribed by a pattern look at the topics too, since brokers of the classic protocol match no patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from membership_client.core import reasons
+from membership_client.core.assigning import assignor
+from membership_client.core.assignors.flaws import flaw_in
+from membership_client.core.assignors.registry import BUILT_IN
+from membership_client.core.copying import replace
+from membership_client.core.events import (
+    DescribeClassicGroup,
+    DescribeTopics,
+    GroupDescribed,
+    GroupJoined,
+    Response,
+    TopicsDescribed,
+)
+from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member
+from membership_client.core.pace import FRESH
+from membership_client.core.requests import send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.subscriptions import TopicLayout
+from membership_client.types import TopicPartition
+
+Plan = dict[str, tuple[TopicPartition, ...]]
+
+MISSING_TOPIC_S = 5.0
+"""A topic that somebody subscribed to and that does not exist is looked for that often."""
+
+
+def makes_plan(admission: GroupJoined) -> bool:
+    return admission.leads and not admission.skip_assignment
+
+
+class FlawedPlanError(Exception):
+    """The application's own assignor made a plan that must not be sent; the text says why."""
+
+
+def plan(member: Member) -> Plan:
+    """Everybody's share. Raises what the assignor raises, FlawedPlanError, and KeyError for a strategy that we do not have."""
+    admission, layouts = member.classic.admission, member.classic.layouts
+    assert admission is not None
+    assert layouts is not None
+    found = assignor(admission.strategy)
+    if found is None:
+        raise KeyError(admission.strategy)
+    topics = _of(layouts, member.classic.watched)
+    shares = found.assign(admission.members, topics)
+    if found.name not in BUILT_IN:
+        flaw = flaw_in(shares, admission.members, topics, cooperative=found.cooperative)
+        if flaw is not None:
+            raise FlawedPlanError(flaw)
+    return {m.member_id: tuple(shares.get(m.member_id, ())) for m in admission.members}
+
+
+def _of(layouts: Mapping[str, TopicLayout], topics: frozenset[str]) -> dict[str, TopicLayout]:
+    return {topic: layouts[topic] for topic in topics if topic in layouts}
+
+
+def admitted(classic: Classic, admission: GroupJoined) -> Classic:
+    """Whoever leads watches the topics of all; they are looked at anew for every plan."""
+    watched = frozenset[str]().union(*(m.topics for m in admission.members)) if admission.leads else frozenset()
+    layouts = None if makes_plan(admission) else classic.layouts
+    return replace(
+        classic,
+        admission=admission,
+        leads=admission.leads,
+        watched=watched,
+        layouts=layouts,
+        planned_by=None,
+        is_old_plan=admission.leads and admission.skip_assignment,
+        survey_due=0.0 if admission.leads else classic.survey_due,
+        # A plan is about to be made, by us or by another, for the topics of now.
+        rejoin=None if classic.rejoin == reasons.TOPICS_CHANGED else classic.rejoin,
+    )
+
+
+# --- looking at topics -----------------------------------------------------------------------------------------------
+
+
+def _by_pattern(member: Member) -> bool:
+    return member.subscription is not None and member.subscription.regex is not None
+
+
+def _is_awaited(member: Member) -> bool:
+    """Does the next join or plan depend on it?"""
+    admission = member.classic.admission
+    plans = admission is not None and makes_plan(admission)
+    return member.classic.layouts is None and (plans or _by_pattern(member))
+
+
+def _looks(member: Member) -> float | None:
+    if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
+        return None
+    if _is_awaited(member):
+        return member.survey_pace.not_before
+    if member.classic.admission is not None or not (member.classic.leads or _by_pattern(member)):
+        return None
+    return max(member.classic.survey_due, member.survey_pace.not_before)
+
+
+def _look(member: Member, now: float) -> Change:
+    topics = None if _by_pattern(member) else member.classic.watched
+    return send(member, "survey", DescribeTopics(topics=topics), now, to=member.coordinator)
+
+
+LOOK = Rule(_looks, _look)
+
+
+def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
+    """How the topics are now; a leader whose plan was made for other ones has the group rebalance."""
+    classic, asked = member.classic, flight.request
+    member = replace(member, survey=None, survey_pace=FRESH)
+    assert isinstance(asked, DescribeTopics)
+    if asked.topics is not None and not classic.watched <= asked.topics:
+        return member  # Asked for an earlier plan, so it says too little for this one.
+    whole = classic.watched <= answer.layouts.keys()
+    seen = _of(answer.layouts, classic.watched)
+    changed = classic.planned_by is not None and seen != classic.planned_by
+    news = replace(
+        classic,
+        layouts=answer.layouts,
+        planned_by=seen if classic.leads else None,
+        survey_due=now + (member.config.metadata_max_age_ms / 1000 if whole else MISSING_TOPIC_S),
+        rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if changed else None),
+    )
+    return replace(member, classic=news)
+
+
+def not_looked(member: Member, now: float) -> Member:
+    return slow_down(replace(member, survey=None), "survey_pace", now, cap_s=MISSING_TOPIC_S)
+
+
+# --- a plan of an earlier incarnation --------------------------------------------------------------------------------
+
+
+def _compares(member: Member) -> float | None:
+    classic = member.classic
+    if not classic.is_old_plan or classic.planned_by is None or classic.admission is not None:
+        return None
+    if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
+        return None
+    return member.survey_pace.not_before
+
+
+def _compare(member: Member, now: float) -> Change:
+    """A static leader that came back: nobody watched the topics meanwhile, and it may want other ones than before."""
+    request = DescribeClassicGroup(group_id=member.config.group_id)
+    return send(member, "survey", request, now, to=member.coordinator)
+
+
+COMPARE = Rule(_compares, _compare)
+
+
+def compared(member: Member, response: Response) -> Member:
+    """Does the plan that stands give out just what there is? A coordinator that will not say is not asked again."""
+    classic = member.classic
+    outdated = isinstance(response, GroupDescribed) and response.state == "Stable" and not _covers(classic, response)
+    rejoin = classic.rejoin or (reasons.OUT_OF_DATE if outdated and classic.is_old_plan else None)
+    return replace(member, survey=None, classic=replace(classic, is_old_plan=False, rejoin=rejoin))
+
+
+def _covers(classic: Classic, described: GroupDescribed) -> bool:
+    topics = classic.planned_by or {}
+    there_is = {TopicPartition(topic, n) for topic, layout in topics.items() for n in range(layout.partitions)}
+    return there_is == {partition for member in described.members for partition in member.current}

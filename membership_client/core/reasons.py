@@ -1,0 +1,33 @@
+"""Why a member of a classic group joins or leaves, in words that operators find in the broker's log (KIP-800).
+
+The vocabulary is fixed and documented: whoever greps for one of these finds every member that did it. The application's own
+words, given to `close`, `unsubscribe` or `enforce_rebalance`, take their place.
+"""
+
+from __future__ import annotations
+
+LIMIT = 255
+
+SUBSCRIBED = "subscribed by the application"
+SUBSCRIPTION_CHANGED = "subscription changed"
+REVOKED = "partitions revoked"
+REBALANCING = "group is rebalancing"
+TOPICS_CHANGED = "topics changed"
+OUT_OF_DATE = "plan is out of date"
+ENFORCED = "rebalance enforced by the application"
+MISFIT = "assignment does not match the subscription"
+POLLS_AGAIN = "application polls again"
+SESSION_ENDED = "session timed out"
+COORDINATOR_ERROR = "coordinator error"
+NO_ANSWER = "no answer from the coordinator"
+
+
+def cut(reason: str) -> str:
+    """As long as Kafka's own client would make it."""
+    return reason[:LIMIT]
+
+
+def after_fence(why: str) -> str:
+    """Of the join that follows one; `why` begins with the error's name, or says that the session ended."""
+    name = why.partition(":")[0].rstrip(".")
+    return name if name == SESSION_ENDED else f"{COORDINATOR_ERROR} {name}"

@@ -1,0 +1,206 @@
+"""The classic protocol's requests and answers, in every version that a broker may still speak.
+
+Fields came with the versions: what a version has no place for is left out, and the core has been told what that costs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from membership_client.core import events
+from membership_client.net.consumer_blobs import (
+    SubscriptionReader,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from membership_client.net.fields import fill
+from membership_client.net.reader import Undecodable
+from membership_client.subscriptions import MemberSubscription, TopicLayout
+
+PROTOCOL_TYPE = "consumer"
+MEMBER_ID_REQUIRED = 79
+
+
+def _said(text: str | None) -> str | None:
+    """A reason is free text: half a character in it must not cost us the request."""
+    return None if text is None else text.encode(errors="replace").decode()
+
+
+def _refused(answer: Any) -> events.Refused:
+    return events.Refused(int(answer.error_code))
+
+
+# --- JoinGroup -------------------------------------------------------------------------------------------------------
+
+
+def join_group(request: events.JoinGroup, wire: Any) -> Any:
+    protocols = tuple(
+        wire.JoinGroupRequestProtocol(name=name, metadata=encode_subscription(_offer(request, name), name))
+        for name in request.strategies
+    )
+    return fill(
+        wire.JoinGroupRequest,
+        group_id=request.group_id,
+        session_timeout=dt.timedelta(seconds=request.session_timeout_s),
+        rebalance_timeout=dt.timedelta(seconds=request.rebalance_timeout_s),
+        member_id=request.member_id,
+        group_instance_id=request.instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=protocols,
+        reason=_said(request.reason),
+    )
+
+
+def _offer(request: events.JoinGroup, strategy: str) -> MemberSubscription:
+    """The eager sticky assignor wants to know what a member gave back; all others what it has."""
+    return MemberSubscription(
+        member_id=request.member_id,
+        topics=request.topics,
+        owned=request.held if strategy == "sticky" else request.owned,
+        generation=request.generation,
+        rack=request.rack,
+    )
+
+
+def group_joined(_request: events.JoinGroup, answer: Any) -> events.Response:
+    if answer.error_code == MEMBER_ID_REQUIRED and answer.member_id:
+        return events.MemberIdGiven(answer.member_id)
+    if answer.error_code:
+        return _refused(answer)
+    return events.GroupJoined(
+        generation=answer.generation_id,
+        member_id=answer.member_id,
+        leader_id=answer.leader,
+        strategy=answer.protocol_name or "",
+        members=_members(answer),
+        skip_assignment=getattr(answer, "skip_assignment", False),
+    )
+
+
+def _members(answer: Any) -> tuple[MemberSubscription, ...]:
+    reader = SubscriptionReader(answer.protocol_name or "")
+    return tuple(_member(reader, member) for member in answer.members)
+
+
+def _member(reader: SubscriptionReader, member: Any) -> MemberSubscription:
+    """Whatever another client wrote: what cannot be read wants nothing, and costs nobody else their share."""
+    instance_id = getattr(member, "group_instance_id", None)
+    try:
+        return reader.read(member.member_id, instance_id, member.metadata)
+    except Undecodable:
+        return MemberSubscription(member_id=member.member_id, instance_id=instance_id, topics=frozenset())
+
+
+def least_join_version(request: events.JoinGroup) -> int:
+    return 0 if request.instance_id is None else 5
+
+
+# --- SyncGroup -------------------------------------------------------------------------------------------------------
+
+
+def sync_group(request: events.SyncGroup, wire: Any) -> Any:
+    shares = (
+        wire.SyncGroupRequestAssignment(member_id=member_id, assignment=encode_assignment(partitions))
+        for member_id, partitions in request.plan.items()
+    )
+    return fill(
+        wire.SyncGroupRequest,
+        group_id=request.group_id,
+        generation_id=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=request.strategy,
+        assignments=tuple(shares),
+    )
+
+
+def group_synced(_request: events.SyncGroup, answer: Any) -> events.Response:
+    return _refused(answer) if answer.error_code else events.GroupSynced(decode_assignment(answer.assignment))
+
+
+# --- Heartbeat -------------------------------------------------------------------------------------------------------
+
+
+def classic_heartbeat(request: events.ClassicHeartbeat, wire: Any) -> Any:
+    return fill(
+        wire.HeartbeatRequest,
+        group_id=request.group_id,
+        generation_id=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.instance_id,
+    )
+
+
+def heartbeat_confirmed(_request: events.ClassicHeartbeat, answer: Any) -> events.Response:
+    return _refused(answer) if answer.error_code else events.HeartbeatConfirmed()
+
+
+def least_member_version(request: events.SyncGroup | events.ClassicHeartbeat) -> int:
+    return 0 if request.instance_id is None else 3
+
+
+# --- LeaveGroup ------------------------------------------------------------------------------------------------------
+
+
+def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
+    if not hasattr(wire, "MemberIdentity"):
+        return wire.LeaveGroupRequest(group_id=request.group_id, member_id=request.member_id)
+    member = fill(
+        wire.MemberIdentity,
+        member_id=request.member_id,
+        group_instance_id=request.instance_id,
+        reason=_said(request.reason),
+    )
+    return wire.LeaveGroupRequest(group_id=request.group_id, members=(member,))
+
+
+def group_left(_request: events.LeaveGroup, answer: Any) -> events.Response:
+    for part in (answer, *getattr(answer, "members", ())):
+        if part.error_code:
+            return _refused(part)
+    return events.GroupLeft()
+
+
+def least_leave_version(request: events.LeaveGroup) -> int:
+    if request.reason is not None:
+        return 5
+    return 0 if request.instance_id is None else 3
+
+
+# --- Metadata --------------------------------------------------------------------------------------------------------
+
+
+def describe_topics(request: events.DescribeTopics, wire: Any) -> Any:
+    wanted = None if request.topics is None else sorted(request.topics)
+    return fill(
+        wire.MetadataRequest,
+        topics=None
+        if wanted is None
+        else tuple(fill(wire.MetadataRequestTopic, name=n, topic_id=None) for n in wanted),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+def topics_described(request: events.DescribeTopics, answer: Any) -> events.Response:
+    if getattr(answer, "error_code", 0):
+        return _refused(answer)
+    racks = {broker.node_id: broker.rack for broker in answer.brokers if broker.rack is not None}
+    known = (topic for topic in answer.topics if not topic.error_code and topic.name is not None)
+    # Whoever asks for all topics does not mean Kafka's own.
+    wanted = (topic for topic in known if request.topics is not None or not topic.is_internal)
+    return events.TopicsDescribed({topic.name: _layout(topic, racks) for topic in wanted})
+
+
+def _layout(topic: Any, racks: Mapping[int, str]) -> TopicLayout:
+    if not racks:
+        return TopicLayout(len(topic.partitions))
+    ordered = sorted(topic.partitions, key=lambda partition: partition.partition_index)
+    return TopicLayout(
+        len(ordered), tuple(frozenset(racks[n] for n in partition.replica_nodes if n in racks) for partition in ordered)
+    )

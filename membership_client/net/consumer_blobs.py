@@ -1,0 +1,166 @@
+"""Subscriptions and assignments as classic members send them to each other, through a broker that looks at neither.
+
+Both begin with a version. Later versions only add fields at the end, so one that is newer than ours is read as ours.
+That is the agreement under which Java and librdkafka read them too, and why writing the newest one is enough.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections import deque
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from kio.serial import entity_writer
+
+from membership_client.net.reader import Undecodable, read
+from membership_client.net.sticky_user_data import decode_generation, decode_held, encode_held, partitions_of
+from membership_client.subscriptions import NO_GENERATION, MemberSubscription
+from membership_client.types import TopicPartition
+
+NEWEST = 3
+_VERSION = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_NO_TOPICS = bytes(4)
+_REMEMBERED = 16
+_STICKY, _COOPERATIVE = "sticky", "cooperative-sticky"
+
+# kio's modules; their classes have no common type over the versions, hence Any.
+_SUBSCRIPTION: list[Any] = [
+    import_module(f"kio.schema.consumer_protocol_subscription.v{version}.data") for version in range(NEWEST + 1)
+]
+_ASSIGNMENT: Any = import_module(f"kio.schema.consumer_protocol_assignment.v{NEWEST}.data")
+
+# --- subscriptions ---------------------------------------------------------------------------------------------------
+
+
+def encode_subscription(subscription: MemberSubscription, assignor: str) -> bytes:
+    """What a member offers for that assignor. Under `sticky` what it held is in the user data, where Java looks for it."""
+    held = list(_by_topic(subscription.owned))
+    wire = _SUBSCRIPTION[NEWEST]
+    message = wire.ConsumerProtocolSubscription(
+        topics=tuple(sorted(subscription.topics)),
+        user_data=_user_data(assignor, held, subscription.generation),
+        owned_partitions=() if assignor == _STICKY else _topics(held, wire),
+        generation_id=subscription.generation,
+        rack_id=subscription.rack,
+    )
+    return _with_version(message)
+
+
+def _user_data(assignor: str, held: Iterable[tuple[str, tuple[int, ...]]], generation: int) -> bytes | None:
+    if assignor == _STICKY and generation != NO_GENERATION:
+        return encode_held(held, generation)
+    return _INT32.pack(generation) if assignor == _COOPERATIVE else None
+
+
+class SubscriptionReader:
+    """Reads what the members of one group said for one assignor.
+
+    Members that want the same topics, in the same bytes, share one set of them: a leader of a thousand members then
+    reads a thousand names, not a million, and compares subscriptions by identity.
+    """
+
+    def __init__(self, assignor: str) -> None:
+        self._assignor = assignor
+        self._known: deque[tuple[bytes, frozenset[str]]] = deque(maxlen=_REMEMBERED)
+
+    def read(self, member_id: str, instance_id: str | None, data: bytes) -> MemberSubscription:
+        """What that member said, whatever its version.
+
+        Raises:
+            Undecodable: and nothing else, whatever the bytes are.
+        """
+        version, rest = _split_version(data)
+        topics, message = self._read(_SUBSCRIPTION[version].ConsumerProtocolSubscription, rest)
+        owned, generation = self._held(message)
+        return MemberSubscription(
+            member_id=member_id,
+            instance_id=instance_id,
+            topics=topics,
+            owned=owned,
+            generation=max(generation, NO_GENERATION),
+            rack=getattr(message, "rack_id", None) or None,
+        )
+
+    def _read(self, entity: Any, data: bytes) -> tuple[frozenset[str], Any]:
+        for encoded, topics in self._known:
+            if data.startswith(encoded):
+                # The same without its topics.
+                message, _ = read(entity, _NO_TOPICS + data[len(encoded) :])
+                return topics, message
+        message, _ = read(entity, data)
+        topics = frozenset(message.topics)
+        self._known.append((_encoded(message.topics), topics))
+        return topics, message
+
+    def _held(self, message: Any) -> tuple[frozenset[TopicPartition], int]:
+        """What it holds or held, and since when, from where that assignor's members put it."""
+        if self._assignor == _STICKY:
+            return decode_held(message.user_data)
+        generation = getattr(message, "generation_id", NO_GENERATION)
+        if generation < 0 and self._assignor == _COOPERATIVE:
+            generation = decode_generation(message.user_data)
+        return partitions_of(getattr(message, "owned_partitions", ())), generation
+
+
+def _encoded(topics: Iterable[str]) -> bytes:
+    names = [topic.encode() for topic in topics]
+    return _INT32.pack(len(names)) + b"".join(_VERSION.pack(len(name)) + name for name in names)
+
+
+# --- assignments -----------------------------------------------------------------------------------------------------
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """What the leader gives one member, in any order."""
+    topics = _topics(_by_topic(partitions), _ASSIGNMENT)
+    return _with_version(_ASSIGNMENT.ConsumerProtocolAssignment(assigned_partitions=topics))
+
+
+def decode_assignment(data: bytes) -> frozenset[TopicPartition]:
+    """What the leader gave us, whatever its version and user data. Nothing at all if it forgot us: that is no bytes.
+
+    The topics may be ones that we never heard of.
+
+    Raises:
+        Undecodable: and nothing else, whatever the bytes are.
+    """
+    if not data:
+        return frozenset()
+    _, rest = _split_version(data)
+    # All versions are the same so far.
+    message, _ = read(_ASSIGNMENT.ConsumerProtocolAssignment, rest)
+    return partitions_of(message.assigned_partitions)
+
+
+# --- both ------------------------------------------------------------------------------------------------------------
+
+
+def _split_version(data: bytes) -> tuple[int, bytes]:
+    if len(data) < _VERSION.size:
+        raise Undecodable("it ends before its version does")
+    (version,) = _VERSION.unpack_from(data)
+    if version < 0:
+        raise Undecodable(f"it says that its version is {version}")
+    return min(version, NEWEST), data[_VERSION.size :]
+
+
+def _with_version(message: Any) -> bytes:
+    out = io.BytesIO(_VERSION.pack(NEWEST))
+    out.seek(_VERSION.size)
+    entity_writer(type(message))(out, message)
+    return out.getvalue()
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for topic, group in groupby(sorted(partitions), key=itemgetter(0)):
+        yield topic, tuple(number for _, number in group)
+
+
+def _topics(topics: Iterable[tuple[str, tuple[int, ...]]], wire: Any) -> tuple[Any, ...]:
+    return tuple(wire.TopicPartition(topic=topic, partitions=numbers) for topic, numbers in topics)

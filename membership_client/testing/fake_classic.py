@@ -1,0 +1,372 @@
+"""A classic group in memory: JoinGroup and SyncGroup as Kafka 4.3 answers them, on the values the core sends.
+
+Joins are held back until all members have joined, and syncs until the leader's has come, so an answer is a call of the
+function that came with the request: now, or when its time has come. Who leads, and which ids are given, depends on the order
+of requests only.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    ClassicHeartbeat,
+    DescribedMember,
+    GroupDescribed,
+    GroupJoined,
+    GroupLeft,
+    GroupSynced,
+    HeartbeatConfirmed,
+    JoinGroup,
+    LeaveGroup,
+    MemberIdGiven,
+    Refused,
+    Response,
+    SyncGroup,
+)
+from membership_client.subscriptions import MemberSubscription
+from membership_client.types import TopicPartition
+
+Reply = Callable[[Response], None]
+Note = Callable[[float, str], None]
+
+_NEVER = float("inf")
+
+
+class Phase(enum.Enum):
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+@dataclass(slots=True, eq=False)
+class ClassicMember:
+    """A member as the coordinator remembers it. Whoever waits for an answer has no session to keep."""
+
+    member_id: str
+    client_id: str
+    said: JoinGroup
+    session_ends: float
+    generation: int = -1
+    """The last one it joined."""
+    share: frozenset[TopicPartition] = frozenset()
+    join_reply: Reply | None = None
+    sync_reply: Reply | None = None
+    has_synced: bool = False
+    planned_topics: frozenset[str] = frozenset()
+    """What it wanted when the plan of now was made: one that replaces another in silence may want something else."""
+
+    @property
+    def instance_id(self) -> str | None:
+        return self.said.instance_id
+
+
+@dataclass(slots=True, eq=False)
+class FakeClassicGroup:
+    """`max_size` may be changed at any time, as on a broker."""
+
+    group_id: str
+    note: Note
+    max_size: int | None = None
+    phase: Phase = Phase.EMPTY
+    generation: int = 0
+    strategy: str = ""
+    leader_id: str | None = None
+    members: dict[str, ClassicMember] = field(default_factory=dict)
+    pending: dict[str, float] = field(default_factory=dict)
+    """Ids that were given and have not been joined with, and when they are forgotten."""
+    ends_at: float = _NEVER
+    """When the group waits no longer for joins, or for syncs."""
+    ids: int = 0
+
+    # --- JoinGroup ---------------------------------------------------------------------------------------------------
+
+    def join(self, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
+        holder = self._holder(request.instance_id)
+        if not request.member_id:
+            self._join_newcomer(request, now, client_id, reply, holder)
+        elif request.instance_id is not None and holder is not None and holder.member_id != request.member_id:
+            reply(Refused(Code.FENCED_INSTANCE_ID))
+        elif request.member_id in self.pending:
+            if self._is_full():
+                reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
+                return
+            del self.pending[request.member_id]
+            self._add(request, now, client_id, reply)
+        elif (member := self.members.get(request.member_id)) is None:
+            reply(Refused(Code.UNKNOWN_MEMBER_ID))
+        else:
+            self._rejoin(member, request, now, reply)
+
+    def _join_newcomer(
+        self, request: JoinGroup, now: float, client_id: str, reply: Reply, holder: ClassicMember | None
+    ) -> None:
+        if self._is_full() and holder is None:
+            reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
+        elif holder is not None:
+            self._replace(holder, request, now, client_id, reply)
+        elif request.instance_id is not None:
+            self._add(request, now, client_id, reply)
+        else:
+            given = self._new_id(client_id)
+            self.pending[given] = now + request.session_timeout_s
+            reply(MemberIdGiven(given))
+
+    def _is_full(self) -> bool:
+        if self.max_size is None:
+            return False
+        if self.phase is not Phase.PREPARING:
+            return len(self.members) >= self.max_size
+        return sum(m.join_reply is not None for m in self.members.values()) >= self.max_size
+
+    def _new_id(self, name: str) -> str:
+        self.ids += 1
+        return f"{name}-{self.ids}"
+
+    def _add(self, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
+        member_id = request.member_id or self._new_id(request.instance_id or client_id)
+        ends = now + request.session_timeout_s
+        self.members[member_id] = ClassicMember(member_id, client_id, request, ends, join_reply=reply)
+        self._rebalance(now, f"adding new member {member_id}; client reason: {request.reason}")
+
+    def _replace(self, holder: ClassicMember, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
+        """The newcomer wins. A group that is stable stays so: the newcomer gets what the holder had."""
+        for waiting in (holder.join_reply, holder.sync_reply):
+            if waiting is not None:
+                waiting(Refused(Code.FENCED_INSTANCE_ID))
+        del self.members[holder.member_id]
+        member_id = self._new_id(request.instance_id or client_id)
+        led = self.leader_id == holder.member_id
+        ends = now + request.session_timeout_s
+        member = ClassicMember(member_id, client_id, request, ends, holder.generation, holder.share)
+        member.planned_topics = holder.planned_topics
+        self.members[member_id] = member
+        self.leader_id = member_id if led else self.leader_id
+        self.note(now, f"{member_id} replaces {holder.member_id}")
+        if self.phase is Phase.STABLE and holder.generation == self.generation:
+            reply(self._joined(member, skip=led))
+            return
+        member.join_reply = reply
+        if self.phase is not Phase.PREPARING:
+            self._rebalance(now, f"{member_id} came back while the plan was made")
+        self._try_complete(now)
+
+    def _rejoin(self, member: ClassicMember, request: JoinGroup, now: float, reply: Reply) -> None:
+        if self.phase is Phase.PREPARING and self.max_size is not None and member.join_reply is None:
+            joined = sum(m.join_reply is not None for m in self.members.values())
+            if joined >= self.max_size:
+                reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
+                self._remove(member, now, "the group is full")
+                return
+        changed = _metadata(member.said) != _metadata(request)
+        member.said, member.session_ends = request, now + request.session_timeout_s
+        leads = member.member_id == self.leader_id
+        behind = member.generation != self.generation
+        if self.phase is Phase.PREPARING or changed or behind or (leads and self.phase is Phase.STABLE):
+            member.join_reply = reply
+            self._rebalance(now, f"{member.member_id} joins again; client reason: {request.reason}")
+        else:
+            reply(self._joined(member, skip=False))
+
+    def _joined(self, member: ClassicMember, *, skip: bool) -> GroupJoined:
+        leads = member.member_id == self.leader_id
+        return GroupJoined(
+            generation=self.generation,
+            member_id=member.member_id,
+            leader_id=self.leader_id or "",
+            strategy=self.strategy,
+            members=tuple(map(self._subscription, self.members.values())) if leads else (),
+            skip_assignment=skip,
+        )
+
+    def _subscription(self, member: ClassicMember) -> MemberSubscription:
+        said = member.said
+        return MemberSubscription(
+            member_id=member.member_id,
+            instance_id=said.instance_id,
+            topics=said.topics,
+            owned=said.held if self.strategy == "sticky" else said.owned,
+            generation=said.generation,
+            rack=said.rack,
+        )
+
+    # --- rebalances --------------------------------------------------------------------------------------------------
+
+    def _rebalance(self, now: float, why: str) -> None:
+        if self.phase is not Phase.PREPARING:
+            for member in self.members.values():
+                if member.sync_reply is not None:
+                    reply, member.sync_reply = member.sync_reply, None
+                    member.session_ends = now + member.said.session_timeout_s
+                    reply(Refused(Code.REBALANCE_IN_PROGRESS))
+            self.phase = Phase.PREPARING
+            self.ends_at = now + max((m.said.rebalance_timeout_s for m in self.members.values()), default=0.0)
+            self.note(now, f"rebalance of generation {self.generation}: {why}")
+        self._try_complete(now)
+
+    def _try_complete(self, now: float) -> None:
+        if self.phase is Phase.PREPARING and not self.pending and all(m.join_reply for m in self.members.values()):
+            self._complete(now)
+
+    def _complete(self, now: float) -> None:
+        """Whoever has not joined is out, except static members, for whom their session decides."""
+        for member in tuple(self.members.values()):
+            if member.join_reply is None and member.instance_id is None:
+                del self.members[member.member_id]
+                self.note(now, f"{member.member_id} expelled: it did not join in time")
+        joined = [member for member in self.members.values() if member.join_reply is not None]
+        self.generation += 1
+        if not joined:
+            self.phase, self.ends_at = (Phase.PREPARING, now + 1.0) if self.members else (Phase.EMPTY, _NEVER)
+            return
+        if self.leader_id not in {member.member_id for member in joined}:
+            self.leader_id = joined[0].member_id
+        self.strategy = joined[0].said.strategies[0]
+        self.phase = Phase.COMPLETING
+        self.ends_at = now + max(member.said.rebalance_timeout_s for member in joined)
+        for member in joined:
+            member.generation, member.has_synced = self.generation, False
+            member.planned_topics = member.said.topics
+            member.session_ends = now + member.said.session_timeout_s
+        for member in joined:
+            reply, member.join_reply = member.join_reply, None
+            assert reply is not None
+            reply(self._joined(member, skip=False))
+
+    # --- SyncGroup and Heartbeat -------------------------------------------------------------------------------------
+
+    def sync(self, request: SyncGroup, now: float, reply: Reply) -> None:
+        member = self._recognise(request, reply)
+        if member is None:
+            return
+        if self.phase is Phase.PREPARING:
+            reply(Refused(Code.REBALANCE_IN_PROGRESS))
+        elif self.phase is Phase.STABLE:
+            member.session_ends = now + member.said.session_timeout_s
+            reply(GroupSynced(member.share))
+        else:
+            member.sync_reply, member.has_synced = reply, True
+            if member.member_id == self.leader_id:
+                self._share_out(request, now)
+
+    def _share_out(self, request: SyncGroup, now: float) -> None:
+        self.phase = Phase.STABLE
+        for member in self.members.values():
+            member.share = frozenset(request.plan.get(member.member_id, ()))
+            if member.sync_reply is not None:
+                reply, member.sync_reply = member.sync_reply, None
+                member.session_ends = now + member.said.session_timeout_s
+                reply(GroupSynced(member.share))
+
+    def heartbeat(self, request: ClassicHeartbeat, now: float, reply: Reply) -> None:
+        member = self._recognise(request, reply)
+        if member is None:
+            return
+        member.session_ends = now + member.said.session_timeout_s
+        reply(Refused(Code.REBALANCE_IN_PROGRESS) if self.phase is Phase.PREPARING else HeartbeatConfirmed())
+
+    def _recognise(self, request: SyncGroup | ClassicHeartbeat, reply: Reply) -> ClassicMember | None:
+        holder = self._holder(request.instance_id)
+        member = self.members.get(request.member_id)
+        if holder is not None and holder is not member:
+            reply(Refused(Code.FENCED_INSTANCE_ID))
+            return None
+        if member is None:
+            reply(Refused(Code.UNKNOWN_MEMBER_ID))
+            return None
+        if request.generation != self.generation:
+            reply(Refused(Code.ILLEGAL_GENERATION))
+            return None
+        return member
+
+    def _holder(self, instance_id: str | None) -> ClassicMember | None:
+        found = (m for m in self.members.values() if instance_id is not None and m.instance_id == instance_id)
+        return next(found, None)
+
+    # --- leaving -----------------------------------------------------------------------------------------------------
+
+    def leave(self, request: LeaveGroup, now: float) -> Response:
+        if self.pending.pop(request.member_id, None) is not None:
+            self._try_complete(now)
+            return GroupLeft()
+        holder = self._holder(request.instance_id)
+        member = holder if request.instance_id is not None else self.members.get(request.member_id)
+        if member is None:
+            return Refused(Code.UNKNOWN_MEMBER_ID)
+        if request.member_id and member.member_id != request.member_id:
+            return Refused(Code.FENCED_INSTANCE_ID)
+        self._remove(member, now, f"left; client reason: {request.reason}")
+        return GroupLeft()
+
+    def _remove(self, member: ClassicMember, now: float, why: str) -> None:
+        for waiting in (member.join_reply, member.sync_reply):
+            if waiting is not None:
+                waiting(Refused(Code.UNKNOWN_MEMBER_ID))
+        del self.members[member.member_id]
+        self.note(now, f"{member.member_id} {why}")
+        if self.leader_id == member.member_id:
+            self.leader_id = None
+        if not self.members and self.phase is not Phase.PREPARING:
+            self.phase, self.ends_at = Phase.EMPTY, _NEVER
+            self.generation += 1
+        else:
+            self._rebalance(now, f"{member.member_id} is gone")
+
+    def describe(self) -> GroupDescribed:
+        members = (
+            DescribedMember(
+                member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host="", current=m.share
+            )
+            for m in self.members.values()
+        )
+        return GroupDescribed(tuple(members), state=self.phase.value, assignor=self.strategy)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def next_clock(self) -> float:
+        sessions = (m.session_ends for m in self.members.values() if self._is_timed(m))
+        ends_at = self.ends_at if self.phase in {Phase.PREPARING, Phase.COMPLETING} else _NEVER
+        return min([*sessions, *self.pending.values(), ends_at])
+
+    @staticmethod
+    def _is_timed(member: ClassicMember) -> bool:
+        return member.join_reply is None and member.sync_reply is None
+
+    def ring(self, at: float) -> None:
+        """Something's time has come."""
+        for member_id in [member_id for member_id, ends in self.pending.items() if ends <= at]:
+            del self.pending[member_id]
+            self._try_complete(at)
+        for member in tuple(self.members.values()):
+            is_there = member.member_id in self.members
+            if is_there and self._is_timed(member) and member.session_ends <= at:
+                self._remove(member, at, "expelled: its session expired")
+        if self.ends_at <= at and self.phase is Phase.PREPARING:
+            self._complete(at)
+        elif self.ends_at <= at and self.phase is Phase.COMPLETING:
+            self.ends_at = _NEVER
+            for member in [m for m in self.members.values() if not m.has_synced and m.generation == self.generation]:
+                self._remove(member, at, "expelled: it did not ask for its share in time")
+
+    def restart(self, at: float) -> None:
+        """Another broker has loaded the group. What was under way is lost; a plan that was not made must be made anew."""
+        for member in self.members.values():
+            replies = (member.join_reply, member.sync_reply)
+            member.join_reply = member.sync_reply = None
+            member.session_ends = at + member.said.session_timeout_s
+            for waiting in replies:
+                if waiting is not None:
+                    waiting(Refused(Code.NOT_COORDINATOR))
+        self.pending.clear()
+        if self.phase in {Phase.PREPARING, Phase.COMPLETING}:
+            self.phase = Phase.STABLE
+            self._rebalance(at, "the coordinator moved")
+
+
+def _metadata(said: JoinGroup) -> tuple[object, ...]:
+    """What members tell each other: a change of it is a reason to rebalance."""
+    return said.strategies, said.topics, said.owned, said.held, said.generation, said.rack

@@ -1,0 +1,66 @@
+"""An assignor of one's own: any function will do, and what it may not do is said before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+
+from membership_client.core.assignors.flaws import flaw_in
+from membership_client.core.assignors.registry import BUILT_IN, Assignor
+from membership_client.subscriptions import Assignment, MemberSubscription, TopicLayout
+from membership_client.types import TopicPartition
+from tests.core.assignors.groups import Group, groups, patient
+
+MEMBERS = (
+    MemberSubscription(member_id="a", topics=frozenset({"orders"}), owned=frozenset({TopicPartition("orders", 0)})),
+    MemberSubscription(member_id="b", topics=frozenset({"orders", "gone"})),
+)
+TOPICS = {"orders": TopicLayout(2), "bills": TopicLayout(1)}
+FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def all_to_one(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
+    """As somebody might write it: one member works, the others stand by."""
+    worker = min(subscriptions, key=lambda member: member.rank)
+    return {worker.member_id: [TopicPartition(t, n) for t in worker.topics & topics.keys() for n in range(2)]}
+
+
+def test_a_function_is_an_assignor() -> None:
+    """With a name that all members offer."""
+    standby = Assignor("standby", all_to_one)
+    plan = standby.assign(MEMBERS, TOPICS)
+    assert plan == {"a": [FIRST, SECOND]}
+    assert flaw_in(plan, MEMBERS, TOPICS) is None
+
+
+@pytest.mark.parametrize("assignor", BUILT_IN.values(), ids=BUILT_IN)
+@patient
+@given(group=groups(racks=True, held=True))
+def test_our_own_plans_have_no_flaws(assignor: Assignor, group: Group) -> None:
+    """Whatever members claim."""
+    plan = assignor.assign(group.members, group.topics)
+    assert flaw_in(plan, group.members, group.topics, cooperative=assignor.cooperative) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "flaw"),
+    [
+        ({"c": []}, "it names c, who is not in the group"),
+        ({"a": [FIRST], "b": [FIRST]}, "it gives orders-0 to a and to b"),
+        ({"a": [TopicPartition("bills", 0)]}, "it gives bills-0 to a, who did not subscribe to it"),
+        ({"b": [TopicPartition("gone", 0)]}, "it gives gone-0 to b, and there is no such partition"),
+        ({"b": [TopicPartition("orders", 2)]}, "it gives orders-2 to b, and there is no such partition"),
+    ],
+)
+def test_plans_that_must_not_be_sent(plan: Assignment, flaw: str) -> None:
+    """Each with what is wrong, for the error that tells its author."""
+    assert flaw_in(plan, MEMBERS, TOPICS) == flaw
+
+
+def test_a_cooperative_plan_waits_for_the_owner() -> None:
+    """Giving away what another holds is a flaw only where members keep what they have while they join."""
+    plan = {"a": [SECOND], "b": [FIRST]}
+    assert flaw_in(plan, MEMBERS, TOPICS) is None
+    assert flaw_in(plan, MEMBERS, TOPICS, cooperative=True) == "it gives orders-0 to b while a still holds it"

@@ -1,0 +1,239 @@
+"""Rebalances of a classic group, eager and cooperative, and what begins them."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client.core import reasons
+from membership_client.core.events import (
+    CallbackKind,
+    ClassicHeartbeat,
+    DescribeTopics,
+    GroupSynced,
+    JoinGroup,
+    Rebalance,
+    Refused,
+    Subscribe,
+    SyncGroup,
+    TopicsDescribed,
+)
+from membership_client.subscriptions import TopicLayout
+from membership_client.types import CauseKind, MemberState
+from tests.core.classic_play import (
+    BEAT_S,
+    REBALANCE_IN_PROGRESS,
+    ClassicPlay,
+    admitted,
+    owned,
+    share,
+)
+
+S = MemberState
+
+
+def kinds(play: ClassicPlay) -> list[tuple[CallbackKind, int]]:
+    return [(call.kind, len(call.partitions)) for call in play.callbacks()]
+
+
+# --- eager -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_eager_member_gives_everything_back_before_it_joins() -> None:
+    """The join waits for the revoked callback, and the share is assigned anew, also what it had before."""
+    play = ClassicPlay.new().stable(0, 1).rebalanced()
+    assert (play.member.state, play.member.dialogue) == (S.RECONCILING, None)
+    play.returns()
+    assert play.member.state is S.JOINING
+    assert play.join_request().owned == frozenset()
+    play.let_in(1, 2, generation=2)
+    play.returns()
+    assert (play.member.state, play.member.epoch, play.member.owned) == (S.STABLE, 2, owned(1, 2))
+    assert kinds(play) == [(CallbackKind.REVOKED, 2), (CallbackKind.ASSIGNED, 2)]
+
+
+def test_an_eager_member_remembers_what_it_held() -> None:
+    """The sticky assignor gives it the same again, by what the last plan said in its generation."""
+    play = ClassicPlay.new(partition_assignment_strategy="sticky").stable(0, 1, epoch=5).rebalanced()
+    play.returns()
+    assert (play.join_request().held, play.join_request().generation) == (share(0, 1), 5)
+
+
+def test_heartbeats_go_on_while_the_revoked_callback_runs() -> None:
+    """Otherwise a slow commit would cost the membership; that the group still rebalances is no news."""
+    play = ClassicPlay.new().stable(0).rebalanced()
+    for _ in range(3):
+        play.advance(BEAT_S)
+        play.answer(ClassicHeartbeat, Refused(REBALANCE_IN_PROGRESS))
+    assert (play.member.state, len(play.callbacks())) == (S.RECONCILING, 1)
+
+
+def test_a_rebalance_during_the_assigned_callback_waits_for_it() -> None:
+    """What it brings becomes ours, and is then given back."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.let_in(0)
+    play.rebalanced()
+    assert kinds(play) == [(CallbackKind.ASSIGNED, 1)]
+    play.returns()
+    assert kinds(play) == [(CallbackKind.ASSIGNED, 1), (CallbackKind.REVOKED, 1)]
+
+
+def test_a_rebalance_during_the_sync_starts_again() -> None:
+    """Somebody came while the plan was made."""
+    play = ClassicPlay.new().stable(0).rebalanced()
+    play.returns()
+    play.answer(JoinGroup, admitted(2))
+    play.answer(SyncGroup, Refused(REBALANCE_IN_PROGRESS))
+    assert (play.member.state, play.join_request().reason) == (S.JOINING, reasons.REBALANCING)
+
+
+# --- cooperative -----------------------------------------------------------------------------------------------------
+
+
+def test_a_cooperative_member_keeps_its_partitions_while_it_joins() -> None:
+    """It says what it owns, and in which generation it got it."""
+    play = ClassicPlay.cooperative().stable(0, 1, epoch=3).rebalanced()
+    assert (play.member.state, play.callbacks()) == (S.JOINING, [])
+    assert (play.join_request().owned, play.join_request().generation) == (share(0, 1), 3)
+
+
+def test_a_share_that_only_adds_needs_no_second_join() -> None:
+    """Nobody waits for anything of ours."""
+    play = ClassicPlay.cooperative().stable(0).rebalanced()
+    play.let_in(0, 1, generation=2)
+    play.returns()
+    assert (play.member.state, kinds(play)) == (S.STABLE, [(CallbackKind.ASSIGNED, 1)])
+
+
+def test_a_share_that_takes_something_away_is_followed_by_a_join() -> None:
+    """So that others can be given it: the acknowledgement of a cooperative group."""
+    play = ClassicPlay.cooperative().stable(0, 1).rebalanced()
+    play.let_in(0, generation=2)
+    assert kinds(play) == [(CallbackKind.REVOKED, 1)]
+    play.returns()
+    assert play.member.state is S.ACK
+    assert (play.join_request().owned, play.join_request().reason) == (share(0), reasons.REVOKED)
+    play.let_in(0, generation=3)
+    assert (play.member.state, play.member.epoch) == (S.STABLE, 3)
+
+
+def test_a_follow_up_join_that_fails_is_repeated() -> None:
+    """It is still owed, and says the same."""
+    play = ClassicPlay.cooperative().stable(0, 1).rebalanced()
+    play.let_in(0, generation=2)
+    play.returns()
+    play.fail(JoinGroup)
+    play.advance(0.2)
+    play.find_coordinator()
+    assert (play.member.state, play.join_request().reason) == (S.ACK, reasons.REVOKED)
+
+
+def test_a_topic_that_is_given_up_is_revoked_before_the_join() -> None:
+    """Nobody could be told that it is free if we still said that we own it."""
+    play = ClassicPlay.cooperative()
+    play.joining("orders", "bills")
+    play.answer(JoinGroup, admitted(strategy="cooperative-sticky"))
+    play.answer(SyncGroup, GroupSynced(share(0) | share(0, topic="bills")))
+    play.let_callbacks_return()
+    play.do(Subscribe(frozenset({"orders"})))
+    assert play.callbacks()[-1].partitions == tuple(share(0, topic="bills"))
+    play.returns()
+    assert (play.join_request().topics, play.join_request().owned) == ({"orders"}, share(0))
+
+
+def test_a_list_with_an_eager_strategy_is_eager() -> None:
+    """As in Java: so that a group can be moved to the cooperative one by two rolling restarts."""
+    play = ClassicPlay.new(partition_assignment_strategy="cooperative-sticky,range").stable(0).rebalanced()
+    assert kinds(play) == [(CallbackKind.REVOKED, 1)]
+
+
+# --- what begins one -------------------------------------------------------------------------------------------------
+
+
+def test_a_new_subscription_rebalances() -> None:
+    """At once, with the reason and the cause that say so."""
+    play = ClassicPlay.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "bills"})))
+    play.returns()
+    assert play.join_request().reason == reasons.SUBSCRIPTION_CHANGED
+    assert play.member.cause is not None
+    assert play.member.cause.kind is CauseKind.SUBSCRIPTION_CHANGED
+
+
+def test_the_same_subscription_does_not() -> None:
+    """A subscribe() that says nothing new costs nothing."""
+    play = ClassicPlay.new().stable(0)
+    play.do(Subscribe(frozenset({"orders"})))
+    assert (play.member.state, play.effects) == (S.STABLE, [])
+
+
+def test_a_subscription_that_changes_during_a_join_is_joined_with_next() -> None:
+    """The join that is under way cannot be changed any more."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.do(Subscribe(frozenset({"bills"})))
+    play.let_in(0)
+    assert (play.join_request().topics, play.member.owned) == ({"bills"}, owned())
+
+
+@pytest.mark.parametrize(("given", "told"), [("x" * 300, "x" * 255), (None, reasons.ENFORCED)])
+def test_the_application_can_enforce_one(given: str | None, told: str) -> None:
+    """In its own words, as long as Kafka's own client would make them."""
+    play = ClassicPlay.new().stable(0)
+    play.do(Rebalance(reason=given))
+    play.returns()
+    assert play.join_request().reason == told
+
+
+def test_a_leader_that_sees_a_topic_grow_has_the_group_rebalance() -> None:
+    """Nobody else watches the topics in a classic group."""
+    play = ClassicPlay.new(metadata_max_age_ms=2000).leading({"orders": TopicLayout(1)})
+    play.stays(2.0)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    assert play.member.state is S.STABLE
+    play.stays(2.0)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play.let_callbacks_return()
+    assert play.join_request().reason == reasons.TOPICS_CHANGED
+
+
+def test_a_topic_that_does_not_exist_yet_is_looked_for_often() -> None:
+    """Whoever subscribes before creating it does not wait for minutes."""
+    play = ClassicPlay.new().leading({})
+    play.stays(5.0)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    assert play.join_request().reason == reasons.TOPICS_CHANGED
+
+
+def test_a_follower_does_not_look_at_topics() -> None:
+    """A thousand members do not ask for what one must know."""
+    play = ClassicPlay.new().stable(0)
+    play.stays(600.0)
+    assert not any(isinstance(send.request, DescribeTopics) for send in play.sends())
+
+
+# --- the session -----------------------------------------------------------------------------------------------------
+
+
+def test_a_session_that_nobody_confirms_ends_here_too() -> None:
+    """The coordinator has given our partitions away by then, whether or not it can tell us."""
+    play = ClassicPlay.new(session_timeout_ms=20_000).stable(0)
+    play.advance(19.9)
+    assert play.member.state is S.STABLE
+    play.advance(0.2)
+    assert (play.member.state, play.callbacks()[-1].kind) == (S.FENCED, CallbackKind.LOST)
+    play.returns()
+    assert (play.member.state, play.member.classic.reason) == (S.JOINING, reasons.SESSION_ENDED)
+
+
+def test_a_session_does_not_end_while_a_join_waits_for_others() -> None:
+    """The coordinator counts on whoever has joined, for as long as the others take."""
+    play = ClassicPlay.cooperative(session_timeout_ms=20_000).stable(0).rebalanced()
+    play.advance(120.0)
+    assert (play.member.state, play.member.owned) == (S.JOINING, owned(0))
+
+
+def test_a_heartbeat_that_speaks_of_a_rebalance_confirms_the_session() -> None:
+    """It is an answer, and it is about us."""
+    play = ClassicPlay.new(session_timeout_ms=20_000).stable(0).rebalanced()
+    assert play.member.confirmed_at == play.now

@@ -1,0 +1,423 @@
+"""Classic groups on a real broker: static members, reasons, limits, commits, and which protocol is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from membership_client import (
+    ConfigError,
+    Consumer,
+    FencedInstanceIdError,
+    GroupFullError,
+    GroupProtocol,
+    LeaveMode,
+    MemberState,
+    MemberSubscription,
+    NoCommonStrategyError,
+    SessionTimeoutRefusedError,
+    TopicLayout,
+    TopicPartition,
+    register_assignor,
+)
+from membership_client.core.events import Send, SyncGroup
+from membership_client.testing import KafkaCluster
+from tests.integration.conftest import GroupFactory
+from tests.integration.members import (
+    Call,
+    Group,
+    RecordingListener,
+    WatchedMember,
+    assert_never_shared,
+    eventually,
+    log_about,
+)
+from tests.integration.processes import MemberProcess
+from tests.records import filled_topic
+
+pytestmark = pytest.mark.kafka
+
+CLASSIC: dict[str, Any] = {
+    "group_protocol": "classic",
+    "heartbeat_interval_ms": 200,
+    "session_timeout_ms": 10_000,
+    "partition_assignment_strategy": ("range",),
+}
+STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky")
+
+
+def classic(strategy: str = "range", **more: Any) -> dict[str, Any]:
+    return CLASSIC | {"partition_assignment_strategy": (strategy,)} | more
+
+
+def wait_shared(group: Group, members: list[WatchedMember], count: int = 6) -> None:
+    """Until these members own every partition once, all in one generation."""
+
+    def shared() -> bool:
+        snapshots = [member.snapshot for member in members]
+        owned = sorted(partition for snapshot in snapshots for partition in snapshot.owned)
+        settled = all(snapshot.state is MemberState.STABLE for snapshot in snapshots)
+        return settled and len({s.epoch for s in snapshots}) == 1 and owned == sorted(group.partitions(count))
+
+    eventually(shared, f"each of {count} partitions with one stable owner")
+
+
+def rebalances(kafka: KafkaCluster, group: Group) -> int:
+    """How often the broker began one."""
+    return log_about(kafka, f"Preparing to rebalance group {group.id} ")().count("\n") + 1
+
+
+# --- joining ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_three_come_and_go(group: Group, strategy: str) -> None:
+    """Whoever is there owns everything, evenly, and never two the same; the snapshot says which protocol it is."""
+    members = [group.join(**classic(strategy))]
+    wait_shared(group, members)
+    assert members[0].snapshot.protocol is GroupProtocol.CLASSIC
+    members += [group.join(**classic(strategy)), group.join(**classic(strategy))]
+    wait_shared(group, members)
+    assert [len(member.assignment()) for member in members] == [2, 2, 2]
+    members.pop(0).close()
+    wait_shared(group, members)
+    assert_never_shared(group.members)
+
+
+def test_a_cooperative_member_keeps_what_it_keeps(group: Group) -> None:
+    """Only what moves is revoked, in one callback."""
+    first = group.join(**classic("cooperative-sticky"))
+    wait_shared(group, [first])
+    second = group.join(**classic("cooperative-sticky"))
+    wait_shared(group, [first, second])
+    assert [(call.kind, len(call.partitions)) for call in first.calls] == [("assigned", 6), ("revoked", 3)]
+
+
+def test_a_topic_that_grows_is_assigned(group: Group) -> None:
+    """The leader looks for it."""
+    members = [group.join(**classic(metadata_max_age_ms=500)) for _ in range(2)]
+    wait_shared(group, members)
+    group.admin.add_partitions(group.topic, 8)
+    wait_shared(group, members, 8)
+
+
+def test_a_pattern_finds_topics_that_come_later(group: Group) -> None:
+    """It is matched here, since brokers of the classic protocol match none."""
+    member = group.member(**classic(metadata_max_age_ms=500))
+    member.subscribe_pattern(f"{group.topic}.*")
+    member.wait(lambda snapshot: snapshot.owned == group.partitions(6))
+    group.create_topic(f"{group.topic}-more", 1)
+    member.wait(lambda snapshot: TopicPartition(f"{group.topic}-more", 0) in snapshot.owned)
+
+
+def test_an_own_assignor(group: Group) -> None:
+    """A function, known to all members of the group by its name."""
+
+    def all_to_the_last(
+        members: list[MemberSubscription], topics: dict[str, TopicLayout]
+    ) -> dict[str, list[TopicPartition]]:
+        last = max(members, key=lambda member: member.rank).member_id
+        return {last: [TopicPartition(topic, n) for topic, layout in topics.items() for n in range(layout.partitions)]}
+
+    register_assignor("last", all_to_the_last)  # type: ignore[arg-type]
+    members = [group.join(**classic("last")) for _ in range(2)]
+    wait_shared(group, members)
+    eventually(lambda: sorted(len(member.assignment()) for member in members) == [0, 6], "all with one")
+
+
+def test_an_assignor_that_nobody_knows_is_refused_at_once(group: Group) -> None:
+    """Before anything is joined, with those that there are."""
+    with pytest.raises(ConfigError, match="cooperative-sticky"):
+        group.member(**classic("rnage"))
+
+
+# --- which protocol --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def classic_kafka() -> Any:
+    """A broker that was told not to have KIP-848, and to let two members into a group."""
+    settings = {"group.coordinator.rebalance.protocols": "classic", "group.max.size": "2"}
+    with KafkaCluster(settings=settings) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def old_group(classic_kafka: KafkaCluster, request: pytest.FixtureRequest) -> Any:
+    group = Group(classic_kafka.bootstrap_servers, "classic-broker")
+    group.admin.create_topic(group.topic, 6)
+    yield group
+    group.close()
+
+
+def test_auto_takes_what_the_broker_has(group: Group, old_group: Group) -> None:
+    """KIP-848 here, the classic protocol there, and says which."""
+    modern, old = group.join(), old_group.join()
+    assert modern.wait_stable().protocol is GroupProtocol.CONSUMER
+    assert old.wait_stable().protocol is GroupProtocol.CLASSIC
+    assert old.assignment() == old_group.partitions(6)
+
+
+def test_a_full_group(old_group: Group) -> None:
+    """It is fatal and typed; with room again, subscribe() succeeds."""
+    members = [old_group.join(**CLASSIC) for _ in range(2)]
+    wait_shared(old_group, members)
+    third = old_group.join(**CLASSIC)
+    with pytest.raises(GroupFullError, match=r"group\.max\.size"):
+        third.wait_stable()
+    members[0].close()
+    third.subscribe([old_group.topic])
+    wait_shared(old_group, [members[1], third])
+
+
+def test_a_limit_that_is_lowered_under_a_running_group(tmp_path: Path) -> None:
+    """The broker loads the group, finds it too large and has it rebalance: whoever comes last ends, the others share."""
+    with KafkaCluster(directory=tmp_path) as kafka:
+        group = Group(kafka.bootstrap_servers, "lowered")
+        group.admin.create_topic(group.topic, 6)
+        # The broker does not look whether all others have joined when it turns one away, and waits for the rebalance timeout.
+        patient = classic(session_timeout_ms=60_000, max_poll_interval_ms=5_000)
+        members = [group.join(**patient) for _ in range(3)]
+        wait_shared(group, members)
+        kafka.terminate(1)
+        with (tmp_path / "broker-1" / "server.properties").open("a") as properties:
+            properties.write("\ngroup.max.size=2\n")
+        kafka.restart(1)
+        eventually(lambda: any(m.snapshot.state is MemberState.FATAL for m in members), "one too many")
+        (out,) = (member for member in members if member.snapshot.state is MemberState.FATAL)
+        assert isinstance(out.error, GroupFullError)
+        wait_shared(group, [member for member in members if member is not out])
+        group.close()
+
+
+def test_a_session_timeout_that_the_broker_does_not_allow(group: Group) -> None:
+    """With the keys that bound it."""
+    member = group.join(**classic(session_timeout_ms=1_900_000))
+    with pytest.raises(SessionTimeoutRefusedError, match=r"group\.max\.session\.timeout\.ms"):
+        member.wait_stable()
+
+
+def test_strategies_that_do_not_match(group: Group) -> None:
+    """The error names those of both sides."""
+    wait_shared(group, [group.join(**classic("range"))])
+    other = group.join(**classic("roundrobin"))
+    with pytest.raises(NoCommonStrategyError, match=r"offers roundrobin.*assigns by range"):
+        other.wait_stable()
+
+
+# --- static members --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("who", ["leader", "follower"])
+def test_a_static_restart_disturbs_nobody(kafka: KafkaCluster, group: Group, strategy: str, who: str) -> None:
+    """The same partitions in the same generation; the broker begins no rebalance, and the leader makes no plan."""
+    first = group.join("one", **classic(strategy))
+    wait_shared(group, [first])
+    second = group.join("two", **classic(strategy))
+    wait_shared(group, [first, second])
+    old, other = (first, second) if who == "leader" else (second, first)
+    owned, epoch, calls, began = old.assignment(), old.epoch, len(other.calls), rebalances(kafka, group)
+    assert old.close().steps[-1].outcome.startswith("nothing told")
+    successor = group.join("one" if who == "leader" else "two", **classic(strategy))
+    wait_shared(group, [successor, other])
+    assert (successor.assignment(), successor.epoch, len(other.calls)) == (owned, epoch, calls)
+    assert rebalances(kafka, group) == began
+    plans = [e.request.plan for e in successor.effects if isinstance(e, Send) and isinstance(e.request, SyncGroup)]
+    assert plans == [{}]
+
+
+def test_a_static_member_that_was_killed_is_replaced_at_once(
+    kafka: KafkaCluster, group: Group, new_process: Callable[..., MemberProcess]
+) -> None:
+    """After kill -9 its successor gets the same partitions without a rebalance, and need not wait for the session to end."""
+    other = group.join("two", **CLASSIC)
+    wait_shared(group, [other])
+    config = {
+        "group.protocol": "classic",
+        "group.instance.id": "one",
+        "heartbeat.interval.ms": 200,
+        "partition.assignment.strategy": ["range"],
+    }
+    process = new_process(group, config=config)
+    owned = process.wait_owning()
+    eventually(lambda: other.snapshot.owned == group.partitions(6) - owned, "the rest with the other")
+    began, calls = rebalances(kafka, group), len(other.calls)
+    process.kill()
+    successor = group.join("one", **CLASSIC)
+    wait_shared(group, [successor, other])
+    assert (successor.assignment(), len(other.calls)) == (owned, calls)
+    assert rebalances(kafka, group) == began
+
+
+def test_the_newcomer_wins(group: Group) -> None:
+    """Whoever held the instance id loses its partitions and ends, and learns who has it."""
+    old = group.join("one", **CLASSIC)
+    wait_shared(group, [old])
+    newcomer = group.join("one", **CLASSIC)
+    with pytest.raises(FencedInstanceIdError) as fenced:
+        old.wait(lambda snapshot: False)
+    wait_shared(group, [newcomer])
+    assert fenced.value.holder is not None
+    assert fenced.value.holder.member_id == newcomer.snapshot.member_id
+    eventually(lambda: old.listener.of("lost"), "the lost callback")
+
+
+def test_a_static_member_that_was_removed_comes_back(group: Group) -> None:
+    """From outside, by its instance id alone."""
+    member = group.join("one", **CLASSIC)
+    wait_shared(group, [member])
+    group.remove("", "one")
+    eventually(lambda: member.listener.of("lost"), "the lost callback")
+    wait_shared(group, [member])
+
+
+def test_a_static_member_that_leaves_for_good(kafka: KafkaCluster, group: Group) -> None:
+    """Its partitions move at once, and the broker's log says why."""
+    members = [group.join(name, **CLASSIC) for name in ("one", "two")]
+    wait_shared(group, members)
+    members[0].close(LeaveMode.LEAVE, reason="scaled down")
+    wait_shared(group, members[1:])
+    eventually(lambda: "client reason: scaled down" in log_about(kafka, group.id)(), "the reason in the log")
+
+
+def test_from_dynamic_to_static_and_back(group: Group) -> None:
+    """By a rolling restart, each time; nothing is ever owned twice."""
+    members = [group.join(**CLASSIC) for _ in range(2)]
+    wait_shared(group, members)
+    for names in (("a", "b"), (None, None)):
+        for at, name in enumerate(names):
+            members[at].close(LeaveMode.LEAVE)
+            members[at] = group.join(name, **CLASSIC)
+            wait_shared(group, members)
+    assert_never_shared(group.members)
+
+
+# --- reasons ---------------------------------------------------------------------------------------------------------
+
+
+def test_reasons_are_in_the_brokers_log(kafka: KafkaCluster, group: Group) -> None:
+    """Of the first join, of one that the application enforces, of a changed subscription, and of the leave."""
+    other_topic = f"{group.topic}-other"
+    group.create_topic(other_topic, 1)
+    member = group.join(**CLASSIC)
+    wait_shared(group, [member])
+    member.enforce_rebalance("rehearsal\N{EM DASH}" + "x" * 300)
+    member.wait(lambda snapshot: snapshot.epoch == 2 and snapshot.state is MemberState.STABLE)
+    member.subscribe([group.topic, other_topic])
+    member.wait(lambda snapshot: len(snapshot.owned) == 7 and snapshot.state is MemberState.STABLE)
+    member.close(reason="end of the day")
+    said = log_about(kafka, group.id)
+    eventually(lambda: "client reason: end of the day" in said(), "the last reason in the log")
+    assert "client reason: subscribed by the application" in said()
+    assert "client reason: rehearsal" + "\N{EM DASH}" + "x" * 245 + ")" in said()
+    assert "client reason: subscription changed" in said()
+
+
+# --- offsets ---------------------------------------------------------------------------------------------------------
+
+
+def test_commits_carry_the_generation(group: Group) -> None:
+    """They are taken from an owner, also in its revoked callback, and found by whoever comes next."""
+    partition = TopicPartition(group.topic, 0)
+
+    def commit(call: Call) -> None:
+        if partition in call.partitions:
+            first.commit({partition: 7})
+
+    first = group.join(listener=RecordingListener(revoked=commit), **CLASSIC)
+    wait_shared(group, [first])
+    first.commit({partition: 5})
+    assert first.committed([partition])[partition].offset == 5  # type: ignore[union-attr]
+    second = group.join(**CLASSIC)
+    wait_shared(group, [first, second])
+    assert second.committed([partition])[partition].offset == 7  # type: ignore[union-attr]
+
+
+def test_commits_do_not_wait_for_a_join_that_waits_for_others(group: Group) -> None:
+    """A cooperative member works on while the group rebalances; a broker answers in order, so joins have their own connection."""
+    release: list[bool] = []
+
+    def wait(_call: Call) -> None:
+        eventually(lambda: release, "the release")
+
+    slow, strategies = RecordingListener(revoked=wait), classic("cooperative-sticky")
+    first = group.join(**strategies)
+    wait_shared(group, [first])
+    second = group.join(listener=slow, **strategies)
+    wait_shared(group, [first, second])
+    second.subscribe([f"{group.topic}-absent"])
+    eventually(lambda: second.listener.of("revoked"), "the revoked callback")
+    first.enforce_rebalance("waits for the second")
+    first.wait(MemberState.JOINING)
+    partition = min(first.assignment())
+    first.commit({partition: 3}, timeout_s=5.0)
+    assert first.snapshot.state is MemberState.JOINING
+    release.append(True)
+
+
+def test_commits_go_on_through_cooperative_rebalances(group: Group) -> None:
+    """A partition that stays ours can be committed at any moment, also when the generation has just changed under us."""
+    first = group.join(**classic("cooperative-sticky"))
+    wait_shared(group, [first])
+    for _ in range(3):
+        second = group.join(**classic("cooperative-sticky"))
+        offset = 0
+        while not second.assignment():
+            first.commit({min(first.assignment()): offset}, timeout_s=30.0)
+            offset += 1
+        second.close()
+        while len(first.assignment()) < 6:
+            first.commit({min(first.assignment()): offset}, timeout_s=30.0)
+    assert not first.listener.of("lost")
+
+
+def test_a_consumer_reads_in_a_classic_group(group: Group) -> None:
+    """The same Consumer, with librdkafka's key for the protocol."""
+    topic = filled_topic(group.bootstrap_servers, "classic", partitions=3, records=20)
+    config = {
+        "bootstrap.servers": group.bootstrap_servers,
+        "group.id": group.id,
+        "group.protocol": "classic",
+        "partition.assignment.strategy": "cooperative-sticky",
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer(config)
+    try:
+        consumer.subscribe([topic])
+        read: list[bytes] = []
+
+        def all_read() -> bool:
+            message = consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                read.append(message.value() or b"")
+            return len(read) == 20
+
+        eventually(all_read, "twenty records")
+    finally:
+        consumer.close()
+
+
+# --- migration -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_group_moves_to_kip_848_and_back(new_group: GroupFactory, kafka: KafkaCluster, strategy: str) -> None:
+    """By rolling restarts, with static and dynamic members mixed: nothing is owned twice, and in the end all is owned."""
+    group = new_group(kafka)
+    names: tuple[str | None, ...] = ("one", None, None)
+    members = [group.join(name, **classic(strategy)) for name in names]
+    wait_shared(group, members)
+    for settings in ({"group_protocol": "consumer"}, classic(strategy)):
+        for at, name in enumerate(names):
+            members[at].close(LeaveMode.LEAVE)
+            members[at] = group.join(name, **settings)
+            eventually(lambda: _owned_once(group, members), "every partition owned once")
+    assert_never_shared(group.members)
+
+
+def _owned_once(group: Group, members: list[WatchedMember]) -> bool:
+    return sorted(partition for member in members for partition in member.assignment()) == sorted(group.partitions(6))
