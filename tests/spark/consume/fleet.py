@@ -6,6 +6,7 @@ import json
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,7 +30,14 @@ Placed = tuple[int, int]
 class Fleet:
     """A topic and a group of its own, records all the time until told otherwise, and drivers that consume them."""
 
-    def __init__(self, kafka: KafkaCluster, directory: Path, settings: SessionSettings, slots: int = 2) -> None:
+    def __init__(
+        self,
+        kafka: KafkaCluster,
+        directory: Path,
+        settings: SessionSettings,
+        slots: int = 2,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
         self.group = f"fleet-{uuid.uuid4().hex[:8]}"
         self.directory = directory / "diaries"
         self.directory.mkdir()
@@ -40,6 +48,8 @@ class Fleet:
         self.kafka = kafka
         self._home = directory
         self._settings = settings
+        own = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": self.group, "auto.offset.reset": "earliest"}
+        self._config = {**own, **(config or {})}
         self._drivers: list[DriverProcess] = []
         self._source = Source(kafka.bootstrap_servers, self.group)
 
@@ -64,12 +74,7 @@ class Fleet:
 
     def start(self, settings: SessionSettings | None = None, **arguments: Any) -> DriverProcess:
         """Another driver of the same job; nothing is awaited."""
-        config = {
-            "bootstrap.servers": self.kafka.bootstrap_servers,
-            "group.id": self.group,
-            "auto.offset.reset": "earliest",
-        }
-        given = {"slots": self.slots, "name": "slot", "config": config, "topics": [self.group], "grace_s": 6.0}
+        given = {"slots": self.slots, "name": "slot", "config": self._config, "topics": [self.group], "grace_s": 6.0}
         task = {"diaries": str(self.directory), "consume": {**given, **arguments}}
         place = self._home / f"driver-{len(self._drivers) + 1}"
         self._drivers.append(DriverProcess(PROGRAM, settings or self._settings, place, task))
@@ -119,6 +124,10 @@ class Fleet:
     def epoch(self) -> int:
         """The group's, at the broker: every rebalance raises it."""
         return self.admin.group_epoch(self.group)
+
+    def classic_rebalances(self) -> int:
+        """How often the coordinator of a classic group has begun one."""
+        return self.kafka.log().count(f"Preparing to rebalance group {self.group} ")
 
     def set_session(self, seconds: float) -> None:
         """How long the group waits for a static member to come back."""

@@ -113,6 +113,19 @@ def test_a_handler_that_raises_ends_the_job_with_its_error_and_loses_nothing(fle
     fleet.assert_nothing_lost()
 
 
+def test_slots_of_a_classic_group(patient_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """KIP-345: the newcomer wins by itself, the leader keeps its plan, and the broker prepares no rebalance."""
+    classic = {"group.protocol": "classic", "session.timeout.ms": 120_000}
+    with Fleet(patient_kafka, tmp_path_factory.mktemp("classic"), sessions.local(), config=classic) as fleet:
+        before, rebalances = fleet.running(), fleet.classic_rebalances()
+        os.kill(before[0]["pid"], signal.SIGKILL)
+        after = fleet.wait_restarted(0, before)
+        assert after[0]["partitions"] == before[0]["partitions"]
+        assert after[1] == before[1]
+        assert fleet.classic_rebalances() == rebalances > 0
+        fleet.assert_nothing_lost()
+
+
 def test_speculation_is_refused(fleet: Fleet) -> None:
     """Spark would start a second copy of a slot, with the same instance id, and the copies would fight."""
     driver = fleet.start(sessions.local({"spark.speculation": "true"}))
