@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kio.index import load_payload_module
@@ -24,6 +24,9 @@ _CLASSES = {
     "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
+Said = tuple[str, str | None, bytes]
+"""A member id, its instance id, and the subscription in bytes."""
+
 _METADATA_VERSION = 12
 _WIRE: Any = load_payload_module(3, _METADATA_VERSION, EntityType.response)
 
@@ -36,8 +39,8 @@ class JavaAssignors:
         self, name: str, subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]
     ) -> dict[str, frozenset[TopicPartition]]:
         """What the assignor of that name gives each member."""
-        group, cluster = self.group(name, subscriptions), self.cluster(topics)
-        plan = self.assignor(name).assign(cluster, group).groupAssignment()
+        said = [(m.member_id, m.instance_id, encode_subscription(m, name)) for m in subscriptions]
+        plan = self.assignor(name).assign(self.cluster(topics), self.group(said)).groupAssignment()
         return {
             member.member_id: decode_assignment(self._encoded(plan.get(member.member_id))) for member in subscriptions
         }
@@ -52,10 +55,11 @@ class JavaAssignors:
             self._java.java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() / 1e9
         )
 
-    def group(self, name: str, subscriptions: Sequence[MemberSubscription]) -> Any:
+    def group(self, said: Iterable[Said]) -> Any:
+        """The members, by what they said."""
         members = self._java.java.util.HashMap()
-        for member in subscriptions:
-            members.put(member.member_id, self.subscription(encode_subscription(member, name), member.instance_id))
+        for member_id, instance_id, data in said:
+            members.put(member_id, self.subscription(data, instance_id))
         partition_assignor = self._java.org.apache.kafka.clients.consumer.ConsumerPartitionAssignor
         return partition_assignor.GroupSubscription(members)
 
