@@ -17,7 +17,11 @@ from membership_client.types import TopicPartition
 
 
 def assign_sticky(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
-    """The promises of Java's StickyAssignor, racks included; the same plan where those leave one choice."""
+    """The promises of Java's StickyAssignor, racks included; the same plan where those leave one choice.
+
+    Except that members take their turns in our order, static ones first, where Java goes by member id: a restart of
+    static members then changes nothing even if they forgot what they held.
+    """
     members = in_order(subscriptions)
     shares = share_out(members, topics, settle(members))
     return {member.member_id: share for member, share in zip(members, shares, strict=True)}

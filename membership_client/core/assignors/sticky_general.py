@@ -33,8 +33,8 @@ def share_generally(
     _hand_out(free, owners, ladder, racks)
     if not ladder.is_even:
         evening = Evening(owners, ladder, earlier_owners(members))
-        # What is new to everybody moves first: it costs nobody anything. Not so if something must be revoked anyway.
-        if len(every) - len(free) == sum(partition in claims.owner for partition in every):
+        # What nobody held moves first, since that costs nobody anything; but if something is revoked anyway, all may move.
+        if claims.owner.keys().isdisjoint(free):
             evening.even_out(free)
         evening.even_out(every)
     return _shares(every, owners, len(members))
