@@ -23,7 +23,7 @@ from tests.spark.pipeline.conftest import spark  # noqa: F401 - one session in t
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SEEDS = range(12)
+_SEEDS = range(8)
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def traces(folder: Path) -> list[Path]:
-    """What the debugger reads too: thirty members in three groups of one day, and twelve groups in trouble."""
+    """What the debugger reads too: thirty members in three groups of one day, and eight groups in trouble."""
     in_trouble = [
         replace(section, header=section.header | {"group": f"trouble-{seed}"})
         for seed in _SEEDS
@@ -57,4 +57,8 @@ def told(traces: list[Path], messy: Messy) -> Told:
 
 @pytest.fixture(scope="session")
 def audited(spark: SparkSession, folder: Path, messy: Messy) -> Audit:  # noqa: F811 - the fixture
-    return audit(spark, folder, skew_s=SKEW_S)
+    quick = spark.newSession()
+    # So little data does not repay code that is made for it.
+    quick.conf.set("spark.sql.codegen.wholeStage", value=False)
+    quick.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return audit(quick, folder, skew_s=SKEW_S)

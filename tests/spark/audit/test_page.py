@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,3 +80,11 @@ def test_names_out_of_traces_are_text(new_tab: Callable[..., Tab], tmp_path: Pat
     tab = shown(new_tab(), tmp_path / "page.html")
     assert tab.complaints() == []
     assert tab.text("td") == name
+
+
+def test_every_table_and_column_is_documented(audited: Audit) -> None:
+    """In docs/audit.md, in the order in which they come."""
+    page = (Path(__file__).parents[3] / "docs" / "audit.md").read_text()
+    documented = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \|[^|]+\| ([^|]+) \|$", page, re.MULTILINE)}
+    told = {name: re.findall(r"`(\w+)`", re.sub(r"\(.*\)", "", columns)) for name, columns in documented.items()}
+    assert told == {name: getattr(audited, name).columns for name in TABLES}
