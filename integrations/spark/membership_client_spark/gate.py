@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from membership_client import Consumer, MemberState, Snapshot
+from membership_client import MemberState, Snapshot
 
 _LATE_S = 1.0
 """How much later than its interval a heartbeat's answer may come before we doubt that we are still a member."""
@@ -12,14 +13,13 @@ _LATE_S = 1.0
 _LOOK_S = 0.02
 
 
-def wait_until_confirmed(consumer: Consumer, patience_s: float) -> None:
-    """Returns at once in a healthy member; raises the error of one that has ended.
+def wait_until_confirmed(look: Callable[[], Snapshot], give_up: Callable[[], bool]) -> None:
+    """Returns at once in a healthy member, and raises the error of one that has ended.
 
     A process that was stopped and goes on finds its last confirmation old, and must hear from the coordinator before it
-    hands out what it fetched before it was stopped. Gives up quietly after `patience_s`: the caller looks again.
+    hands out what it fetched before it was stopped. However long that takes: what was fetched cannot be put back.
     """
-    deadline = time.monotonic() + patience_s
-    while not is_confirmed(consumer.snapshot) and time.monotonic() < deadline:
+    while not is_confirmed(look()) and not give_up():
         time.sleep(_LOOK_S)
 
 

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from membership_client import Consumer, FatalError, FencedInstanceIdError, LeaveMode, TopicPartition
 from membership_client_spark.arrow import record_batch
 from membership_client_spark.errors import SlotFailedError, SupersededError
-from membership_client_spark.gate import is_confirmed, wait_until_confirmed
+from membership_client_spark.gate import wait_until_confirmed
 from membership_client_spark.holders import Config, check_newest
 from membership_client_spark.identity import slot_instance_id
 from membership_client_spark.incarnation import Incarnation
@@ -136,16 +136,16 @@ class _Member:
     def _turn(self, consumer: Consumer, slot: Slot) -> None:
         records = _records(consumer.consume(self._task.max_records, _TURN_S))
         if records:
-            wait_until_confirmed(consumer, self._task.grace_s)
+            wait_until_confirmed(lambda: consumer.snapshot, slot.stopping)
             self._hand_over(consumer, slot, records)
         if self._pace.is_due():
             self._line.say({"report": self._pace.report(consumer)})
 
     def _hand_over(self, consumer: Consumer, slot: Slot, records: list[Message]) -> None:
-        """Only what is ours at this moment; what is not comes again, here or elsewhere, because it is not committed."""
+        """Only what is ours at this moment. The rest is not committed: it comes again, when it is assigned to somebody."""
         last = {(record.topic(), record.partition()): record for record in records}
         owned = {key for key, record in last.items() if consumer.owner_epoch(record) is not None}
-        if self._notice() is not None or not is_confirmed(consumer.snapshot) or not owned:
+        if slot.stopping() or not owned:
             return
         if len(owned) < len(last):
             records = [record for record in records if (record.topic(), record.partition()) in owned]
