@@ -35,8 +35,8 @@ from membership_client_spark.audit.writing import write_all
 class Audit:
     """Tables are made when somebody asks for them; the traces are read once, by whoever asks first.
 
-    What lies between the traces and the tables stays on the executors' disks for as long as this object lives. If one of
-    them is lost, so is the audit: make another.
+    What lies between the traces and the tables stays on the executors' disks for as long as this object lives, and the
+    tables are good for no longer. If an executor is lost, so is the audit: make another.
     """
 
     spark: SparkSession
@@ -58,11 +58,8 @@ class Audit:
 
     @functools.cached_property
     def rebalances(self) -> DataFrame:
-        spark, stays, arrivals = self.spark, self._stays, self._arrivals
-        epochs = _kept(arriving.epochs(spark, arrivals))
-        known = {"moments": self._moments, "lives": self._lives, "stays": stays, "arrivals": arrivals, "epochs": epochs}
-        set_off = _kept(triggers(spark, **known, skew_s=self.skew_s))
-        return rebalances(spark, epochs, arrivals, set_off, moves(spark, self._holdings, stays, arrivals))
+        moved = moves(self.spark, self._holdings, self._stays, self._arrivals)
+        return rebalances(self.spark, self._epochs, self._arrivals, self._triggers, moved)
 
     @functools.cached_property
     def callbacks(self) -> DataFrame:
@@ -122,6 +119,16 @@ class Audit:
     @functools.cached_property
     def _arrivals(self) -> DataFrame:
         return _kept(arriving.arrivals(self.spark, self._stretches, self._stays))
+
+    @functools.cached_property
+    def _epochs(self) -> DataFrame:
+        return _kept(arriving.epochs(self.spark, self._arrivals))
+
+    @functools.cached_property
+    def _triggers(self) -> DataFrame:
+        happened = {"moments": self._moments, "lives": self._lives, "stays": self._stays}
+        reached = {"arrivals": self._arrivals, "epochs": self._epochs}
+        return _kept(triggers(self.spark, **happened, **reached, skew_s=self.skew_s))
 
 
 def _kept(frame: DataFrame) -> DataFrame:

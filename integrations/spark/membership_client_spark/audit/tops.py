@@ -31,7 +31,7 @@ _QUESTIONS = (
         "Longest without an owner",
         "gaps",
         """SELECT CAST(began AS DOUBLE) AS `since`, concat(topic, '-', partition) AS partition, `group`, lasted_s AS `for`,
-            last_owner AS `last owner`, ending AS `which was`, coalesce(next_owner, 'nobody') AS `then owned by`
+            last_owner AS `last owner`, ending AS `ended by`, coalesce(next_owner, 'nobody') AS `then owned by`
         FROM {frame} ORDER BY lasted_s DESC, began, partition""",
     ),
     _Question(
