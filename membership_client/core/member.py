@@ -256,8 +256,7 @@ class Member:
     @property
     def protocol(self) -> GroupProtocol:
         """The one that is spoken; `auto` speaks KIP-848 until the brokers have shown that they do not."""
-        chosen = self.config.group_protocol
-        return GroupProtocol(chosen) if chosen != "auto" else self.settled or GroupProtocol.CONSUMER
+        return _CHOSEN.get(self.config.group_protocol) or self.settled or GroupProtocol.CONSUMER
 
     @property
     def known_as(self) -> str:
@@ -287,6 +286,8 @@ class Member:
         """Topics of the target whose names are not known yet."""
         return frozenset(self.target.partitions.topics.difference(self.names)) if self.target else frozenset()
 
+
+_CHOSEN = {protocol.value: protocol for protocol in GroupProtocol}
 
 Change = tuple[Member, tuple[Effect, ...]]
 """What every handler and rule returns: the next member, and what it wants done."""
