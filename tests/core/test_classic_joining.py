@@ -411,11 +411,15 @@ def test_auto_falls_back_where_the_brokers_do_not_have_it(says_so_itself: bool) 
     assert play.member.interval_s == BEAT_S
 
 
-def test_auto_that_has_settled_does_not_fall_back() -> None:
+@pytest.mark.parametrize("joins_again", [True, False])
+def test_auto_that_has_settled_does_not_fall_back(joins_again: bool) -> None:
     """A member of a KIP-848 group whose broker is downgraded ends, instead of joining a group of another kind in silence."""
     play = Play.new()
     play.stable(0)
     play.advance(5.0)
+    if joins_again:
+        play.answer(Heartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+        play.let_callbacks_return()
     play.answer(Heartbeat, Refused(Code.UNSUPPORTED_VERSION))
     assert play.member.state is S.FATAL
 
