@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from membership_client.testing import KafkaCluster
+from tests.benchmarks.command import parse, tell
 from tests.benchmarks.figures import Figure
-from tests.benchmarks.report import as_json, table
 from tests.benchmarks.spark import reading, recovery
 from tests.benchmarks.spark.setting import Setting
 from tests.spark.clusters import sessions
@@ -22,15 +22,12 @@ MEASUREMENTS = {"reading": reading.measure, "recovery": recovery.measure}
 
 def main() -> int:
     """0 if every promise was kept, 1 if not."""
-    arguments = parse()
+    arguments = parse("tests.benchmarks.spark", __doc__, MEASUREMENTS)
     logging.getLogger("membership_client").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as place, KafkaCluster() as kafka:
         os.environ |= environment(Path(place))
         figures = run(arguments, kafka.bootstrap_servers, Path(place))
-    print(table(figures))  # noqa: T201 - the table is what it is for
-    if arguments.json:
-        arguments.json.write_text(as_json(figures))
-    return int(any(figure.met is False for figure in figures))
+    return tell(figures, arguments.json)
 
 
 def run(arguments: argparse.Namespace, bootstrap_servers: str, directory: Path) -> list[Figure]:
@@ -50,14 +47,6 @@ def run(arguments: argparse.Namespace, bootstrap_servers: str, directory: Path) 
         return [figure for name in arguments.only or MEASUREMENTS for figure in MEASUREMENTS[name](setting)]
     finally:
         spark.stop()
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.spark", description=__doc__)
-    parser.add_argument("--only", action="append", choices=MEASUREMENTS, help="may be repeated; without it, all")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    parser.add_argument("--trial", action="store_true", help="tiny sizes: whether it works, not how fast")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":
