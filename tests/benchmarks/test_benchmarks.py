@@ -29,6 +29,19 @@ def test_a_trial_run(tmp_path: Path) -> None:
     assert all("ours" in figure["values"] for figure in figures)
 
 
+@pytest.mark.kafka
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_trial_run_on_spark(tmp_path: Path) -> None:
+    """Epochs and slots beside plain confluent-kafka, on an executor that is killed."""
+    found = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.benchmarks.spark", "--trial", "--json", str(found)]
+    run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode in {0, 1}, run.stderr
+    figures = json.loads(found.read_text())["figures"]
+    assert [figure["values"].keys() for figure in figures] == [{"ours", "confluent"}] * 3
+
+
 def test_a_promise_that_is_missed_stands_out() -> None:
     """Against a number as well as against a peer of the same run."""
     slow = Figure(

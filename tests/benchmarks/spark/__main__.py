@@ -17,6 +17,9 @@ from tests.benchmarks.spark.setting import Setting
 from tests.spark.clusters import sessions
 from tests.spark.clusters.environment import environment
 
+_SHORT_SESSION = {"consumer_session_timeout_ms": 2_000, "consumer_heartbeat_interval_ms": 200}
+_LIMITS = {"group.consumer.min.session.timeout.ms": 1_000, "group.consumer.min.heartbeat.interval.ms": 100}
+
 MEASUREMENTS = {"reading": reading.measure, "recovery": recovery.measure}
 
 
@@ -24,7 +27,7 @@ def main() -> int:
     """0 if every promise was kept, 1 if not."""
     arguments = parse("tests.benchmarks.spark", __doc__, MEASUREMENTS)
     logging.getLogger("membership_client").setLevel(logging.CRITICAL)
-    with tempfile.TemporaryDirectory() as place, KafkaCluster() as kafka:
+    with tempfile.TemporaryDirectory() as place, KafkaCluster(settings=_LIMITS) as kafka:
         os.environ |= environment(Path(place))
         figures = run(arguments, kafka.bootstrap_servers, Path(place))
     return tell(figures, arguments.json)
@@ -43,6 +46,7 @@ def run(arguments: argparse.Namespace, bootstrap_servers: str, directory: Path) 
             directory=directory,
             records=20_000 if arguments.trial else 2_000_000,
             rounds=1 if arguments.trial else 7,
+            group_settings=_SHORT_SESSION if arguments.trial else {},
         )
         return [figure for name in arguments.only or MEASUREMENTS for figure in MEASUREMENTS[name](setting)]
     finally:

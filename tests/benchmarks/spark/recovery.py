@@ -51,7 +51,9 @@ def measure(setting: Setting) -> list[Figure]:
 
 def _recover(setting: Setting, name: str, kind: _Kind) -> float:
     group = f"recovery-{uuid.uuid4().hex[:8]}"
-    ClusterAdmin(setting.bootstrap_servers).create_topic(group, PARTITIONS)
+    admin = ClusterAdmin(setting.bootstrap_servers)
+    admin.create_topic(group, PARTITIONS)
+    admin.set_group_config(group, **setting.group_settings)
     source = Source(setting.bootstrap_servers, group)
     diary = Diary(setting.directory / group)
     end = kind.run(setting.spark, _config(setting, group, kind), group, _SLOTS, diary)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,8 @@ class Setting:
     records: int
     """How many an epoch has."""
     rounds: int
+    group_settings: Mapping[str, int]
+    """None but in a trial, which has no time for a session of the default length."""
     patience_s: float = 600.0
     began_at: float = field(default_factory=time.monotonic)
 
