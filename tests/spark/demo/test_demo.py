@@ -53,6 +53,17 @@ def test_an_interrupt_leaves_nothing_behind(moment: str, tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_everything_dies_with_a_demonstration_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is there to end broker, driver and executors: they notice by themselves."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    launch = SparkLaunch(("--records", "2000"))
+    with launch.start() as demo:
+        await_line(demo, "executor 0 started")
+        demo.kill()
+        demo.communicate(timeout=LIMIT_S)
+    assert launch.await_silence(60) == []
+
+
 def await_line(demo: subprocess.Popen[str], text: str) -> None:
     assert demo.stdout is not None
     assert any(text in line for line in demo.stdout), f"it ended without saying {text!r}"
