@@ -17,8 +17,9 @@ _INSIDE = "SELECT * FROM {counted} WHERE epoch > 0 OR epoch_before > 0"
 _GROUPED = """
     SELECT life, stay, min(name) AS name, min(instance_id) AS instance_id,
         min_by(struct(moment, at, time, epoch_before), moment) FILTER (WHERE is_step) AS first,
-        max_by(struct(last_at AS at, last_at + offset_s AS time, epoch, state, cause, event.response), moment)
-            FILTER (WHERE is_step) AS final,
+        -- The step that ends a stay is its last; of a stay that is open, the last is the last that was left out.
+        max_by(struct(CASE WHEN epoch = 0 THEN at ELSE last_at END AS at, offset_s, epoch, state, cause, event.response),
+            moment) FILTER (WHERE is_step) AS final,
         max_by(struct(at, time, farewell.is, farewell.epoch, farewell.reason), moment)
             FILTER (WHERE farewell IS NOT NULL) AS farewell,
         max_by(coalesce(event.reason, 'closed by the application'), moment)
@@ -42,7 +43,7 @@ _ENDED = """
 _STAYS = """
     SELECT life, stay, name, instance_id, joined, first, first_epoch, last_epoch, ending,
         CASE WHEN ending IN ('left', 'away') AND farewell IS NOT NULL THEN struct(farewell.at, farewell.time)
-            ELSE struct(final.at, final.time) END AS last,
+            ELSE struct(final.at, final.at + final.offset_s AS time) END AS last,
         CASE WHEN ending IN ('thrown out', 'ended') AND final.epoch = 0 THEN concat_ws(': ',
                 CASE final.response.code WHEN 25 THEN 'UNKNOWN_MEMBER_ID' WHEN 69 THEN 'GROUP_ID_NOT_FOUND'
                     WHEN 82 THEN 'FENCED_INSTANCE_ID' WHEN 110 THEN 'FENCED_MEMBER_EPOCH'
@@ -54,7 +55,7 @@ _STAYS = """
         -- Who is thrown out learns it later; it was in the group for certain when it was last answered.
         CASE WHEN ending IN ('thrown out', 'open') THEN greatest(first.time, confirmed)
             WHEN ending IN ('left', 'away') AND farewell IS NOT NULL THEN farewell.time
-            ELSE final.time END AS confirmed
+            ELSE final.at + final.offset_s END AS confirmed
     FROM {ended}"""
 
 # A static member that comes back to the place it left finds there an epoch that its last run knew.
