@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 _COUNTED = """
     SELECT *,
-        try_element_at(filter(effects.request, r -> r.member_id = life.member_id
-            AND (r.is = 'LeaveGroup' OR r.is = 'Heartbeat' AND r.epoch < 0)), 1) AS farewell,
+        try_element_at(filter(effects.request, r -> r.is = 'LeaveGroup'
+            OR r.is = 'Heartbeat' AND r.epoch < 0 AND r.member_id = life.member_id), 1) AS farewell,
         count_if(is_step AND epoch = 0) OVER (
             PARTITION BY life ORDER BY moment ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS stay
     FROM {moments}"""
@@ -51,7 +51,8 @@ _STAYS = """
                 CASE WHEN final.response.message <> '' THEN final.response.message END)
             WHEN ending = 'did not poll' THEN 'the poll interval was exceeded'
             WHEN ending IN ('left', 'away') THEN coalesce(
-                CASE WHEN farewell.is = 'LeaveGroup' THEN farewell.reason END, wish, '') ELSE '' END AS reason,
+                CASE WHEN farewell.is = 'LeaveGroup' AND farewell.reason <> '' THEN farewell.reason END, wish, '')
+            ELSE '' END AS reason,
         -- Who is thrown out learns it later; it was in the group for certain when it was last answered.
         CASE WHEN ending IN ('thrown out', 'open') THEN greatest(first.time, confirmed)
             WHEN ending IN ('left', 'away') AND farewell IS NOT NULL THEN farewell.time
