@@ -61,7 +61,8 @@ def _session(scratch: Path, memory: str) -> SparkSession:
 
     builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", memory)
     builder = builder.config("spark.local.dir", str(scratch)).config("spark.driver.host", "127.0.0.1")
-    return builder.config("spark.ui.enabled", value=False).getOrCreate()
+    builder = builder.config("spark.ui.enabled", value=False).config("spark.ui.showConsoleProgress", value=False)
+    return builder.getOrCreate()
 
 
 def _measure(spark: SparkSession, folder: Path) -> None:
