@@ -58,7 +58,7 @@ def test_a_callback_that_raises_is_named_with_its_place_and_without_its_message(
 
 def test_a_handler_that_does_not_poll_holds_back_the_others_and_is_named(stage: Stage) -> None:
     """The revoke waited for the next poll, because a record was in hand: which one, and in which function."""
-    produce(stage, 4)
+    produce(stage, 12)  # Work for as long as a newcomer may take to start on a busy machine.
     busy = stage.enter("busy", consumes=True, work_s=3.0, config={"max.poll.interval.ms": 5000})
     busy.wait_for("record")
     newcomer = stage.enter("newcomer")
