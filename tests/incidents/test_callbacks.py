@@ -57,9 +57,12 @@ def test_a_callback_that_raises_is_named_with_its_place_and_without_its_message(
 
 
 def test_a_handler_that_does_not_poll_holds_back_the_others_and_is_named(stage: Stage) -> None:
-    """The revoke waited for the next poll, because a record was in hand: which one, and in which function."""
-    produce(stage, 12)  # Work for as long as a newcomer may take to start on a busy machine.
-    busy = stage.enter("busy", consumes=True, work_s=3.0, config={"max.poll.interval.ms": 5000})
+    """The revoke waited for the next poll, because a record was in hand: which one, and in which function.
+
+    One record takes longer than a newcomer may need to start: with short ones this test depended on when in a record it came.
+    """
+    produce(stage, 4)
+    busy = stage.enter("busy", consumes=True, work_s=16.0, config={"max.poll.interval.ms": 20_000})
     busy.wait_for("record")
     newcomer = stage.enter("newcomer")
     newcomer.wait_owner(2)
