@@ -45,9 +45,9 @@ _STAYS = """
         CASE WHEN ending IN ('left', 'away') AND farewell IS NOT NULL THEN struct(farewell.at, farewell.time)
             ELSE struct(final.at, final.at + final.offset_s AS time) END AS last,
         CASE WHEN ending IN ('thrown out', 'ended') AND final.epoch = 0 THEN concat_ws(': ',
-                CASE final.response.code WHEN 25 THEN 'UNKNOWN_MEMBER_ID' WHEN 69 THEN 'GROUP_ID_NOT_FOUND'
-                    WHEN 82 THEN 'FENCED_INSTANCE_ID' WHEN 110 THEN 'FENCED_MEMBER_EPOCH'
-                    WHEN 113 THEN 'STALE_MEMBER_EPOCH' ELSE concat('error code ', final.response.code) END,
+                CASE final.response.code WHEN 22 THEN 'ILLEGAL_GENERATION' WHEN 25 THEN 'UNKNOWN_MEMBER_ID'
+                    WHEN 69 THEN 'GROUP_ID_NOT_FOUND' WHEN 82 THEN 'FENCED_INSTANCE_ID'
+                    WHEN 110 THEN 'FENCED_MEMBER_EPOCH' WHEN 113 THEN 'STALE_MEMBER_EPOCH' ELSE concat('error code ', final.response.code) END,
                 CASE WHEN final.response.message <> '' THEN final.response.message END)
             WHEN ending = 'did not poll' THEN 'the poll interval was exceeded'
             WHEN ending IN ('left', 'away') THEN coalesce(
