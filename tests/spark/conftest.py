@@ -10,11 +10,14 @@ import pytest
 from tests.spark.clusters import sessions
 from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.driver_process import DriverProcess
+from tests.spark.clusters.environment import environment
 from tests.spark.clusters.logs import tail
 from tests.spark.clusters.standalone import StandaloneCluster
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
 
     from tests.spark.clusters.sessions import SessionSettings
 
@@ -34,6 +37,21 @@ class DriverFactory(Protocol):
     def __call__(
         self, program: Path, settings: SessionSettings, task: Mapping[str, Any] | None = None
     ) -> DriverProcess: ...
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session in this process, in local mode, for all tests that do not kill drivers. A task may be tried four times."""
+    from pyspark.sql import SparkSession
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(tmp_path_factory.mktemp("spark")).items():
+            if name in {"JAVA_HOME", "PYTHONPATH"} or "SPARK" in name:
+                patch.setenv(name, value)
+        settings = sessions.local()
+        session = SparkSession.builder.master(settings.master).config(map=dict(settings.properties)).getOrCreate()
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from tests.simulation.generate import script_of
 from tests.spark.audit.fleet import write_fleet
 from tests.spark.audit.messy import Messy, make_a_mess
 from tests.spark.audit.told import SKEW_S, Told
-from tests.spark.pipeline.conftest import spark  # noqa: F401 - one session in this process, whoever asks first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +55,7 @@ def told(traces: list[Path], messy: Messy) -> Told:
 
 
 @pytest.fixture(scope="session")
-def audited(spark: SparkSession, folder: Path, messy: Messy) -> Audit:  # noqa: F811 - the fixture
+def audited(spark: SparkSession, folder: Path, messy: Messy) -> Audit:
     quick = spark.newSession()
     # So little data does not repay code that is made for it.
     quick.conf.set("spark.sql.codegen.wholeStage", value=False)

@@ -9,7 +9,6 @@ import pytest
 
 from membership_client.admin import GroupAdmin
 from membership_client.testing import KafkaCluster
-from tests.spark.pipeline.conftest import spark  # noqa: F401 - one session in this process, whoever asks first
 from tests.spark.pipeline.stage import Stage
 
 PAGE = Path(__file__).parents[3] / "docs" / "spark.md"

@@ -1,4 +1,4 @@
-"""One Spark session in the test's own process, for all tests of the pipeline that do not kill drivers."""
+"""A Connect server without a cluster, for the tests of the pipeline."""
 
 from __future__ import annotations
 
@@ -8,27 +8,9 @@ import pytest
 
 from tests.spark.clusters import sessions
 from tests.spark.clusters.connect_server import ConnectServer
-from tests.spark.clusters.environment import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """In local mode, where a task may be tried four times."""
-    from pyspark.sql import SparkSession
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(tmp_path_factory.mktemp("spark")).items():
-            if name in {"JAVA_HOME", "PYTHONPATH"} or "SPARK" in name:
-                patch.setenv(name, value)
-        settings = sessions.local()
-        session = SparkSession.builder.master(settings.master).config(map=dict(settings.properties)).getOrCreate()
-        yield session
-        session.stop()
 
 
 @pytest.fixture(scope="session")
