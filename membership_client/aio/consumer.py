@@ -82,6 +82,10 @@ class Consumer:
         """Leave the group; its last callbacks run when records are next awaited."""
         await self._do(functools.partial(self._fetcher.unsubscribe, leave, reason=reason))
 
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have a classic group rebalance, and say why. Returns at once."""
+        self._fetcher.enforce_rebalance(reason)
+
     def memberid(self) -> str:
         return self._fetcher.memberid()
 

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaException, Message
 
 from membership_client import ConfigError, ListenerError, MemberClosedError, MemberState, NotOwnedError, aio
+from membership_client.testing import KafkaCluster
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, keep_reading, offsets, read, run, until
 from tests.integration.members import PATIENCE_S
@@ -273,5 +274,22 @@ def test_closing_is_done_once_and_ends_whoever_awaits_records(stage: Stage) -> N
         await iteration
         with pytest.raises(MemberClosedError):
             await one
+
+    run(story())
+
+
+def test_a_classic_group_rebalances_when_told_to(new_stage: NewStage, kafka: KafkaCluster) -> None:
+    """Without waiting for it; the broker's log has the reason."""
+    stage = new_stage(partitions=1)
+    reason = f"a rehearsal of {stage.group.id}"
+
+    async def story() -> None:
+        async with stage.consumer(group_protocol="classic") as consumer:
+            consumer.subscribe([stage.topic])
+            reading = asyncio.create_task(keep_reading(consumer, []))
+            await until(lambda: consumer.snapshot.state is MemberState.STABLE, "a member")
+            consumer.enforce_rebalance(reason)
+            await until(lambda: reason in kafka.log(), "the reason in the log")
+            reading.cancel()
 
     run(story())
