@@ -61,7 +61,9 @@ def _come_to_rest(world: World) -> None:
 
 def _stay_at_rest(world: World, quiet: Quiet) -> str | None:
     """What disturbed the rest in a little more than two intervals; None if nothing did."""
-    interval_s = world.cluster.groups.settings.heartbeat_interval_s
+    # A classic member has an interval of its own, whatever the coordinator has learned since it started.
+    told_s = world.cluster.groups.settings.heartbeat_interval_s
+    interval_s = max([told_s, *(process.member.interval_s for process in world.alive)])
     # What was lost before the calm must time out first.
     world.run_until(world.now + interval_s + max(plan.request_timeout_s for plan in world.script.plans))
     give_up_at = world.now + MOST_EARLY_INTERVALS * interval_s
