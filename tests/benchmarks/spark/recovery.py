@@ -53,7 +53,8 @@ def _recover(setting: Setting, name: str, kind: _Kind) -> float:
     group = f"recovery-{uuid.uuid4().hex[:8]}"
     admin = ClusterAdmin(setting.bootstrap_servers)
     admin.create_topic(group, PARTITIONS)
-    admin.set_group_config(group, **setting.group_settings)
+    if setting.group_settings:
+        admin.set_group_config(group, **setting.group_settings)
     source = Source(setting.bootstrap_servers, group)
     diary = Diary(setting.directory / group)
     end = kind.run(setting.spark, _config(setting, group, kind), group, _SLOTS, diary)
