@@ -25,7 +25,7 @@ from membership_client_spark.slot_config import check_config
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting
 
-_log = logging.getLogger("membership_client.spark")
+_log = logging.getLogger("membership_client_spark")
 
 _LOOK_S = 1.0
 _TELL_S = 30.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from membership_client import ConfigError, GroupNotFoundError, Holder
+from membership_client import GroupNotFoundError, Holder
 from membership_client.admin import GroupAdmin, MemberView
 from membership_client_spark.errors import SupersededError
 from membership_client_spark.incarnation import Incarnation, next_driver_epoch
 
 Config = Mapping[str, Any]
-"""What `membership_client.Consumer` takes."""
+"""What `membership_client.Consumer` takes; `check_config` has looked at it."""
 
 
 def new_driver_epoch(config: Config) -> int:
@@ -33,15 +33,8 @@ def check_newest(config: Config, instance_id: str, mine: Incarnation) -> None:
 
 
 def _members(config: Config) -> tuple[MemberView, ...]:
-    with GroupAdmin(_text(config, "bootstrap.servers")) as admin:
+    with GroupAdmin(config["bootstrap.servers"]) as admin:
         try:
-            return admin.describe(_text(config, "group.id"), lag=False).members
+            return admin.describe(config["group.id"], lag=False).members
         except GroupNotFoundError:
             return ()
-
-
-def _text(config: Config, key: str) -> str:
-    value = config.get(key)
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{key} is missing: give it in config, as for membership_client.Consumer.")
-    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from membership_client_spark.incarnation import Incarnation
@@ -37,7 +37,7 @@ class SlotProgress:
 class _Entry:
     progress: SlotProgress
     heard_at: float | None = None
-    earlier_records: int = field(default=0)
+    earlier_records: int = 0
     """Of the incarnations before this one."""
 
 

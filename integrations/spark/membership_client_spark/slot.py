@@ -26,7 +26,7 @@ from membership_client_spark.place import place
 from membership_client_spark.signals import Signals
 from membership_client_spark.slot_config import slot_config
 
-_log = logging.getLogger("membership_client.spark")
+_log = logging.getLogger("membership_client_spark")
 
 _TURN_S = 0.5
 """Longest wait for records in one turn; a notice is looked for between turns."""

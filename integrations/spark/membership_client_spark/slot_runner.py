@@ -18,7 +18,7 @@ from membership_client_spark.errors import SlotFailedError, SupersededError
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.slot import SlotTask, run_slot
 
-_log = logging.getLogger("membership_client.spark")
+_log = logging.getLogger("membership_client_spark")
 
 _FINAL: dict[str, type[MembershipError]] = {kind.__name__: kind for kind in (SlotFailedError, SupersededError)}
 """What a job fails with when starting it again would not help."""

@@ -24,7 +24,7 @@ from membership_client_spark.leases.wire import (
 
 T = TypeVar("T")
 
-_log = logging.getLogger("membership_client.spark")
+_log = logging.getLogger("membership_client_spark")
 
 _HANDSHAKE_S = 5.0
 """A stranger that connects and says nothing is sent away after this."""

@@ -13,7 +13,7 @@ from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.wire import LONGEST_LINE, challenge, check_proof, line, parsed, proof
 
-_log = logging.getLogger("membership_client.spark")
+_log = logging.getLogger("membership_client_spark")
 
 _CONNECT_S = 3.0
 _AGAIN_S = 1.0

@@ -42,7 +42,7 @@ class Slots:
 
     def open(self) -> None:
         """From now on we are the newest driver, as far as the group knows."""
-        # Two drivers may start in the same second; the second number makes one of them the newer one all the same.
+        # Two drivers may start in the same millisecond; the second number makes one of them the newer one all the same.
         self._who = Incarnation(new_driver_epoch(self._config), secrets.randbelow(10**9))
 
     def scale(self, count: int, reason: str | None = None) -> None:
