@@ -37,11 +37,18 @@ class Actor(SpeakingProcess):
         lines = (line for line in tuple(self.said) if line["kind"] == kind)
         return next((line for line in lines if facts.items() <= line.items()), None)
 
-    def wait_owner(self, count: int) -> list[list[Any]]:
-        """Until it is stable with so many partitions."""
+    def wait_back(self, count: int) -> None:
+        """Until it lost all, and after that is stable with so many partitions."""
+        self.wait_for("lost")
+        self.wait_owner(count, after="lost")
+
+    def wait_owner(self, count: int, *, after: str | None = None) -> list[list[Any]]:
+        """Until it is stable with so many partitions, and said so after its last line of that kind."""
 
         def owns() -> list[list[Any]] | None:
-            states = [line for line in tuple(self.said) if line["kind"] == "state"]
+            said = tuple(self.said)
+            start = max((at for at, line in enumerate(said) if line["kind"] == after), default=0)
+            states = [line for line in said[start:] if line["kind"] == "state"]
             settled = bool(states) and states[-1]["state"] == "STABLE" and len(states[-1]["owned"]) == count
             return list(states[-1]["owned"]) if settled else None
 

@@ -33,8 +33,7 @@ def test_a_stopped_process_is_told_from_everything_else(stage: Stage) -> None:
     stopped.signal(signal.SIGSTOP)
     other.wait_owner(4)
     stopped.signal(signal.SIGCONT)
-    stopped.wait_for("lost")
-    stopped.wait_owner(2)
+    stopped.wait_back(2)
     finding = the(stage.faults(), Kind.PROCESS_STOPPED)
     assert finding.members == ("stopped",)
 
@@ -46,8 +45,7 @@ def test_a_blocked_interpreter_is_told_from_a_stopped_process(stage: Stage) -> N
     other.wait_owner(2)
     blocked.tell(f"block {SESSION_S + 3.0}")
     other.wait_owner(4)
-    blocked.wait_for("lost")
-    blocked.wait_owner(2)
+    blocked.wait_back(2)
     finding = the(stage.faults(), Kind.INTERPRETER_BLOCKED)
     assert finding.members == ("blocked",)
 
@@ -71,8 +69,7 @@ def test_a_lost_network_is_told_from_a_lost_process(
     proxy.cut()
     outlast_a_session()
     proxy.mend()
-    cut_off.wait_for("lost")
-    cut_off.wait_owner(4)
+    cut_off.wait_back(4)
     assert the(stage.faults(), Kind.NETWORK_LOST).members == ("cut-off",)
 
 
@@ -136,8 +133,7 @@ def test_a_removal_from_outside_is_not_blamed_on_the_member(stage: Stage) -> Non
     victim.wait_owner(2)
     other.wait_owner(2)
     remove_member(stage.bootstrap_servers, stage.name, victim.member_id, "victim")
-    victim.wait_for("lost")
-    victim.wait_owner(2)
+    victim.wait_back(2)
     finding = the(stage.faults(), Kind.REMOVED_FROM_OUTSIDE)
     assert finding.members == ("victim",)
     assert "unknown" in told(finding)

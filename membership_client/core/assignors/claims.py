@@ -24,7 +24,8 @@ def settle(members: Sequence[MemberSubscription]) -> Claims:
     owner: dict[TopicPartition, int] = {}
     contested: dict[TopicPartition, list[int]] = {}
     for place, member in enumerate(members):
-        for partition in member.owned:
+        # In order, because the order of a set differs from process to process, and a trace must replay in any.
+        for partition in sorted(member.owned):
             first = owner.setdefault(partition, place)
             if first != place:
                 contested.setdefault(partition, [first]).append(place)
