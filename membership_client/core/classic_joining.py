@@ -31,7 +31,7 @@ from membership_client.core.events import (
     SyncGroup,
 )
 from membership_client.core.joining import fatal, fence, lingers
-from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan
+from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan, planned
 from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move
 from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import recovered, send, slow_down
@@ -97,7 +97,7 @@ def _sync(member: Member, now: float) -> Change:
         shares = plan(member) if makes_plan(admission) else {}
     except Exception as error:  # noqa: BLE001 - an assignor may be the application's own
         return _assignor_failed(member, admission, error)
-    return send(member, "dialogue", sync(member, shares), now, to=member.coordinator)
+    return send(planned(member, shares, now), "dialogue", sync(member, shares), now, to=member.coordinator)
 
 
 def _assignor_failed(member: Member, admission: GroupJoined, error: Exception) -> Change:
@@ -119,6 +119,10 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
         return slow_down(replace(member, dialogue=None), "dialogue_pace", now), ()
     classic = replace(member.classic, given_id=answer.member_id)
     member = replace(member, dialogue=None, enrolled=True, classic=classic)
+    if member.owned and _was_passed_over(member, answer, now):
+        return fence(
+            member, f"{reasons.PASSED_OVER}: from generation {member.epoch} to {answer.generation}", now, known=True
+        )
     if member.epoch > 0 or is_entering(member):
         member = replace(member, epoch=answer.generation, confirmed_at=now)
     if not is_entering(member) or flight.claims is None:
@@ -129,7 +133,17 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
     return replace(member, stated=flight.claims.subscription, classic=admitted(classic, answer)), ()
 
 
-def synced(member: Member, answer: GroupSynced, now: float) -> Member:
+def _was_passed_over(member: Member, answer: GroupJoined, now: float) -> bool:
+    """Did the group complete a rebalance without us, and may others have what we think is ours?
+
+    It waits for the rebalance timeout before it does. A generation missed sooner is one whose answer was lost.
+    """
+    calm_at = member.classic.calm_at
+    waited = calm_at is None or now - calm_at >= member.poll_interval_s
+    return waited and answer.generation > member.epoch + 1 > 1
+
+
+def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) -> Member:
     """Our share of the plan: the new target."""
     member = replace(member, dialogue=None)
     classic, stated = member.classic, member.stated
@@ -146,6 +160,7 @@ def synced(member: Member, answer: GroupSynced, now: float) -> Member:
         classic=replace(
             classic,
             admission=None,
+            calm_at=flight.sent_at,
             planned_in=classic.admission.generation,
             held=share,
             rejoin=classic.rejoin or (reasons.MISFIT if misfits else None),
@@ -186,7 +201,11 @@ BEAT = Rule(_beats, _beat)
 
 
 def confirmed(member: Member, flight: InFlight, now: float) -> Member:
-    """The coordinator counts on us."""
+    """The coordinator counts on us, and the group does not rebalance."""
+    return replace(_counted_on(member, flight, now), classic=replace(member.classic, calm_at=flight.sent_at))
+
+
+def _counted_on(member: Member, flight: InFlight, now: float) -> Member:
     member = replace(recovered(member), dialogue=None, confirmed_at=now)
     return replace(member, heartbeat_due=flight.sent_at + member.interval_s)
 
@@ -240,7 +259,7 @@ def rebalances(member: Member, flight: InFlight, now: float) -> Member:
         return slow_down(member, "dialogue_pace", now)
     if isinstance(flight.request, SyncGroup):
         return restarted(member, reasons.REBALANCING)
-    member = confirmed(member, flight, now)
+    member = _counted_on(member, flight, now)
     return enforced(member, reasons.REBALANCING)
 
 

@@ -73,7 +73,7 @@ def admitted(classic: Classic, admission: GroupJoined) -> Classic:
         watched=watched,
         layouts=layouts,
         planned_by=None,
-        is_old_plan=admission.leads and admission.skip_assignment,
+        check_at=0.0 if admission.leads and admission.skip_assignment else None,
         survey_due=0.0 if admission.leads else classic.survey_due,
         # A plan is about to be made, by us or by another, for the topics of now.
         rejoin=None if classic.rejoin == reasons.TOPICS_CHANGED else classic.rejoin,
@@ -136,20 +136,36 @@ def not_looked(member: Member, now: float) -> Member:
     return slow_down(replace(member, survey=None), "survey_pace", now, cap_s=MISSING_TOPIC_S)
 
 
-# --- a plan of an earlier incarnation --------------------------------------------------------------------------------
+# --- a plan that may not give out what there is ----------------------------------------------------------------------
+
+
+def planned(member: Member, shares: Plan, now: float) -> Member:
+    """A cooperative plan leaves out what its owner must give back first, and then join again.
+
+    An owner that is replaced before it has heard of the plan gives nothing back, and nobody joins again: the plan is looked
+    at once that owner has come back or is gone. An assignor of the application's own may leave out what it likes.
+    """
+    admission = member.classic.admission
+    assert admission is not None
+    topics = member.classic.planned_by or {}
+    there_are = sum(layout.partitions for layout in topics.values())
+    is_whole = sum(map(len, shares.values())) == there_are
+    if is_whole or not makes_plan(admission) or admission.strategy not in BUILT_IN:
+        return member
+    return replace(member, classic=replace(member.classic, check_at=now + member.session_timeout_s))
 
 
 def _compares(member: Member) -> float | None:
     classic = member.classic
-    if not classic.is_old_plan or classic.planned_by is None or classic.admission is not None:
+    if classic.check_at is None or classic.planned_by is None or classic.admission is not None:
         return None
     if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
         return None
-    return member.survey_pace.not_before
+    return max(classic.check_at, member.survey_pace.not_before)
 
 
 def _compare(member: Member, now: float) -> Change:
-    """A static leader that came back: nobody watched the topics meanwhile, and it may want other ones than before."""
+    """A static leader that came back does so too: nobody watched the topics meanwhile, and it may want other ones."""
     request = DescribeClassicGroup(group_id=member.config.group_id)
     return send(member, "survey", request, now, to=member.coordinator)
 
@@ -161,8 +177,8 @@ def compared(member: Member, response: Response) -> Member:
     """Does the plan that stands give out just what there is? A coordinator that will not say is not asked again."""
     classic = member.classic
     outdated = isinstance(response, GroupDescribed) and response.state == "Stable" and not _covers(classic, response)
-    rejoin = classic.rejoin or (reasons.OUT_OF_DATE if outdated and classic.is_old_plan else None)
-    return replace(member, survey=None, classic=replace(classic, is_old_plan=False, rejoin=rejoin))
+    rejoin = classic.rejoin or (reasons.OUT_OF_DATE if outdated and classic.check_at is not None else None)
+    return replace(member, survey=None, classic=replace(classic, check_at=None, rejoin=rejoin))
 
 
 def _covers(classic: Classic, described: GroupDescribed) -> bool:

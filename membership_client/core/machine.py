@@ -248,7 +248,7 @@ def _accepted(member: Member, flight: InFlight, response: Response, now: float) 
         case JoinGroup(), GroupJoined():
             return classic_joining.joined(member, flight, response, now)
         case SyncGroup(), GroupSynced():
-            return classic_joining.synced(member, response, now), ()
+            return classic_joining.synced(member, flight, response, now), ()
         case _:
             member = classic_joining.restarted(replace(member, dialogue=None, accepted=None), reasons.NO_ANSWER)
             return slow_down(member, "dialogue_pace", now), ()

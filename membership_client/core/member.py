@@ -129,8 +129,10 @@ class Classic:
     planned_by: Mapping[str, TopicLayout] | None = None
     """The topics as they were when we made the plan."""
     survey_due: float = 0.0
-    is_old_plan: bool = False
-    """The plan was made before we came back to lead, and has not been compared with the topics of now."""
+    check_at: float | None = None
+    """When the plan is to be compared with the topics: it was made before we came back to lead, or left something out."""
+    calm_at: float | None = None
+    """When we asked what the coordinator last answered without a word of a rebalance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

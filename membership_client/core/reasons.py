@@ -18,8 +18,11 @@ ENFORCED = "rebalance enforced by the application"
 MISFIT = "assignment does not match the subscription"
 POLLS_AGAIN = "application polls again"
 SESSION_ENDED = "session timed out"
+PASSED_OVER = "group went on without this member"
 COORDINATOR_ERROR = "coordinator error"
 NO_ANSWER = "no answer from the coordinator"
+
+_NO_ERRORS = frozenset({SESSION_ENDED, PASSED_OVER})
 
 
 def cut(reason: str) -> str:
@@ -28,6 +31,6 @@ def cut(reason: str) -> str:
 
 
 def after_fence(why: str) -> str:
-    """Of the join that follows one; `why` begins with the error's name, or says that the session ended."""
+    """Of the join that follows one; `why` begins with the error's name, or with what we found out ourselves."""
     name = why.partition(":")[0].rstrip(".")
-    return name if name == SESSION_ENDED else f"{COORDINATOR_ERROR} {name}"
+    return name if name in _NO_ERRORS else f"{COORDINATOR_ERROR} {name}"

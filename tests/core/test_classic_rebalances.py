@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from membership_client.core import reasons
 from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
+    DescribeClassicGroup,
+    DescribedMember,
     DescribeTopics,
+    GroupDescribed,
     GroupSynced,
     JoinGroup,
     Rebalance,
@@ -17,7 +22,7 @@ from membership_client.core.events import (
     SyncGroup,
     TopicsDescribed,
 )
-from membership_client.subscriptions import TopicLayout
+from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import CauseKind, MemberState
 from tests.core.classic_play import (
     BEAT_S,
@@ -237,3 +242,45 @@ def test_a_heartbeat_that_speaks_of_a_rebalance_confirms_the_session() -> None:
     """It is an answer, and it is about us."""
     play = ClassicPlay.new(session_timeout_ms=20_000).stable(0).rebalanced()
     assert play.member.confirmed_at == play.now
+
+
+def test_who_was_passed_over_has_lost_what_it_owned() -> None:
+    """Found by simulation: the group had given it to others after its rebalance timeout, and both worked on it."""
+    play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5).rebalanced()
+    play.advance(play.member.poll_interval_s)
+    play.answer(JoinGroup, admitted(7, strategy="cooperative-sticky"))
+    assert kinds(play)[-1] == (CallbackKind.LOST, 2)
+    play.let_callbacks_return()
+    assert play.join_request().reason == reasons.PASSED_OVER
+    assert not play.join_request().owned
+
+
+@pytest.mark.parametrize(("wait_s", "generation"), [(60.0, 7), (300.0, 6)])
+def test_a_generation_that_cannot_have_passed_us_over_takes_nothing(wait_s: float, generation: int) -> None:
+    """The answer to an earlier join was lost, and the group counted on us in it; or there was none between."""
+    play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5).rebalanced()
+    play.advance(wait_s)
+    play.answer(JoinGroup, admitted(generation, strategy="cooperative-sticky"))
+    assert play.member.call is None
+    assert play.sync_request().generation == generation
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+def test_a_leader_looks_again_at_a_plan_that_left_something_out(given_back: bool) -> None:
+    """Found by simulation: whoever was to give it back restarted as a static member, and it was owned by nobody for ever."""
+    play = ClassicPlay.cooperative().leading({"orders": TopicLayout(2)}).rebalanced()
+    another = MemberSubscription(member_id="another", topics=frozenset({"orders"}))
+    alone = admitted(2, leads=True, strategy="cooperative-sticky")
+    held = replace(alone.members[0], owned=share(0, 1), generation=1)
+    play.answer(JoinGroup, replace(alone, members=(held, another)))
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    assert sum(map(len, play.sync_request().plan.values())) == 1
+    # As if another had to give one up, and we nothing.
+    play.answer(SyncGroup, GroupSynced(share(0, 1)))
+    play.stays(play.member.session_timeout_s)
+    described = DescribedMember(
+        member_id="x", instance_id=None, client_id="c", host="h", current=share(0, 1) if given_back else share(0)
+    )
+    play.answer(DescribeClassicGroup, GroupDescribed((described,), state="Stable"))
+    assert play.member.state is (S.STABLE if given_back else S.JOINING)
+    assert given_back or play.join_request().reason == reasons.OUT_OF_DATE

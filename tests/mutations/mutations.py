@@ -338,6 +338,24 @@ MUTATIONS = (
         "    return bool(there_is)",
     ),
     Mutation(
+        "a plan that left something out is not looked at again",
+        "leading.py",
+        "    is_whole = sum(map(len, shares.values())) == there_are",
+        "    is_whole = True",
+    ),
+    Mutation(
+        "a member that was passed over keeps what it had",
+        "classic_joining.py",
+        "    return waited and answer.generation > member.epoch + 1 > 1",
+        "    return False",
+    ),
+    Mutation(
+        "a lost answer to a join costs all partitions",
+        "classic_joining.py",
+        "    return waited and answer.generation > member.epoch + 1 > 1",
+        "    return answer.generation > member.epoch + 1 > 1",
+    ),
+    Mutation(
         "a join has no more time than any other request",
         "requests.py",
         "        return max(member.request_timeout_s, member.poll_interval_s + JOIN_PATIENCE_S)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import JoinGroup, Response, Send
+from membership_client.core.events import Answered, GroupJoined, JoinGroup, Response, Send
 from membership_client.core.machine import Step
 from membership_client.errors import ProblemKind
 from membership_client.testing.fake_classic import FakeClassicGroup, Phase
@@ -19,11 +19,13 @@ class OneClassicOwner(Checker):
     """No partition is owned by two members that the coordinator counts on.
 
     It counts on a member from the join that it answered until it removes it, replaces it, or completes a join without it.
+    A member that was passed over so learns of it from the answer to its next join, and must own nothing from then on.
     """
 
     def __init__(self) -> None:
         self._newest: dict[str, int] = {}
         self._misled: set[str] = set()
+        self._passed_over: set[str] = set()
 
     def handled(self, world: World, process: Process, send: Send, response: Response) -> None:
         who, request = process.member.known_as, send.request
@@ -32,10 +34,17 @@ class OneClassicOwner(Checker):
             self._misled.add(who)
         self._newest[process.member_id] = max(send.request_id, self._newest.get(process.member_id, 0))
 
+    def stepped(self, world: World, process: Process, taken: Step) -> None:
+        if isinstance(taken.event, Answered) and isinstance(taken.event.response, GroupJoined):
+            self._passed_over.discard(process.member.known_as)
+
     def happened(self, world: World) -> None:
         group = world.cluster.groups.classic_group(GROUP)
         if group is None:
             return
+        if group.phase is Phase.COMPLETING:
+            behind = (m.member_id for m in group.members.values() if m.generation != group.generation)
+            self._passed_over.update(behind)
         owners: dict[TopicPartition, str] = {}
         for process in world.alive:
             if not process.member.owned or not self._is_backed(group, process):
@@ -49,7 +58,7 @@ class OneClassicOwner(Checker):
         known_as, epoch = process.member.known_as, process.member.epoch
         enrolled = group.members.get(known_as)
         counted_on = enrolled is not None and enrolled.generation == group.generation
-        return counted_on and epoch > 0 and known_as not in self._misled
+        return counted_on and epoch > 0 and known_as not in self._misled | self._passed_over
 
 
 class GivenBack(Checker):
