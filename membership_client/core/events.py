@@ -148,6 +148,11 @@ class FetchOffsets:
     partitions: frozenset[TopicPartition]
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideRequest:
+    """What no member asks, but somebody who administers groups: see net.admin_requests."""
+
+
 Request = (
     FindCoordinator
     | Heartbeat
@@ -162,6 +167,7 @@ Request = (
     | DescribeSessionTimeout
     | CommitOffsets
     | FetchOffsets
+    | OutsideRequest
 )
 
 # --- responses: what a broker may say --------------------------------------------------------------------------------
@@ -245,6 +251,11 @@ class DescribedMember:
     epoch: int = -1
     current: frozenset[TopicPartition] = frozenset()
     target: frozenset[TopicPartition] = frozenset()
+    topics: frozenset[str] = frozenset()
+    """What it subscribed to by name."""
+    regex: str = ""
+    is_classic: bool = False
+    """It speaks the classic protocol, perhaps in a group of KIP-848 that is being migrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +297,11 @@ class Refused:
     message: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideResponse:
+    """The answer to an OutsideRequest."""
+
+
 Response = (
     CoordinatorFound
     | HeartbeatAccepted
@@ -300,6 +316,7 @@ Response = (
     | SessionTimeoutDescribed
     | OffsetsCommitted
     | OffsetsFetched
+    | OutsideResponse
     | Refused
 )
 

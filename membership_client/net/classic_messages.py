@@ -24,7 +24,7 @@ PROTOCOL_TYPE = "consumer"
 MEMBER_ID_REQUIRED = 79
 
 
-def _said(text: str | None) -> str | None:
+def said(text: str | None) -> str | None:
     """A reason is free text: half a character in it must not cost us the request."""
     return None if text is None else text.encode(errors="replace").decode()
 
@@ -50,7 +50,7 @@ def join_group(request: events.JoinGroup, wire: Any) -> Any:
         group_instance_id=request.instance_id,
         protocol_type=PROTOCOL_TYPE,
         protocols=protocols,
-        reason=_said(request.reason),
+        reason=said(request.reason),
     )
 
 
@@ -153,7 +153,7 @@ def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
         wire.MemberIdentity,
         member_id=request.member_id,
         group_instance_id=request.instance_id,
-        reason=_said(request.reason),
+        reason=said(request.reason),
     )
     return wire.LeaveGroupRequest(group_id=request.group_id, members=(member,))
 

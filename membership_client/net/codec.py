@@ -14,8 +14,8 @@ from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
 from membership_client.core import events
+from membership_client.net import admin_messages, admin_requests, messages
 from membership_client.net import classic_messages as classic
-from membership_client.net import messages
 from membership_client.net.reader import Undecodable, read
 
 if TYPE_CHECKING:
@@ -92,6 +92,38 @@ _APIS: Mapping[type, _Api] = {
     events.FetchOffsets: _Api(9, "OffsetFetch", 7, 9, messages.fetch_offsets, messages.offsets_fetched, None, "2.5"),
     events.DescribeSessionTimeout: _Api(
         32, "DescribeConfigs", 1, 4, messages.describe_session_timeout, messages.session_timeout_described
+    ),
+    admin_requests.ListGroups: _Api(
+        16, "ListGroups", 0, 5, admin_messages.list_groups, admin_messages.groups_listed, None, "0.9"
+    ),
+    admin_requests.LocateLeaders: _Api(
+        3, "Metadata", 4, 13, admin_messages.locate_leaders, admin_messages.leaders_located, None, "0.11"
+    ),
+    admin_requests.FindOffsets: _Api(
+        2, "ListOffsets", 1, 9, admin_messages.find_offsets, admin_messages.offsets_found, None, "0.10.1"
+    ),
+    admin_requests.FetchAllOffsets: _Api(
+        9, "OffsetFetch", 2, 9, admin_messages.fetch_all_offsets, messages.offsets_fetched, None, "0.10.2"
+    ),
+    admin_requests.ForgetOffsets: _Api(
+        47, "OffsetDelete", 0, 0, admin_messages.forget_offsets, admin_messages.offsets_forgotten, None, "2.4"
+    ),
+    # Before version 3 a member could only speak for itself.
+    admin_requests.RemoveMembers: _Api(
+        13, "LeaveGroup", 3, 5, admin_messages.remove_members, admin_messages.members_removed, None, "2.4"
+    ),
+    admin_requests.DescribeConfigs: _Api(
+        32, "DescribeConfigs", 1, 4, admin_messages.describe_configs, admin_messages.configs_described, None, "1.1"
+    ),
+    admin_requests.AlterGroupConfigs: _Api(
+        44,
+        "IncrementalAlterConfigs",
+        0,
+        1,
+        admin_messages.alter_group_configs,
+        admin_messages.configs_altered,
+        None,
+        "2.3",
     ),
 }
 

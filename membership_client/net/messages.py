@@ -10,8 +10,9 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
-from membership_client.net.consumer_blobs import decode_assignment
+from membership_client.net.consumer_blobs import SubscriptionReader, decode_assignment
 from membership_client.net.fields import fill
+from membership_client.net.reader import Undecodable
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 UNKNOWN_SERVER_ERROR = -1
 SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
 _GROUP_RESOURCE = 32
+_CLASSIC_MEMBER = 0
 
 
-def _refused(answer: Any) -> events.Refused:
+def refused(answer: Any) -> events.Refused:
     return events.Refused(int(answer.error_code), getattr(answer, "error_message", None))
 
 
-def _incomplete(what: str) -> events.Refused:
+def incomplete(what: str) -> events.Refused:
     """The broker answered without an error and without the thing we asked for."""
     return events.Refused(UNKNOWN_SERVER_ERROR, what)
 
@@ -48,9 +50,9 @@ def coordinator_found(request: events.FindCoordinator, answer: Any) -> events.Re
         if getattr(found, "key", request.group_id) != request.group_id:
             continue
         if found.error_code:
-            return _refused(found)
+            return refused(found)
         return events.CoordinatorFound(Node(host=found.host, port=found.port, node_id=found.node_id))
-    return _incomplete(f"the answer names no coordinator for group {request.group_id}")
+    return incomplete(f"the answer names no coordinator for group {request.group_id}")
 
 
 # --- ConsumerGroupHeartbeat ------------------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ def _owned(partitions: Partitions, wire: Any) -> tuple[Any, ...]:
 
 def heartbeat_accepted(_request: events.Heartbeat, answer: Any) -> events.Response:
     if answer.error_code:
-        return _refused(answer)
+        return refused(answer)
     return events.HeartbeatAccepted(
         epoch=answer.member_epoch,
         interval_s=answer.heartbeat_interval.total_seconds(),
@@ -122,7 +124,7 @@ def resolve_topics(request: events.ResolveTopics, wire: Any) -> Any:
 
 def topics_resolved(request: events.ResolveTopics, answer: Any) -> events.Response:
     if getattr(answer, "error_code", 0):
-        return _refused(answer)
+        return refused(answer)
     return events.TopicsResolved(
         {
             topic.topic_id: topic.name
@@ -142,9 +144,9 @@ def describe_group(request: events.DescribeGroup, wire: Any) -> Any:
 def group_described(request: events.DescribeGroup, answer: Any) -> events.Response:
     group = next((group for group in answer.groups if group.group_id == request.group_id), None)
     if group is None:
-        return _incomplete(f"the answer does not describe group {request.group_id}")
+        return incomplete(f"the answer does not describe group {request.group_id}")
     if group.error_code:
-        return _refused(group)
+        return refused(group)
     return events.GroupDescribed(
         tuple(map(_member, group.members)),
         state=group.group_state,
@@ -163,6 +165,9 @@ def _member(member: Any) -> events.DescribedMember:
         epoch=member.member_epoch,
         current=_named(member.assignment.topic_partitions, "topic_name"),
         target=_named(member.target_assignment.topic_partitions, "topic_name"),
+        topics=frozenset(member.subscribed_topic_names),
+        regex=member.subscribed_topic_regex or "",
+        is_classic=getattr(member, "member_type", -1) == _CLASSIC_MEMBER,
     )
 
 
@@ -182,14 +187,15 @@ def describe_classic_group(request: events.DescribeClassicGroup, wire: Any) -> A
 def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -> events.Response:
     group = next((group for group in answer.groups if group.group_id == request.group_id), None)
     if group is None:
-        return _incomplete(f"the answer does not describe group {request.group_id}")
+        return incomplete(f"the answer does not describe group {request.group_id}")
     if group.error_code:
-        return _refused(group)
-    members = tuple(map(_classic_member, group.members))
+        return refused(group)
+    reader = SubscriptionReader(group.protocol_data)
+    members = tuple(_classic_member(member, reader) for member in group.members)
     return events.GroupDescribed(members, state=group.group_state, assignor=group.protocol_data)
 
 
-def _classic_member(member: Any) -> events.DescribedMember:
+def _classic_member(member: Any, reader: SubscriptionReader) -> events.DescribedMember:
     # Nothing while the group rebalances.
     current = decode_assignment(member.member_assignment)
     return events.DescribedMember(
@@ -199,7 +205,17 @@ def _classic_member(member: Any) -> events.DescribedMember:
         host=member.client_host,
         current=current,
         target=current,
+        topics=_subscribed(member, reader),
+        is_classic=True,
     )
+
+
+def _subscribed(member: Any, reader: SubscriptionReader) -> frozenset[str]:
+    """Nothing while the group rebalances, and of members that write what only they understand."""
+    try:
+        return reader.read(member.member_id, None, member.member_metadata).topics
+    except Undecodable:
+        return frozenset()
 
 
 # --- DescribeConfigs -------------------------------------------------------------------------------------------------
@@ -215,11 +231,11 @@ def describe_session_timeout(request: events.DescribeSessionTimeout, wire: Any) 
 def session_timeout_described(_request: events.DescribeSessionTimeout, answer: Any) -> events.Response:
     for result in answer.results:
         if result.error_code:
-            return _refused(result)
+            return refused(result)
         for entry in result.configs:
             if entry.name == SESSION_TIMEOUT_KEY:
                 return _session_timeout(entry.value)
-    return _incomplete(f"the answer does not tell {SESSION_TIMEOUT_KEY}")
+    return incomplete(f"the answer does not tell {SESSION_TIMEOUT_KEY}")
 
 
 def _session_timeout(value: str | None) -> events.Response:
@@ -228,7 +244,7 @@ def _session_timeout(value: str | None) -> events.Response:
     except (ValueError, OverflowError):
         seconds = 0.0
     if seconds <= 0:
-        return _incomplete(f"{SESSION_TIMEOUT_KEY} is {value!r:.40}, which is no length of time")
+        return incomplete(f"{SESSION_TIMEOUT_KEY} is {value!r:.40}, which is no length of time")
     return events.SessionTimeoutDescribed(seconds)
 
 
@@ -241,7 +257,7 @@ def commit_offsets(request: events.CommitOffsets, wire: Any) -> Any:
             name=topic,
             partitions=tuple(_position(partition, request.offsets[partition], wire) for partition in partitions),
         )
-        for topic, partitions in _by_topic(request.offsets).items()
+        for topic, partitions in by_topic(request.offsets).items()
     )
     return wire.OffsetCommitRequest(
         group_id=request.group_id,
@@ -252,7 +268,7 @@ def commit_offsets(request: events.CommitOffsets, wire: Any) -> Any:
     )
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
     topics: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition)
@@ -269,10 +285,10 @@ def _position(partition: TopicPartition, offset: Offset, wire: Any) -> Any:
 
 
 def offsets_committed(_request: events.CommitOffsets, answer: Any) -> events.Response:
-    return events.OffsetsCommitted({p: int(part.error_code) for p, part in _partitions(answer.topics)})
+    return events.OffsetsCommitted({p: int(part.error_code) for p, part in partitions_of(answer.topics)})
 
 
-def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+def partitions_of(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
     for topic in topics:
         for part in topic.partitions:
             yield TopicPartition(topic.name, part.partition_index), part
@@ -287,7 +303,7 @@ def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
     named = wire.OffsetFetchRequestTopics if many else wire.OffsetFetchRequestTopic
     topics = tuple(
         named(name=topic, partition_indexes=tuple(p.partition for p in partitions))
-        for topic, partitions in _by_topic(sorted(request.partitions)).items()
+        for topic, partitions in by_topic(sorted(request.partitions)).items()
     )
     if not many:
         return wire.OffsetFetchRequest(group_id=request.group_id, topics=topics, require_stable=True)
@@ -300,10 +316,10 @@ def offsets_fetched(request: events.FetchOffsets, answer: Any) -> events.Respons
     groups = getattr(answer, "groups", None)
     group = answer if groups is None else next((g for g in groups if g.group_id == request.group_id), None)
     if group is None:
-        return _incomplete(f"the answer has no offsets of group {request.group_id}")
+        return incomplete(f"the answer has no offsets of group {request.group_id}")
     if group.error_code:
-        return _refused(group)
-    parts = dict(_partitions(group.topics))
+        return refused(group)
+    parts = dict(partitions_of(group.topics))
     return events.OffsetsFetched(
         offsets={p: _offset(part) for p, part in parts.items() if not part.error_code},
         codes={p: int(part.error_code) for p, part in parts.items() if part.error_code},

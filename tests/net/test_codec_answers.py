@@ -108,7 +108,14 @@ def test_a_group_is_described(version: int) -> None:
     """Members come with the identity that names them to people, and with what they have and should have."""
     both = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 1)})
     member = events.DescribedMember(
-        member_id="m", instance_id="i", client_id="c", host="/10.0.0.1", epoch=3, current=both, target=both
+        member_id="m",
+        instance_id="i",
+        client_id="c",
+        host="/10.0.0.1",
+        epoch=3,
+        current=both,
+        target=both,
+        topics=frozenset({"orders"}),
     )
     answer = answers.group_described(version, topic=A)
     assert decoded(DESCRIBE, version, answer) == events.GroupDescribed((member,), "Stable", 3, 3, "uniform")
@@ -125,7 +132,13 @@ def test_a_classic_group_is_described(version: int) -> None:
     both = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 4)})
     instance_id = "i" if version >= 4 else None
     member = events.DescribedMember(
-        member_id="m", instance_id=instance_id, client_id="c", host="/10.0.0.1", current=both, target=both
+        member_id="m",
+        instance_id=instance_id,
+        client_id="c",
+        host="/10.0.0.1",
+        current=both,
+        target=both,
+        is_classic=True,
     )
     assert response == events.GroupDescribed((member,), "Stable", assignor="range")
 

@@ -1,0 +1,180 @@
+"""Administrators' requests and answers on the wire, in every version that a broker may still speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from membership_client.core import events
+from membership_client.net import admin_requests as admin
+from membership_client.net.classic_messages import said
+from membership_client.net.fields import fill
+from membership_client.net.messages import by_topic, incomplete, partitions_of, refused
+from membership_client.types import Node, TopicPartition
+
+_GROUP_CONFIG_SOURCE = 8
+_SET, _DELETE = 0, 1
+_NOBODY = -1
+
+# --- ListGroups ------------------------------------------------------------------------------------------------------
+
+
+def list_groups(_request: admin.ListGroups, wire: Any) -> Any:
+    return wire.ListGroupsRequest()
+
+
+def groups_listed(_request: admin.ListGroups, answer: Any) -> events.Response:
+    return refused(answer) if answer.error_code else admin.GroupsListed(tuple(map(_listed, answer.groups)))
+
+
+def _listed(group: Any) -> admin.ListedGroup:
+    return admin.ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type,
+        state=getattr(group, "group_state", ""),
+        type=getattr(group, "group_type", ""),
+    )
+
+
+# --- Metadata --------------------------------------------------------------------------------------------------------
+
+
+def locate_leaders(request: admin.LocateLeaders, wire: Any) -> Any:
+    return fill(
+        wire.MetadataRequest,
+        topics=tuple(fill(wire.MetadataRequestTopic, name=name, topic_id=None) for name in sorted(request.topics)),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+def leaders_located(_request: admin.LocateLeaders, answer: Any) -> events.Response:
+    brokers = {b.node_id: Node(host=b.host, port=b.port, node_id=b.node_id) for b in answer.brokers}
+    known = [
+        (TopicPartition(topic.name, part.partition_index), brokers.get(part.leader_id))
+        for topic in answer.topics
+        if not topic.error_code and topic.name is not None
+        for part in topic.partitions
+    ]
+    return admin.LeadersLocated(
+        brokers=brokers,
+        leaders={partition: leader for partition, leader in known if leader is not None},
+        unled=frozenset(partition for partition, leader in known if leader is None),
+    )
+
+
+# --- ListOffsets -----------------------------------------------------------------------------------------------------
+
+
+def find_offsets(request: admin.FindOffsets, wire: Any) -> Any:
+    topics = (
+        wire.ListOffsetsTopic(
+            name=topic,
+            partitions=tuple(
+                wire.ListOffsetsPartition(partition_index=p.partition, timestamp=request.at) for p in partitions
+            ),
+        )
+        for topic, partitions in by_topic(sorted(request.partitions)).items()
+    )
+    return fill(wire.ListOffsetsRequest, replica_id=_NOBODY, isolation_level=0, topics=tuple(topics))
+
+
+def offsets_found(_request: admin.FindOffsets, answer: Any) -> events.Response:
+    parts = dict(partitions_of(answer.topics))
+    return admin.OffsetsFound(
+        offsets={p: part.offset for p, part in parts.items() if not part.error_code},
+        codes={p: int(part.error_code) for p, part in parts.items() if part.error_code},
+    )
+
+
+# --- OffsetFetch and OffsetDelete ------------------------------------------------------------------------------------
+
+
+def fetch_all_offsets(request: admin.FetchAllOffsets, wire: Any) -> Any:
+    if not hasattr(wire, "OffsetFetchRequestGroup"):
+        return fill(wire.OffsetFetchRequest, group_id=request.group_id, topics=None, require_stable=False)
+    group = fill(wire.OffsetFetchRequestGroup, group_id=request.group_id, topics=None, member_id=None, member_epoch=-1)
+    return wire.OffsetFetchRequest(groups=(group,), require_stable=False)
+
+
+def forget_offsets(request: admin.ForgetOffsets, wire: Any) -> Any:
+    topics = (
+        wire.OffsetDeleteRequestTopic(
+            name=topic,
+            partitions=tuple(wire.OffsetDeleteRequestPartition(partition_index=p.partition) for p in partitions),
+        )
+        for topic, partitions in by_topic(sorted(request.partitions)).items()
+    )
+    return wire.OffsetDeleteRequest(group_id=request.group_id, topics=tuple(topics))
+
+
+def offsets_forgotten(_request: admin.ForgetOffsets, answer: Any) -> events.Response:
+    if answer.error_code:
+        return refused(answer)
+    return events.OffsetsCommitted({p: int(part.error_code) for p, part in partitions_of(answer.topics)})
+
+
+# --- LeaveGroup ------------------------------------------------------------------------------------------------------
+
+
+def remove_members(request: admin.RemoveMembers, wire: Any) -> Any:
+    reason = said(request.reason)
+    members = (
+        fill(wire.MemberIdentity, member_id=m.member_id, group_instance_id=m.instance_id, reason=reason)
+        for m in request.members
+    )
+    return wire.LeaveGroupRequest(group_id=request.group_id, members=tuple(members))
+
+
+def members_removed(_request: admin.RemoveMembers, answer: Any) -> events.Response:
+    if answer.error_code:
+        return refused(answer)
+    return admin.MembersRemoved({_leaver(member): int(member.error_code) for member in answer.members})
+
+
+def _leaver(member: Any) -> admin.Leaver:
+    return admin.Leaver(member.member_id, member.group_instance_id)
+
+
+# --- DescribeConfigs and IncrementalAlterConfigs ---------------------------------------------------------------------
+
+
+def describe_configs(request: admin.DescribeConfigs, wire: Any) -> Any:
+    resource = wire.DescribeConfigsResource(
+        resource_type=int(request.resource), resource_name=request.name, configuration_keys=request.keys
+    )
+    return fill(wire.DescribeConfigsRequest, resources=(resource,), include_synonyms=True)
+
+
+def configs_described(request: admin.DescribeConfigs, answer: Any) -> events.Response:
+    for result in answer.results:
+        if result.error_code:
+            return refused(result)
+        return admin.ConfigsDescribed(tuple(map(_entry, result.configs)))
+    return incomplete(f"the answer does not describe {request.name}")
+
+
+def _entry(entry: Any) -> admin.ConfigEntry:
+    """Synonyms are in order of precedence: what follows our own value is what would be without it."""
+    inherited = [synonym.value for synonym in entry.synonyms if synonym.source != _GROUP_CONFIG_SOURCE]
+    return admin.ConfigEntry(
+        name=entry.name,
+        value=entry.value,
+        is_own=entry.config_source == _GROUP_CONFIG_SOURCE,
+        default=inherited[0] if inherited else None,
+    )
+
+
+def alter_group_configs(request: admin.AlterGroupConfigs, wire: Any) -> Any:
+    configs = (
+        wire.AlterableConfig(name=name, config_operation=_DELETE if value is None else _SET, value=value)
+        for name, value in request.values.items()
+    )
+    resource = wire.AlterConfigsResource(
+        resource_type=int(admin.Resource.GROUP), resource_name=request.group_id, configs=tuple(configs)
+    )
+    return wire.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+
+
+def configs_altered(_request: admin.AlterGroupConfigs, answer: Any) -> events.Response:
+    return next((refused(result) for result in answer.responses if result.error_code), admin.ConfigsAltered())

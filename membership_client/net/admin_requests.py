@@ -1,0 +1,158 @@
+"""What somebody outside a group may ask a broker, and what it may say, as frozen values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from membership_client.core.events import OutsideRequest, OutsideResponse
+from membership_client.types import Node, TopicPartition
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroups(OutsideRequest):
+    """The groups that this broker coordinates, of every state and type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocateLeaders(OutsideRequest):
+    """Metadata by name: all brokers, and who leads these topics' partitions."""
+
+    topics: frozenset[str]
+
+
+class Moment(enum.IntEnum):
+    """Where in a partition, other than by a time in milliseconds."""
+
+    LATEST = -1
+    EARLIEST = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindOffsets(OutsideRequest):
+    """ListOffsets, of partitions that this broker leads: by a Moment, or the first record at that time or later."""
+
+    at: int
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchAllOffsets(OutsideRequest):
+    """OffsetFetch of whatever the group has ever committed. Answered by OffsetsFetched."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetOffsets(OutsideRequest):
+    """OffsetDelete. Answered by OffsetsCommitted: a code for each partition."""
+
+    group_id: str
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """Who is to go: by instance id alone, or by member id alone."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveMembers(OutsideRequest):
+    """LeaveGroup on behalf of others. Brokers before Kafka 3.2 have no place for the reason, and are not told it."""
+
+    group_id: str
+    members: tuple[Leaver, ...]
+    reason: str
+
+
+class Resource(enum.IntEnum):
+    """What has a configuration."""
+
+    BROKER = 4
+    GROUP = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigs(OutsideRequest):
+    """A broker's own configuration must be asked of itself; a group's of anybody."""
+
+    resource: Resource
+    name: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterGroupConfigs(OutsideRequest):
+    """IncrementalAlterConfigs: a value each, or None to go back to the brokers' default."""
+
+    group_id: str
+    values: Mapping[str, str | None]
+
+
+# --- responses -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedGroup:
+    """`state` and `type` are empty where the broker is too old to tell (before Kafka 2.6, and 3.7)."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsListed(OutsideResponse):
+    groups: tuple[ListedGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeadersLocated(OutsideResponse):
+    """Partitions without a leader, and topics that the broker does not know or may not show us, are missing."""
+
+    brokers: Mapping[int, Node]
+    leaders: Mapping[TopicPartition, Node]
+    unled: frozenset[TopicPartition]
+    """Known, but without a leader at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsFound(OutsideResponse):
+    """-1 where no record is that late; partitions with an error are in `codes` instead."""
+
+    offsets: Mapping[TopicPartition, int]
+    codes: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MembersRemoved(OutsideResponse):
+    """An error code for each of them; 0 where it was removed."""
+
+    codes: Mapping[Leaver, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    name: str
+    value: str | None
+    is_own: bool
+    """Set for this group, and not inherited."""
+    default: str | None
+    """What it would be otherwise, where the broker tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsDescribed(OutsideResponse):
+    entries: tuple[ConfigEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsAltered(OutsideResponse):
+    pass
