@@ -38,4 +38,6 @@ def _spark_task() -> str | None:
     task = pyspark.TaskContext.get() if pyspark is not None else None
     if task is None:
         return None
-    return f"stage {task.stageId()}, partition {task.partitionId()}, attempt {task.attemptNumber()}"
+    # A job of one task has a partition 0 whichever slot it is for, so the Spark integration says which.
+    part = os.environ.get("MEMBERSHIP_CLIENT_SLOT") or f"partition {task.partitionId()}"
+    return f"{part}, stage {task.stageId()}, attempt {task.attemptNumber()}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,18 @@ def run_slot(task: SlotTask) -> Ending:
     with Signals(task.grace_s) as signals, contextlib.closing(Line(task.driver, task.slot, who, place())) as line:
         line.wait_for_turn(task.grace_s + _SLACK_S)
         notice = line.notice or signals.notice
-        return _ending(notice or _Member(task, who, line, signals).run())
+        with _named_in_traces(task):
+            return _ending(notice or _Member(task, who, line, signals).run())
+
+
+@contextlib.contextmanager
+def _named_in_traces(task: SlotTask) -> Iterator[None]:
+    """The next task of this worker may be another's."""
+    os.environ["MEMBERSHIP_CLIENT_SLOT"] = f"slot {task.slot} of {task.name}"
+    try:
+        yield
+    finally:
+        del os.environ["MEMBERSHIP_CLIENT_SLOT"]
 
 
 def _ending(notice: Notice) -> Ending:

@@ -46,7 +46,7 @@ class Fleet:
         self.admin.create_topic(self.group, PARTITIONS)
         self.set_session(300.0)
         self.kafka = kafka
-        self._home = directory
+        self.home = directory
         self._settings = settings
         own = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": self.group, "auto.offset.reset": "earliest"}
         self._config = {**own, **(config or {})}
@@ -76,7 +76,7 @@ class Fleet:
         """Another driver of the same job; nothing is awaited."""
         given = {"slots": self.slots, "name": "slot", "config": self._config, "topics": [self.group], "grace_s": 6.0}
         task = {"diaries": str(self.directory), "consume": {**given, **arguments}}
-        place = self._home / f"driver-{len(self._drivers) + 1}"
+        place = self.home / f"driver-{len(self._drivers) + 1}"
         self._drivers.append(DriverProcess(PROGRAM, settings or self._settings, place, task))
         return self.driver
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from membership_client.testing import KafkaCluster
+from membership_client.trace import read_trace
 from tests.integration.members import eventually
 from tests.spark.clusters import sessions
 from tests.spark.clusters.driver_process import PATIENCE_S
@@ -21,8 +22,17 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 @pytest.fixture(scope="module")
 def fleet(patient_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """One job for all tests of this file; those that end it let the next one start it again."""
-    with Fleet(patient_kafka, tmp_path_factory.mktemp("local-fleet"), sessions.local()) as made:
+    home = tmp_path_factory.mktemp("local-fleet")
+    with Fleet(patient_kafka, home, sessions.local(), config={"trace.file": str(home / "trace.jsonl")}) as made:
         yield made
+
+
+def test_a_trace_tells_which_slot_and_which_attempt_wrote_it(fleet: Fleet) -> None:
+    """Each slot is a job of one task, so the number of its partition would be 0 for all."""
+    fleet.running()
+    for slot in range(2):
+        (section, *_) = read_trace(fleet.home / f"trace-{slot}.jsonl")
+        assert str(section.header["spark"]).startswith(f"slot {slot} of slot, stage ")
 
 
 def test_a_python_worker_that_is_killed_comes_back_without_a_rebalance(fleet: Fleet) -> None:
