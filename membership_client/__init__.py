@@ -8,8 +8,11 @@ from membership_client.core.assigning import register_assignor
 from membership_client.core.events import Budget
 from membership_client.errors import (
     AssignorFailedError,
+    AuthenticationError,
     BrokerTooOldError,
     CallbackFailedError,
+    CertificateError,
+    ClusterAuthorizationError,
     ConfigError,
     ConnectionProblem,
     FatalError,
@@ -36,6 +39,7 @@ from membership_client.errors import (
     WaitTimeoutError,
 )
 from membership_client.listener import CallbackContext, RebalanceListener
+from membership_client.security import Security
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import (
     Cause,
@@ -60,6 +64,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "AssignorFailedError",
+    "AuthenticationError",
     "BrokerTooOldError",
     "Budget",
     "BudgetWarning",
@@ -67,8 +72,10 @@ __all__ = [
     "CallbackFailedError",
     "Cause",
     "CauseKind",
+    "CertificateError",
     "CloseReport",
     "CloseStep",
+    "ClusterAuthorizationError",
     "ConfigError",
     "ConnectionProblem",
     "Consumer",
@@ -100,6 +107,7 @@ __all__ = [
     "OffsetError",
     "OffsetTimeoutError",
     "RebalanceListener",
+    "Security",
     "SessionTimeoutRefusedError",
     "Share",
     "Snapshot",

@@ -39,6 +39,7 @@ from membership_client.logs import log_step, log_warning, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.security import PLAINTEXT, Security, split_security
 from membership_client.telemetry import Telemetry
 from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
@@ -74,6 +75,8 @@ class GroupMember:
     Heartbeats depend on nothing the application does: they go on while callbacks block and while it works.
     Each observer is called with every `Step`, on the membership thread, and must be quick; one that raises is dropped.
     Callbacks run on a thread of their own, unless a `runner` runs them elsewhere.
+    A mapping may hold the keys of `Security` too; beside a `MemberConfig`, which is written to traces and so knows no
+    secrets, they are given as `security`.
     """
 
     def __init__(
@@ -83,8 +86,9 @@ class GroupMember:
         listener: object | None = None,
         observers: Sequence[Observer] = (),
         runner: CallbackRunner | None = None,
+        security: Security | None = None,
     ) -> None:
-        self._config = config if isinstance(config, MemberConfig) else MemberConfig.from_dict(config)
+        self._config, security = _split(config, security)
         if self._config.group_protocol != "consumer":
             require_assignors(self._config.partition_assignment_strategy)
         if runner is not None and listener is not None:
@@ -94,6 +98,7 @@ class GroupMember:
             parse_bootstrap(self._config.bootstrap_servers),
             client_id=self._config.client_id,
             connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
+            security=security,
         )
         member = Member(config=self._config, member_id=_new_member_id())
         self._journal = Journal(member, _trace_file(member))
@@ -459,6 +464,15 @@ class _Waiter:
                 self.tell(snapshot)
         except Exception as error:  # noqa: BLE001 - it is raised where it belongs
             self.tell(error)
+
+
+def _split(config: MemberConfig | Mapping[str, Any], security: Security | None) -> tuple[MemberConfig, Security]:
+    if isinstance(config, MemberConfig):
+        return config, security or PLAINTEXT
+    found, rest = split_security(config)
+    if security is not None and found is not PLAINTEXT:
+        raise ConfigError("Give security in the configuration or beside it, not both.")
+    return MemberConfig.from_dict(rest), security or found
 
 
 def _trace_file(member: Member) -> TraceFile | None:

@@ -19,6 +19,9 @@
         ├── InstanceIdInUseError     another process holds it and did not let go
         ├── GroupFullError           the group is at its size limit
         ├── GroupAuthorizationError  no access to the group
+        ├── ClusterAuthorizationError no access to the cluster
+        ├── AuthenticationError      the broker does not accept who we say we are
+        ├── CertificateError         we do not accept the broker's certificate
         ├── InvalidRegexError        the broker cannot read the pattern
         ├── UnsupportedAssignorError the broker has no such assignor
         ├── NoCommonStrategyError    the group's members assign by what we do not have (classic)
@@ -52,6 +55,9 @@ class ProblemKind(enum.Enum):
     INSTANCE_ID_IN_USE = "instance id in use"
     GROUP_FULL = "group full"
     GROUP_DENIED = "group denied"
+    CLUSTER_DENIED = "cluster denied"
+    AUTHENTICATION = "authentication"
+    UNTRUSTED = "untrusted"
     INVALID_REGEX = "invalid regex"
     UNSUPPORTED_ASSIGNOR = "unsupported assignor"
     NO_COMMON_STRATEGY = "no common strategy"
@@ -192,6 +198,18 @@ class GroupAuthorizationError(FatalError):
     advice = "Grant READ on the group, then subscribe() again."
 
 
+class ClusterAuthorizationError(FatalError):
+    advice = "Grant it on the cluster, then subscribe() again."
+
+
+class AuthenticationError(FatalError):
+    advice = "Check security.protocol, sasl.* or ssl.certificate.* and what the broker knows, then subscribe() again."
+
+
+class CertificateError(FatalError):
+    advice = "Nothing was sent to that broker, which may not be the one it claims to be."
+
+
 class InvalidRegexError(FatalError):
     advice = "The pattern must be RE2/J syntax, which has no look-around and no back references."
 
@@ -242,6 +260,9 @@ _ERRORS: dict[ProblemKind, type[MembershipError]] = {
     ProblemKind.INSTANCE_ID_IN_USE: InstanceIdInUseError,
     ProblemKind.GROUP_FULL: GroupFullError,
     ProblemKind.GROUP_DENIED: GroupAuthorizationError,
+    ProblemKind.CLUSTER_DENIED: ClusterAuthorizationError,
+    ProblemKind.AUTHENTICATION: AuthenticationError,
+    ProblemKind.UNTRUSTED: CertificateError,
     ProblemKind.INVALID_REGEX: InvalidRegexError,
     ProblemKind.UNSUPPORTED_ASSIGNOR: UnsupportedAssignorError,
     ProblemKind.NO_COMMON_STRATEGY: NoCommonStrategyError,

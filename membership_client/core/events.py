@@ -336,6 +336,12 @@ class FailureKind(enum.Enum):
     NOT_KAFKA = "not kafka"
     """What came back cannot be a Kafka broker's answer."""
 
+    AUTHENTICATION = "authentication"
+    """The broker does not accept who we say we are; the request was not sent."""
+
+    UNTRUSTED = "untrusted"
+    """We do not accept the broker's certificate; the request was not sent."""
+
     UNSUPPORTED = "unsupported"
     """The broker lacks the request, or every version of it that we could use; it was not sent."""
 

@@ -27,6 +27,7 @@ from membership_client.core import (
     joining,
     leading,
     leaving,
+    policy,
     polling,
     reasons,
     reconciliation,
@@ -272,7 +273,12 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
 
 def _on_failed(member: Member, event: Failed, now: float) -> Change:
     found = _slot_of(member, event.request_id)
-    return (member, ()) if found is None else _FAILED[found[0]](member, found[1], event, now)
+    if found is None:
+        return member, ()
+    if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
+        return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=f"{event.detail}."))
+    slot, flight = found
+    return _FAILED[slot](member, flight, event, now)
 
 
 def _failed_lookup(member: Member, flight: InFlight, event: Failed, now: float) -> Change:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from membership_client.core.error_codes import Code
-from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, SyncGroup
+from membership_client.core.events import ClassicHeartbeat, FailureKind, Heartbeat, JoinGroup, SyncGroup
 from membership_client.errors import ProblemKind
 
 
@@ -52,6 +52,7 @@ HEARTBEAT: Mapping[int, Action] = MappingProxyType(
         Code.TOPIC_AUTHORIZATION_FAILED: Action.DENIED_TOPIC,
         Code.GROUP_ID_NOT_FOUND: Action.NO_GROUP,
         Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
+        Code.CLUSTER_AUTHORIZATION_FAILED: Action.FATAL,
         Code.INVALID_GROUP_ID: Action.FATAL,
         Code.INVALID_REQUEST: Action.FATAL,
         Code.INVALID_REGULAR_EXPRESSION: Action.FATAL,
@@ -67,6 +68,7 @@ _AS_CLASSIC_MEMBER: dict[int, Action] = {
     Code.FENCED_INSTANCE_ID: Action.SUPERSEDED,
     Code.GROUP_ID_NOT_FOUND: Action.NO_GROUP,
     Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
+    Code.CLUSTER_AUTHORIZATION_FAILED: Action.FATAL,
     Code.INVALID_GROUP_ID: Action.FATAL,
     Code.INVALID_REQUEST: Action.FATAL,
     Code.UNSUPPORTED_VERSION: Action.FATAL,
@@ -99,6 +101,7 @@ FIND_COORDINATOR: Mapping[int, Action] = MappingProxyType(
         Code.NOT_COORDINATOR: Action.RETRY,
         Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
         Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
+        Code.CLUSTER_AUTHORIZATION_FAILED: Action.FATAL,
         Code.INVALID_GROUP_ID: Action.FATAL,
         Code.INVALID_REQUEST: Action.FATAL,
         Code.UNSUPPORTED_VERSION: Action.FATAL,
@@ -132,6 +135,7 @@ REQUESTS: Mapping[type, Mapping[int, Action]] = MappingProxyType(
 FATAL_KINDS: Mapping[int, ProblemKind] = MappingProxyType(
     {
         Code.GROUP_AUTHORIZATION_FAILED: ProblemKind.GROUP_DENIED,
+        Code.CLUSTER_AUTHORIZATION_FAILED: ProblemKind.CLUSTER_DENIED,
         Code.INVALID_REGULAR_EXPRESSION: ProblemKind.INVALID_REGEX,
         Code.INVALID_SESSION_TIMEOUT: ProblemKind.SESSION_TIMEOUT_REFUSED,
         Code.UNSUPPORTED_ASSIGNOR: ProblemKind.UNSUPPORTED_ASSIGNOR,
@@ -141,3 +145,8 @@ FATAL_KINDS: Mapping[int, ProblemKind] = MappingProxyType(
     }
 )
 """How a fatal code is called to the user; codes not listed are `UNEXPECTED`."""
+
+FATAL_FAILURES: Mapping[FailureKind, ProblemKind] = MappingProxyType(
+    {FailureKind.AUTHENTICATION: ProblemKind.AUTHENTICATION, FailureKind.UNTRUSTED: ProblemKind.UNTRUSTED}
+)
+"""Connections that cannot be had by trying again: somebody has to change a password or a certificate first."""

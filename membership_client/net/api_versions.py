@@ -17,6 +17,8 @@ OLDEST = 0
 _API_KEY = 18
 _START = struct.Struct(">ih")
 _UNSUPPORTED_VERSION = 35
+_OF_USE = API_KEYS | {17, 36}
+"""What we may ask once the connection is open, and SaslHandshake and SaslAuthenticate, which come before that."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -52,7 +54,7 @@ def understand(version: int, payload: bytes) -> Offer | None:
     if error:
         raise Refusal(error)
     offered = read_answer(_API_KEY, version, payload).api_keys
-    return {api.api_key: (api.min_version, api.max_version) for api in offered if api.api_key in API_KEYS}
+    return {api.api_key: (api.min_version, api.max_version) for api in offered if api.api_key in _OF_USE}
 
 
 def _error_code(payload: bytes) -> int:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import struct
+import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from membership_client.core.events import Answered, Failed, FailureKind, Request
-from membership_client.net.codec import Offer, choose_version, decode, encode, unsupported
-from membership_client.net.frames import Frames, NotKafka
+from membership_client.net.channel import RECEIVE_BYTES, Channel, correlation_id_of
+from membership_client.net.codec import choose_version, decode, encode, unsupported
+from membership_client.net.frames import NotKafka
 from membership_client.net.reader import Undecodable
 
 if TYPE_CHECKING:
-    import socket
-
     from membership_client.types import Node
 
 Completion = Answered | Failed
-
-_RECEIVE_BYTES = 65536
-_CORRELATION_ID = struct.Struct(">i")
-_CORRELATION_IDS = 2**31
 
 
 class _Outstanding(NamedTuple):
@@ -37,34 +32,27 @@ class Connection:
     it completed; once the connection has ended, for whatever reason, `closed` is true and nothing is outstanding.
     """
 
-    __slots__ = (
-        "_client_id",
-        "_frames",
-        "_next_correlation_id",
-        "_offer",
-        "_outstanding",
-        "_socket",
-        "_unsent",
-        "address",
-        "closed",
-    )
+    __slots__ = ("_outstanding", "_renew_at", "_unsent", "channel", "closed")
 
-    def __init__(
-        self, connected: socket.socket, address: Node, *, client_id: str, offer: Offer, frames: Frames
-    ) -> None:
-        connected.setblocking(False)
-        self._socket = connected
-        self._client_id = client_id
-        self._offer = offer
-        self._frames = frames
+    def __init__(self, channel: Channel, *, renew_at: float | None = None) -> None:
+        channel.socket.setblocking(False)
+        self.channel = channel
+        self._renew_at = renew_at
         self._unsent = bytearray()
         self._outstanding: deque[_Outstanding] = deque()
-        self._next_correlation_id = 0
-        self.address = address
         self.closed = False
 
+    @property
+    def address(self) -> Node:
+        return self.channel.address
+
     def fileno(self) -> int:
-        return self._socket.fileno()
+        return self.channel.socket.fileno()
+
+    @property
+    def is_due(self) -> bool:
+        """Does the broker want to know again who we are? Then nothing may be sent before it does."""
+        return self._renew_at is not None and time.monotonic() >= self._renew_at
 
     @property
     def idle(self) -> bool:
@@ -76,19 +64,19 @@ class Connection:
 
     def send(self, request_id: int, request: Request) -> list[Completion]:
         """Send, or keep for `on_writable` what the socket does not take now."""
-        version = choose_version(request, self._offer)
+        channel = self.channel
+        version = choose_version(request, channel.offer)
         if version is None:
-            detail = f"{unsupported(request, self._offer)} by the broker at {self.address}"
+            detail = f"{unsupported(request, channel.offer)} by the broker at {self.address}"
             return [Failed(request_id, FailureKind.UNSUPPORTED, detail)]
-        correlation_id = self._next_correlation_id
-        self._next_correlation_id = (correlation_id + 1) % _CORRELATION_IDS
-        self._unsent += encode(request, version, correlation_id, self._client_id)
+        correlation_id = channel.new_correlation_id()
+        self._unsent += encode(request, version, correlation_id, channel.client_id)
         self._outstanding.append(_Outstanding(correlation_id, request_id, request, version))
         return self.on_writable()
 
     def on_writable(self) -> list[Completion]:
         try:
-            del self._unsent[: self._socket.send(self._unsent)]
+            del self._unsent[: self.channel.socket.send(self._unsent)]
         except BlockingIOError:
             return []
         except OSError as error:
@@ -97,14 +85,14 @@ class Connection:
 
     def on_readable(self) -> list[Completion]:
         try:
-            received = self._socket.recv(_RECEIVE_BYTES)
+            received = self.channel.socket.recv(RECEIVE_BYTES)
         except BlockingIOError:
             return []
         except OSError as error:
             return self._fail(FailureKind.DISCONNECTED, f"the connection to {self.address} broke: {error}")
         if not received:
             return self._fail(FailureKind.DISCONNECTED, f"{self.address} closed the connection")
-        self._frames.feed(received)
+        self.channel.frames.feed(received)
         return self._take_answers()
 
     def close(self) -> None:
@@ -114,20 +102,19 @@ class Connection:
         """
         self.closed = True
         self._outstanding.clear()
-        self._socket.close()
+        self.channel.socket.close()
 
     def _take_answers(self) -> list[Completion]:
         completed: list[Completion] = []
         try:
-            completed.extend(map(self._answer, self._frames))
+            completed.extend(map(self._answer, self.channel.frames))
         except (NotKafka, Undecodable) as error:
             detail = f"{self.address} did not answer like a Kafka broker ({error})"
             completed.extend(self._fail(FailureKind.NOT_KAFKA, detail))
         return completed
 
     def _answer(self, payload: bytes) -> Answered:
-        (correlation_id,) = _CORRELATION_ID.unpack_from(payload)
-        if not self._outstanding or self._outstanding[0].correlation_id != correlation_id:
+        if not self._outstanding or self._outstanding[0].correlation_id != correlation_id_of(payload):
             raise NotKafka("it answers what was not asked")
         asked = self._outstanding[0]
         response, throttle_s = decode(asked.request, asked.version, payload)

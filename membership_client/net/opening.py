@@ -5,30 +5,29 @@ All of it blocks, so it runs on a thread of its own and reads from top to bottom
 
 from __future__ import annotations
 
+import contextlib
 import socket
-import struct
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core.events import FailureKind
+from membership_client.errors import ConfigError
 from membership_client.net import api_versions
+from membership_client.net.channel import Channel, HungUp, time_left
 from membership_client.net.connection import Connection
 from membership_client.net.frames import MAX_FRAME_BYTES, Frames, NotKafka
 from membership_client.net.reader import Undecodable
+from membership_client.security import PLAINTEXT, Security
+from membership_client.security.tokens import TokenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from membership_client.net.codec import Offer
     from membership_client.types import Node
 
-_RECEIVE_BYTES = 65536
-_CORRELATION_ID = struct.Struct(">i")
-
 
 class OpenFailed(Exception):  # noqa: N818 - it is an outcome
-    """No connection, and why: UNREACHABLE or NOT_KAFKA."""
+    """No connection, and why: every kind but those of a request that was sent."""
 
     def __init__(self, kind: FailureKind, detail: str) -> None:
         super().__init__(detail)
@@ -36,62 +35,13 @@ class OpenFailed(Exception):  # noqa: N818 - it is an outcome
         self.detail = detail
 
 
-class _HungUp(ConnectionError):  # noqa: N818 - it is what the peer did
-    """The peer closed the connection where it should have answered."""
-
-
-@dataclass(slots=True)
-class Opening:
-    """A connection that is being set up. Every step may exchange frames on it, replace its socket, or add what it learned."""
-
-    address: Node
-    socket: socket.socket
-    client_id: str
-    deadline: float
-    frames: Frames
-    api_versions: int
-    offer: Offer = field(default_factory=dict)
-    correlation_id: int = 0
-
-    def exchange(self, encode: Callable[[int], bytes]) -> bytes:
-        """Send the request that `encode` makes for a correlation id, and wait for its answer."""
-        self.correlation_id += 1
-        self.socket.settimeout(_time_left(self.deadline))
-        self.socket.sendall(encode(self.correlation_id))
-        payload = self._receive()
-        if _CORRELATION_ID.unpack_from(payload) != (self.correlation_id,):
-            raise NotKafka("it answers what was not asked")
-        return payload
-
-    def _receive(self) -> bytes:
-        while True:
-            for payload in self.frames:
-                return payload
-            self.socket.settimeout(_time_left(self.deadline))
-            received = self.socket.recv(_RECEIVE_BYTES)
-            if not received:
-                raise _HungUp("it closed the connection during set-up: is it a TLS port, or a proxy without a broker?")
-            self.frames.feed(received)
-
-
-def _learn_versions(opening: Opening) -> None:
-    offer = _ask_versions(opening, opening.api_versions)
-    if offer is None:
-        offer = _ask_versions(opening, api_versions.OLDEST)
-    opening.offer = offer or {}
-
-
-def _ask_versions(opening: Opening, version: int) -> Offer | None:
-    payload = opening.exchange(lambda correlation_id: api_versions.ask(version, correlation_id, opening.client_id))
-    return api_versions.understand(version, payload)
-
-
-SETUP: tuple[Callable[[Opening], None], ...] = (_learn_versions,)
-"""What happens between connect and first use, in order. TLS belongs before the versions, authentication after them."""
-
-
 def open_connection(
-    address: Node, *, client_id: str, timeout_s: float, max_frame_bytes: int = MAX_FRAME_BYTES
+    address: Node,
+    *,
+    client_id: str,
+    timeout_s: float,
+    max_frame_bytes: int = MAX_FRAME_BYTES,
+    security: Security = PLAINTEXT,
 ) -> Connection:
     """Connect to a broker and prepare the connection for requests. Blocks for `timeout_s` at most, plus name resolution.
 
@@ -99,33 +49,103 @@ def open_connection(
         OpenFailed: for every reason that lies outside this process.
     """
     deadline = time.monotonic() + timeout_s
-    try:
+
+    def channel() -> Channel:
+        return Channel(address, _connect(address, deadline), client_id, Frames(max_frame_bytes))
+
+    with _explained(address, timeout_s, security):
         try:
-            return _open(address, client_id, deadline, Frames(max_frame_bytes), api_versions.NEWEST)
-        except _HungUp:
+            return _open(channel(), deadline, security, api_versions.NEWEST)
+        except HungUp:
             # Some brokers hang up on a version of ApiVersions that is too new for them, instead of saying so.
-            return _open(address, client_id, deadline, Frames(max_frame_bytes), api_versions.OLDEST)
+            return _open(channel(), deadline, security, api_versions.OLDEST)
+
+
+def renew_session(connection: Connection, *, timeout_s: float, security: Security) -> Connection:
+    """Authenticate again on a connection on which nothing is under way (KIP-368); it is closed if that fails.
+
+    Raises:
+        OpenFailed: as above.
+    """
+    channel = connection.channel
+    try:
+        with _explained(channel.address, timeout_s, security):
+            renew_at = _authenticate(channel, security, time.monotonic() + timeout_s)
+            return Connection(channel, renew_at=renew_at)
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextlib.contextmanager
+def _explained(address: Node, timeout_s: float, security: Security) -> Iterator[None]:
+    """Every way in which setting a connection up can fail, as OpenFailed."""
+    try:
+        yield
     except (NotKafka, Undecodable) as error:
         raise OpenFailed(FailureKind.NOT_KAFKA, f"{address} did not answer like a Kafka broker ({error})") from error
     except api_versions.Refusal as error:
         raise OpenFailed(FailureKind.UNREACHABLE, f"{address} cannot be used: {error}") from error
+    except TokenError as error:
+        raise OpenFailed(FailureKind.UNREACHABLE, f"no token to show to {address}: {error}") from error
+    except ConfigError as error:
+        raise OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}") from error
     except TimeoutError as error:
         detail = f"{address} did not answer within {timeout_s:g} s"
         raise OpenFailed(FailureKind.UNREACHABLE, detail) from error
     # A host name that cannot be one is a ValueError, a port that cannot be one an OverflowError.
     except (OSError, ValueError, OverflowError) as error:
-        raise OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}") from error
+        raise OpenFailed(*_of_system(address, error, security)) from error
 
 
-def _open(address: Node, client_id: str, deadline: float, frames: Frames, version: int) -> Connection:
-    opening = Opening(address, _connect(address, deadline), client_id, deadline, frames, version)
+def _of_system(address: Node, error: Exception, security: Security) -> tuple[FailureKind, str]:
+    if security.tls is not None and isinstance(error, OSError):
+        from membership_client.net import tls  # noqa: PLC0415 - loads ssl
+
+        kind, what = tls.explain(error)
+        return kind, f"{address} {what}"
+    hint = ": is it a TLS port, or a proxy without a broker?" if isinstance(error, HungUp) else ""
+    return FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}{hint}"
+
+
+def _open(channel: Channel, deadline: float, security: Security, version: int) -> Connection:
+    """TLS comes before anything is said, authentication after both sides know what they can say."""
     try:
-        for step in SETUP:
-            step(opening)
-        return Connection(opening.socket, address, client_id=client_id, offer=opening.offer, frames=opening.frames)
+        if security.tls is not None:
+            from membership_client.net import tls  # noqa: PLC0415 - loads ssl
+
+            channel.socket = tls.handshake(channel.socket, channel.address.host, security.tls, deadline)
+        channel.offer = _learn_versions(channel, deadline, version)
+        return Connection(channel, renew_at=_authenticate(channel, security, deadline))
     except BaseException:
-        opening.socket.close()
+        channel.socket.close()
         raise
+
+
+def _learn_versions(channel: Channel, deadline: float, version: int) -> Offer:
+    offer = _ask_versions(channel, deadline, version)
+    if offer is None:
+        offer = _ask_versions(channel, deadline, api_versions.OLDEST)
+    return offer or {}
+
+
+def _ask_versions(channel: Channel, deadline: float, version: int) -> Offer | None:
+    payload = channel.exchange(
+        lambda correlation_id: api_versions.ask(version, correlation_id, channel.client_id), deadline
+    )
+    return api_versions.understand(version, payload)
+
+
+def _authenticate(channel: Channel, security: Security, deadline: float) -> float | None:
+    """When to do it again; None for never."""
+    if security.sasl is None:
+        return None
+    from membership_client.net import authentication  # noqa: PLC0415 - who has no SASL need not load it
+
+    try:
+        return authentication.authenticate(channel, security.sasl, deadline)
+    except authentication.Denied as denied:
+        raise OpenFailed(FailureKind.AUTHENTICATION, f"{channel.address} {denied}") from None
 
 
 def _connect(address: Node, deadline: float) -> socket.socket:
@@ -134,7 +154,7 @@ def _connect(address: Node, deadline: float) -> socket.socket:
     reasons: list[str] = []
     for untried, (family, _, _, _, target) in zip(range(len(targets), 0, -1), targets, strict=True):
         try:
-            return _connect_to(family, target, _time_left(deadline) / untried)
+            return _connect_to(family, target, time_left(deadline) / untried)
         except OSError as error:
             reasons.append(f"{target[0]}: {error}")
     raise OSError("; ".join(reasons))
@@ -151,10 +171,3 @@ def _connect_to(family: int, target: Any, timeout_s: float) -> socket.socket:
         connected.close()
         raise
     return connected
-
-
-def _time_left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("timed out")
-    return left

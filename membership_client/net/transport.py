@@ -14,8 +14,9 @@ from membership_client.net import turnstile
 from membership_client.net.arrivals import Arrivals
 from membership_client.net.connection import Completion, Connection
 from membership_client.net.frames import MAX_FRAME_BYTES
-from membership_client.net.opening import OpenFailed, open_connection
+from membership_client.net.opening import OpenFailed, open_connection, renew_session
 from membership_client.net.waker import Waker
+from membership_client.security import PLAINTEXT, Security
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,7 +50,7 @@ class _Peer:
 
 @dataclass(slots=True)
 class _Link:
-    """A connection, or the attempt to open one and the requests that wait for it."""
+    """A connection, or the attempt to open one or to renew its session; and the requests that wait for that."""
 
     peer: _Peer
     connection: Connection | None = None
@@ -74,12 +75,14 @@ class BrokerTransport:
         client_id: str,
         connect_timeout_s: float,
         max_frame_bytes: int = MAX_FRAME_BYTES,
+        security: Security = PLAINTEXT,
     ) -> None:
         self._bootstrap = tuple(bootstrap)
         self._bootstrap_failures = 0
         self._client_id = client_id
         self._connect_timeout_s = connect_timeout_s
         self._max_frame_bytes = max_frame_bytes
+        self._security = security
         self._links: dict[_Peer, _Link] = {}
         self._completed: list[Completion] = []
         self._waker = Waker()
@@ -96,6 +99,9 @@ class BrokerTransport:
             self._connect(link)
         elif link.connection is None:
             link.waiting.append((send.request_id, send.request))
+        elif link.waiting or link.connection.is_due:
+            link.waiting.append((send.request_id, send.request))
+            self._renew_if_idle(link, link.connection)
         else:
             self._complete(link, link.connection.send(send.request_id, send.request))
 
@@ -161,12 +167,26 @@ class BrokerTransport:
             client_id=self._client_id,
             timeout_s=self._connect_timeout_s,
             max_frame_bytes=self._max_frame_bytes,
+            security=self._security,
         )
+        self._open(link, opener)
+
+    def _renew_if_idle(self, link: _Link, connection: Connection) -> None:
+        """A session ends: what is under way is still answered, and what comes then waits until we are known again."""
+        if connection.idle:
+            link.connection = None
+            timeout_s, security = self._connect_timeout_s, self._security
+            renewer = functools.partial(renew_session, connection, timeout_s=timeout_s, security=security)
+            self._open(link, renewer, connection)
+
+    def _open(self, link: _Link, opener: Callable[[], Connection], held: Connection | None = None) -> None:
         name = f"membership-connect-{link.peer.node}"
         try:
             threading.Thread(target=_deliver, args=(opener, link, self._arrivals), name=name, daemon=True).start()
         except RuntimeError as error:
             # The system has no thread to spare, or the interpreter is shutting down.
+            if held is not None:
+                held.close()
             self._connected(link, _unreachable(link, error))
 
     def _connected(self, link: _Link, outcome: Connection | OpenFailed) -> None:
@@ -218,8 +238,18 @@ class BrokerTransport:
         # Bootstrap brokers are asked once in a while, and each has thousands of clients: no connection is kept for that,
         # unless the answer was no, and the same question will follow.
         over = link.peer.is_bootstrap and connection.idle and not any(map(_is_refused, completed))
-        if connection.closed or over:
+        if link.waiting:
+            self._go_on(link, connection)
+        elif connection.closed or over:
             self._drop(link)
+
+    def _go_on(self, link: _Link, connection: Connection) -> None:
+        """With what waits for a session to be renewed; none of it was sent, so it may go over another connection."""
+        if connection.closed:
+            link.connection = None
+            self._connect(link)
+        else:
+            self._renew_if_idle(link, connection)
 
     def _note(self, link: _Link, completed: list[Completion]) -> None:
         self._completed += completed

@@ -35,6 +35,7 @@ AT_JOIN: dict[Code, tuple[MemberState, ProblemKind | None]] = {
     Code.FENCED_INSTANCE_ID: (S.FENCED, None),
     Code.GROUP_MAX_SIZE_REACHED: (S.FATAL, ProblemKind.GROUP_FULL),
     Code.GROUP_AUTHORIZATION_FAILED: (S.FATAL, ProblemKind.GROUP_DENIED),
+    Code.CLUSTER_AUTHORIZATION_FAILED: (S.FATAL, ProblemKind.CLUSTER_DENIED),
     Code.GROUP_ID_NOT_FOUND: (S.FATAL, ProblemKind.GROUP_TYPE),
     Code.INVALID_GROUP_ID: (S.FATAL, ProblemKind.UNEXPECTED),
     Code.INVALID_REQUEST: (S.FATAL, ProblemKind.UNEXPECTED),

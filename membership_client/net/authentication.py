@@ -1,0 +1,82 @@
+"""SASL on a connection: which mechanism, then its conversation, in Kafka's frames (KIP-43, KIP-152, KIP-368)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from kio.schema.sasl_authenticate import v0, v1, v2
+from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest
+
+from membership_client.net.channel import Channel
+from membership_client.net.codec import frame, read_answer
+from membership_client.security.conversations import ConversationError, converse
+from membership_client.security.settings import Sasl
+
+_HANDSHAKE, _AUTHENTICATE = 17, 36
+_ILLEGAL_STATE, _UNSUPPORTED_MECHANISM = 34, 33
+_REQUESTS: dict[int, Any] = {
+    0: v0.SaslAuthenticateRequest,
+    1: v1.SaslAuthenticateRequest,
+    2: v2.SaslAuthenticateRequest,
+}
+_RENEW_AT = 0.85
+"""After this part of a session's life we authenticate again, which leaves time for a slow network."""
+
+
+class Denied(Exception):  # noqa: N818 - it is an answer
+    """The broker does not believe that we are who we say, or we that it is. The text holds no secret."""
+
+
+def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
+    """Blocks. When to do it again, by the monotonic clock; None for never.
+
+    Raises:
+        Denied: and repeating it will not help.
+        TokenError: there is no token at the moment.
+        OSError, NotKafka, Undecodable: as any exchange.
+    """
+    _choose_mechanism(channel, sasl.mechanism, deadline)
+    conversation, secret = converse(sasl)
+    request = _REQUESTS[min(2, channel.offer[_AUTHENTICATE][1])]
+    message = next(conversation)
+    while True:
+        began = time.monotonic()
+        answer = _ask(channel, request(auth_bytes=message), deadline)
+        if answer.error_code:
+            said = secret.hide_in(answer.error_message or f"error {int(answer.error_code)}")
+            raise Denied(f"refuses {sasl.mechanism} authentication{_as_whom(sasl)}: {said}")
+        try:
+            message = conversation.send(answer.auth_bytes)
+        except StopIteration:
+            return _renew_at(began, answer)
+        except ConversationError as error:
+            raise Denied(f"failed at {sasl.mechanism}{_as_whom(sasl)}: {secret.hide_in(str(error))}") from None
+
+
+def _choose_mechanism(channel: Channel, mechanism: str, deadline: float) -> None:
+    if not {_HANDSHAKE, _AUTHENTICATE} <= channel.offer.keys():
+        raise Denied("offers no SaslAuthenticate, which Kafka 1.0 and later have")
+    answer = _ask(channel, SaslHandshakeRequest(mechanism=mechanism), deadline)
+    if answer.error_code == _UNSUPPORTED_MECHANISM:
+        raise Denied(f"has no {mechanism}, but {', '.join(answer.mechanisms) or 'nothing'}: check sasl.mechanism")
+    if answer.error_code == _ILLEGAL_STATE:
+        raise Denied("does not want SASL on this port: is security.protocol right?")
+    if answer.error_code:
+        raise Denied(f"refuses SASL with error {int(answer.error_code)}")
+
+
+def _ask(channel: Channel, request: Any, deadline: float) -> Any:
+    payload = channel.exchange(lambda correlation_id: frame(request, correlation_id, channel.client_id), deadline)
+    return read_answer(request.__api_key__, request.__version__, payload)
+
+
+def _as_whom(sasl: Sasl) -> str:
+    return f" of {sasl.username}" if sasl.username else ""
+
+
+def _renew_at(began: float, answer: Any) -> float | None:
+    # Version 0 has no such field, and 0 means that the session never ends.
+    lifetime = getattr(answer, "session_lifetime", None)
+    seconds = lifetime.total_seconds() if lifetime is not None else 0.0
+    return began + seconds * _RENEW_AT if seconds > 0 else None

@@ -1,0 +1,85 @@
+"""Tokens from a token endpoint, by the client-credentials flow (RFC 6749, 4.4). Loaded only where it is used."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from membership_client.security.secret import Secret
+from membership_client.security.tls_context import trust
+from membership_client.security.tokens import Token, TokenError
+
+_TIMEOUT_S = 10.0
+_MOST_BYTES = 1_000_000
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The client's secret is for the endpoint that was configured, and for nobody that it names."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcTokens:
+    url: str
+    client_id: str
+    client_secret: Secret
+    scope: str | None = None
+    extensions: Mapping[str, str] = field(default_factory=dict)
+    ca_location: str | None = None
+    ca_pem: str | None = None
+
+    def __call__(self) -> Token:
+        """A new token. Blocks; raises TokenError."""
+        now = time.time()
+        try:
+            with self._opener().open(self._request(), timeout=_TIMEOUT_S) as answer:
+                return self._token(answer.read(_MOST_BYTES), now)
+        except urllib.error.HTTPError as error:
+            self._fail(f"HTTP status {error.code}{_reason(error.read(_MOST_BYTES))}")
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            self._fail(str(error))
+
+    def _fail(self, why: str) -> NoReturn:
+        raise TokenError(f"{self.url} gave no token: {self.client_secret.hide_in(why)}") from None
+
+    def _opener(self) -> urllib.request.OpenerDirector:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trust(context, self.ca_location, self.ca_pem, "https.ca")
+        return urllib.request.build_opener(_NoRedirects, urllib.request.HTTPSHandler(context=context))
+
+    def _request(self) -> urllib.request.Request:
+        form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
+        identity = base64.b64encode(f"{self.client_id}:{self.client_secret.reveal()}".encode()).decode()
+        headers = {"Authorization": f"Basic {identity}", "Accept": "application/json"}
+        return urllib.request.Request(self.url, urllib.parse.urlencode(form).encode(), headers)  # noqa: S310 - checked
+
+    def _token(self, body: bytes, now: float) -> Token:
+        answer = json.loads(body)
+        text, life_s = answer["access_token"], answer.get("expires_in")
+        expires_at = _expiry_in(text) if life_s is None else now + float(life_s)
+        return Token(text=Secret(text), expires_at=expires_at, extensions=self.extensions)
+
+
+def _reason(body: bytes) -> str:
+    """The error's name (RFC 6749, 5.2), if it is there."""
+    try:
+        said = json.loads(body)
+        return "".join(f", {said[key]}" for key in ("error", "error_description") if key in said)
+    except (ValueError, TypeError):
+        return ""
+
+
+def _expiry_in(token: str) -> float:
+    """The `exp` of a JWT, for endpoints that do not say it outside."""
+    claims = token.split(".")[1]
+    return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])

@@ -1,0 +1,103 @@
+"""Contexts made of certificates and keys. Loaded only where there is TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from membership_client.errors import ConfigError
+from membership_client.security.tls import Tls
+
+_PIPE_BYTES = 65536
+
+
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """To wrap a socket in. Any thread; the same one again as long as no file has changed.
+
+    Raises:
+        ConfigError: which names the key, and never shows what is in it.
+    """
+    files = (tls.ca_location, tls.certificate_location, tls.key_location)
+    return _context(tls, tuple(map(_changed_at, files)))
+
+
+def _changed_at(location: str | None) -> int:
+    try:
+        return Path(location).stat().st_mtime_ns if location else 0
+    except OSError:
+        return 0
+
+
+@functools.lru_cache(maxsize=16)
+def _context(tls: Tls, _changed: tuple[int, ...]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = tls.verifies and tls.checks_host
+    context.verify_mode = ssl.CERT_REQUIRED if tls.verifies else ssl.CERT_NONE
+    if tls.verifies:
+        trust(context, tls.ca_location, tls.ca_pem, "ssl.ca")
+    if tls.has_certificate:
+        _introduce(context, tls)
+    return context
+
+
+def trust(context: ssl.SSLContext, location: str | None, pem: str | None, key: str) -> None:
+    """These authorities, or the system's. `key` is what the configuration calls them, without its end. ConfigError."""
+    if pem is not None:
+        _load(f"{key}.pem", lambda: context.load_verify_locations(cadata=pem))
+    elif location is None or location == "probe":
+        context.load_default_certs()
+    elif Path(location).is_dir():
+        context.load_verify_locations(capath=location)
+    else:
+        _load(f"{key}.location", lambda: context.load_verify_locations(cafile=location))
+
+
+def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
+    """Our own certificate."""
+    certificate = "ssl.certificate.pem" if tls.certificate_pem else "ssl.certificate.location"
+    key = "ssl.key.pem" if tls.key_pem else "ssl.key.location"
+    password = tls.key_password.reveal() if tls.key_password else ""
+    with (
+        _as_file(tls.certificate_pem, tls.certificate_location, certificate) as certificate_file,
+        _as_file(tls.key_pem.reveal() if tls.key_pem else None, tls.key_location, key) as key_file,
+    ):
+        # The password is always given: OpenSSL would ask for a missing one on the terminal.
+        _load(
+            f"{certificate}, {key} or ssl.key.password",
+            lambda: context.load_cert_chain(certificate_file, key_file, password=lambda: password),
+        )
+
+
+def _load(key: str, load: Callable[[], None]) -> None:
+    try:
+        load()
+    except ssl.SSLError as error:
+        # OpenSSL's reason is a fixed phrase, and has nothing of the content in it.
+        raise ConfigError(f"{key} cannot be used: {error.reason or 'not PEM, or another password'}.") from None
+    except OSError as error:
+        raise ConfigError(f"{key} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise ConfigError(f"{key} cannot be used: not PEM.") from None
+
+
+@contextlib.contextmanager
+def _as_file(pem: str | None, location: str | None, key: str) -> Iterator[str]:
+    """OpenSSL reads certificates and keys from files only. A pipe is one, and leaves nothing on any disk."""
+    if pem is None:
+        assert location is not None
+        yield location
+        return
+    content = pem.encode()
+    if len(content) > _PIPE_BYTES:
+        raise ConfigError(f"{key} is longer than {_PIPE_BYTES} bytes.")
+    reader, writer = os.pipe()
+    try:
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(content)
+        yield f"/dev/fd/{reader}"
+    finally:
+        os.close(reader)
