@@ -1,6 +1,56 @@
-"""Groups seen from outside."""
+"""Groups seen from outside: look at them, find who holds them back, remove members, set offsets and settings."""
 
+from membership_client.admin.blockers import Blocker, Waiting
+from membership_client.admin.errors import (
+    AdminError,
+    GroupNotEmptyError,
+    InvalidGroupError,
+    MemberAliveError,
+    NoAnswerError,
+    NotAuthorizedError,
+    OffsetsNotChangedError,
+    SettingRefusedError,
+    UnknownMemberError,
+    UnsupportedByBrokerError,
+)
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.views import GroupView, MemberView, Wait
+from membership_client.admin.listing import GroupSummary
+from membership_client.admin.offsets_csv import read_csv, write_csv
+from membership_client.admin.removal import Removal
+from membership_client.admin.resetting import Plan
+from membership_client.admin.settings import Setting
+from membership_client.admin.targets import Change, Earliest, Given, Latest, Shift, Since, Target
+from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
 
-__all__ = ["GroupAdmin", "GroupView", "MemberView", "Wait"]
+__all__ = [
+    "AdminError",
+    "Blocker",
+    "Change",
+    "Earliest",
+    "Given",
+    "GroupAdmin",
+    "GroupNotEmptyError",
+    "GroupSummary",
+    "GroupView",
+    "InvalidGroupError",
+    "Latest",
+    "MemberAliveError",
+    "MemberView",
+    "NoAnswerError",
+    "NotAuthorizedError",
+    "OffsetsNotChangedError",
+    "Plan",
+    "Removal",
+    "Setting",
+    "SettingRefusedError",
+    "Shift",
+    "Since",
+    "Target",
+    "UnknownMemberError",
+    "UnsupportedByBrokerError",
+    "Wait",
+    "WaitKind",
+    "Waiting",
+    "read_csv",
+    "write_csv",
+]

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import tenacity
 
-from membership_client.config import parse_bootstrap
-from membership_client.core.error_codes import Code, code_name
+from membership_client.admin.connection import Connection
+from membership_client.admin.errors import NoAnswerError, UnsupportedByBrokerError, error_name, expect
+from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,
     CoordinatorFound,
     Failed,
+    FailureKind,
     FindCoordinator,
     Refused,
     Request,
     Response,
     Send,
 )
-from membership_client.errors import ConnectionProblem, GroupAuthorizationError, MembershipError
+from membership_client.errors import AuthenticationError, CertificateError
 from membership_client.net import BrokerTransport
+from membership_client.net.admin_requests import LeadersLocated, LocateLeaders
 from membership_client.types import Node
+
+T = TypeVar("T")
 
 _PASSING = frozenset(
     {
@@ -29,47 +36,68 @@ _PASSING = frozenset(
         Code.COORDINATOR_NOT_AVAILABLE,
         Code.NOT_COORDINATOR,
         Code.REQUEST_TIMED_OUT,
+        Code.THROTTLING_QUOTA_EXCEEDED,
     }
 )
 
 
-class _AgainError(Exception):
+class AgainError(Exception):
     """This attempt came to nothing, and another may do better."""
 
 
 class Asker:
-    """Belongs to one thread. Connections stay open until `close`."""
+    """Belongs to one thread. Connections stay open until `close`.
 
-    def __init__(self, bootstrap_servers: str, *, client_id: str, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
+    Every method has an answer, also if that is a refusal for good, or raises NoAnswerError in time, or
+    UnsupportedByBrokerError at once.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._timeout_s = connection.timeout_s
         self._ids = itertools.count(1)
         self._transport = BrokerTransport(
-            parse_bootstrap(bootstrap_servers), client_id=client_id, connect_timeout_s=timeout_s
+            connection.bootstrap,
+            client_id=connection.client_id,
+            connect_timeout_s=connection.timeout_s,
+            security=connection.security,
         )
 
     def ask_coordinator(self, group_id: str, request: Request) -> Response:
-        """Its answer, also if that is a refusal for good; ConnectionProblem if there was none in time."""
+        return self.insist(lambda: self.ask_once(request, self.coordinator_once(group_id)))
+
+    def ask(self, request: Request, to: Node | None = None) -> Response:
+        """Of that broker, or of any."""
+        return self.insist(lambda: self.ask_once(request, to))
+
+    def coordinator(self, group_id: str) -> Node:
+        return self.insist(lambda: self.coordinator_once(group_id))
+
+    def leaders(self, topics: frozenset[str] = frozenset()) -> LeadersLocated:
+        """All brokers, and who leads these topics' partitions."""
+        return expect(LeadersLocated, self.ask(LocateLeaders(topics=topics)), "-", "be located")
+
+    def insist(self, attempt: Callable[[], T]) -> T:
+        """Until it raises no AgainError any more, or the time is up."""
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_AgainError),
+            retry=tenacity.retry_if_exception_type(AgainError),
             stop=tenacity.stop_after_delay(self._timeout_s),
             wait=tenacity.wait_random_exponential(multiplier=0.05, max=1.0),
         )
         try:
-            return retrying(self._ask_coordinator_once, group_id, request)
+            return retrying(attempt)
         except tenacity.RetryError as gave_up:
             why = gave_up.last_attempt.exception()
-            raise ConnectionProblem(f"Given up after {self._timeout_s:g} s: {why}") from why
+            raise NoAnswerError(f"Given up after {self._timeout_s:g} s: {why}") from why
 
     def close(self) -> None:
         self._transport.close()
 
-    def _ask_coordinator_once(self, group_id: str, request: Request) -> Response:
-        found = self._ask(FindCoordinator(group_id=group_id), None)
-        if not isinstance(found, CoordinatorFound):
-            raise _refusal(found, group_id)
-        return self._ask(request, found.node)
+    def coordinator_once(self, group_id: str) -> Node:
+        found = self.ask_once(FindCoordinator(group_id=group_id), None)
+        return expect(CoordinatorFound, found, group_id, "be found a coordinator").node
 
-    def _ask(self, request: Request, to: Node | None) -> Response:
+    def ask_once(self, request: Request, to: Node | None) -> Response:
+        """One attempt; AgainError if another may do better."""
         request_id, deadline = next(self._ids), time.monotonic() + self._timeout_s
         self._transport.send(Send(request_id, to, request))
         while (left_s := deadline - time.monotonic()) > 0:
@@ -77,19 +105,24 @@ class Asker:
                 if outcome.request_id == request_id:
                     return _answer(outcome)
         self._transport.disconnect(to)
-        raise _AgainError(f"{to or 'no bootstrap broker'} did not answer.")
+        raise AgainError(f"{to or 'no bootstrap broker'} did not answer.")
 
 
 def _answer(outcome: Answered | Failed) -> Response:
     if isinstance(outcome, Failed):
-        raise _AgainError(outcome.detail)
+        raise _failure(outcome)
     if isinstance(outcome.response, Refused) and outcome.response.code in _PASSING:
-        raise _AgainError(f"{code_name(outcome.response.code)}.")
+        raise AgainError(f"{error_name(outcome.response.code)}.")
     return outcome.response
 
 
-def _refusal(response: Response, group_id: str) -> Exception:
-    code = response.code if isinstance(response, Refused) else Code.UNKNOWN_SERVER_ERROR
-    if code == Code.GROUP_AUTHORIZATION_FAILED:
-        return GroupAuthorizationError(f"Access to group {group_id} is denied.")
-    return MembershipError(f"The coordinator of group {group_id} cannot be found: {code_name(code)}.")
+def _failure(failed: Failed) -> Exception:
+    """Trying again helps against silence, and not against these."""
+    match failed.kind:
+        case FailureKind.UNSUPPORTED:
+            return UnsupportedByBrokerError(f"This {failed.detail}.")
+        case FailureKind.AUTHENTICATION:
+            return AuthenticationError(failed.detail)
+        case FailureKind.UNTRUSTED:
+            return CertificateError(failed.detail)
+    return AgainError(failed.detail)

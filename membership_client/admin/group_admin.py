@@ -1,61 +1,67 @@
-"""GroupAdmin: ask a cluster about its groups."""
+"""GroupAdmin: ask a cluster about its groups, and put right what went wrong in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from membership_client.admin import describing, listing, removal, resetting
+from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import Asker
-from membership_client.admin.lag import lag_of
-from membership_client.admin.views import GroupView, MemberView
-from membership_client.core.error_codes import Code, code_name
-from membership_client.core.events import (
-    DescribeClassicGroup,
-    DescribedMember,
-    DescribeGroup,
-    FetchOffsets,
-    GroupDescribed,
-    OffsetsFetched,
-    Refused,
-    Response,
-)
-from membership_client.errors import GroupAuthorizationError, GroupNotFoundError, MembershipError
+from membership_client.admin.blockers import Waiting, waiting
+from membership_client.admin.connection import Connection
+from membership_client.admin.listing import GroupSummary
+from membership_client.admin.removal import Removal
+from membership_client.admin.resetting import Plan
+from membership_client.admin.settings import SESSION_TIMEOUT, Setting
+from membership_client.admin.signs import Signs
+from membership_client.admin.targets import Target
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView
+from membership_client.admin.watching import Watch
+from membership_client.core.events import FetchOffsets, OffsetsFetched
+from membership_client.errors import GroupNotFoundError, MembershipError
 from membership_client.types import Offset, TopicPartition
 
-_OTHER_KIND = frozenset({Code.GROUP_ID_NOT_FOUND, Code.UNSUPPORTED_VERSION})
-"""What a coordinator says when asked about a classic group as if it were one of KIP-848."""
+_LOOK_S = 0.25
+
+WATCH_S = 6.0
+"""For how long members are watched before they are removed: long enough to see the commits of most applications."""
 
 
 class GroupAdmin:
-    """Over connections of its own; belongs to one thread. Groups of both protocols."""
+    """Over connections of its own; belongs to one thread. Groups of both protocols, on clusters of any size.
+
+    `config` is `host:port,...`, or a mapping with librdkafka's names: bootstrap.servers, client.id, request.timeout.ms
+    and whatever TLS and SASL need. Every method raises GroupNotFoundError, NotAuthorizedError, UnsupportedByBrokerError
+    or InvalidGroupError where that is the matter, and NoAnswerError if the cluster does not answer in time.
+    """
 
     def __init__(
-        self, bootstrap_servers: str, *, client_id: str = "membership-client-admin", timeout_s: float = 10.0
+        self,
+        config: str | Mapping[str, Any],
+        *,
+        client_id: str = "membership-client-admin",
+        timeout_s: float = 10.0,
     ) -> None:
-        self._bootstrap_servers = bootstrap_servers
-        self._asker = Asker(bootstrap_servers, client_id=client_id, timeout_s=timeout_s)
+        self._asker = Asker(Connection.of(config, client_id=client_id, timeout_s=timeout_s))
+        self._watches: dict[str, Watch] = {}
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    def list(
+        self, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
+    ) -> tuple[GroupSummary, ...]:
+        """Groups of consumers, as all brokers together know them; of these states, protocols and beginnings of names."""
+        return listing.list_groups(self._asker, states=states, protocols=protocols, prefix=prefix)
 
     def describe(self, group_id: str, *, lag: bool = True) -> GroupView:
-        """As its coordinator sees it. GroupNotFoundError, GroupAuthorizationError, or ConnectionProblem in time."""
-        described = self._asker.ask_coordinator(group_id, DescribeGroup(group_id=group_id))
-        if isinstance(described, Refused) and described.code in _OTHER_KIND:
-            return self._with_lag(self._describe_classic(group_id), wanted=lag)
-        return self._with_lag(_view(group_id, _described(described, group_id)), wanted=lag)
-
-    def _describe_classic(self, group_id: str) -> GroupView:
-        answer = self._asker.ask_coordinator(group_id, DescribeClassicGroup(group_id=group_id))
-        described = _described(answer, group_id)
-        if described.state == "Dead":
-            raise GroupNotFoundError(f"There is no group {group_id}.")
-        return _view(group_id, described)
-
-    def _with_lag(self, view: GroupView, *, wanted: bool) -> GroupView:
-        partitions = frozenset[TopicPartition]().union(*(member.current for member in view.members))
-        if not wanted or not partitions:
-            return view
-        return replace(view, lag=lag_of(self._bootstrap_servers, self.committed(view.group_id, partitions)))
+        """As its coordinator sees it; with committed offsets and lag, unless that is not wanted."""
+        view = describing.describe(self._asker, group_id)
+        return describing.with_offsets(self._asker, view) if lag else view
 
     def committed(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """What the group has committed of these; those of which it has not are missing."""
@@ -64,6 +70,123 @@ class GroupAdmin:
         answer = self._asker.ask_coordinator(group_id, request)
         found = answer.offsets if isinstance(answer, OffsetsFetched) else {}
         return {partition: offset for partition, offset in found.items() if offset is not None}
+
+    def waiting_for(self, group_id: str) -> Waiting:
+        """Who holds the group back. Asked again, it also knows since when: it remembers what this GroupAdmin has seen."""
+        view = self.describe(group_id, lag=False)
+        watched = self._watches.setdefault(group_id, Watch()).see(view, time.monotonic())
+        return waiting(watched, self._session_timeout_s(group_id) if watched.waits else None)
+
+    # --- removing ----------------------------------------------------------------------------------------------------
+
+    def signs_of_life(
+        self,
+        group_id: str,
+        members: Collection[str] | None = None,
+        *,
+        watch_s: float = WATCH_S,
+        progress: Callable[[float], None] | None = None,
+    ) -> dict[str, str]:
+        """Watches the group and says what shows that these members (or all) live, by instance id or else member id.
+
+        Returns at once when all have shown it, or after `watch_s`. A member that is missing has shown no sign, which
+        proves nothing: an idle member of a quiet group shows none either. `progress` is told the seconds left.
+        """
+        first, began = self._with_committed(group_id), time.monotonic()
+        signs = Signs(first, began, self._session_timeout_s(group_id))
+        found = [first.find(name) for name in members] if members is not None else [*first.members]
+        watched = {m.name for m in found if m is not None and m.epoch != LEFT_TEMPORARILY}
+        while watched - signs.of.keys() and (left_s := began + watch_s - time.monotonic()) > 0:
+            if progress is not None:
+                progress(left_s)
+            time.sleep(min(_LOOK_S, left_s))
+            signs.see(self._with_committed(group_id), time.monotonic())
+        return {name: sign for name, sign in signs.of.items() if name in watched}
+
+    def remove(
+        self,
+        group_id: str,
+        members: Iterable[str],
+        *,
+        reason: str | None = None,
+        force: bool = False,
+        watch_s: float = WATCH_S,
+        progress: Callable[[float], None] | None = None,
+    ) -> tuple[Removal, ...]:
+        """Removes members, by instance id or member id; an outcome for each, in their order.
+
+        First they are watched as `signs_of_life` does, and who looks alive is not removed, but has MemberAliveError as
+        its outcome. `force` removes all of them, at once. The reason is in the coordinator's log.
+        """
+        names = tuple(dict.fromkeys(members))
+        signs = {} if force else self.signs_of_life(group_id, names, watch_s=watch_s, progress=progress)
+        found = removal.chosen(self.describe(group_id, lag=False), names)
+        condemned = {name: m for name, m in found.items() if m is not None and m.name not in signs}
+        outcomes = removal.remove(self._asker, group_id, condemned, removal.full_reason(reason))
+        for name, member in found.items():
+            if member is None:
+                outcomes[name] = removal.unknown_member(group_id, name)
+            elif name not in condemned:
+                outcomes[name] = removal.looks_alive(name, member, signs[member.name])
+        return tuple(outcomes[name] for name in names)
+
+    def remove_all(
+        self,
+        group_id: str,
+        *,
+        reason: str | None = None,
+        force: bool = False,
+        watch_s: float = WATCH_S,
+        progress: Callable[[float], None] | None = None,
+    ) -> tuple[Removal, ...]:
+        """All members, as `remove` does."""
+        names = [member.name for member in self.describe(group_id, lag=False).members]
+        return self.remove(group_id, names, reason=reason, force=force, watch_s=watch_s, progress=progress)
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def plan_reset(
+        self,
+        group_id: str,
+        to: Target,
+        *,
+        topics: Iterable[str] = (),
+        partitions: Iterable[TopicPartition] = (),
+    ) -> Plan:
+        """What setting these offsets would do; without topics and partitions, those that the group has committed.
+
+        Changes nothing, so a group with members may be asked about as well. `Given` names its partitions itself.
+        """
+        committed = describing.all_committed(self._asker, group_id)
+        return resetting.plan(self._asker, group_id, to, committed, topics=topics, partitions=partitions)
+
+    def reset(self, plan: Plan) -> None:
+        """Commits what was planned.
+
+        Raises:
+            GroupNotEmptyError: it has members; nothing was changed.
+            OffsetsNotChangedError: not all could be changed; says which were.
+        """
+        # Offsets may be there before the group has its first member.
+        with contextlib.suppress(GroupNotFoundError):
+            resetting.require_empty(self.describe(plan.group_id, lag=False))
+        resetting.commit(self._asker, plan)
+
+    def forget_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Deletes committed offsets, of topics that no member subscribes to. Raises as `reset` does."""
+        resetting.forget(self._asker, group_id, frozenset(TopicPartition(*partition) for partition in partitions))
+
+    # --- settings ----------------------------------------------------------------------------------------------------
+
+    def settings(self, group_id: str) -> tuple[Setting, ...]:
+        """Session timeout and intervals, with the brokers' defaults and limits."""
+        return group_settings.settings(self._asker, group_id)
+
+    def change_settings(self, group_id: str, values: Mapping[str, int | None]) -> None:
+        """By name, in milliseconds; None goes back to the default. SettingRefusedError, and none of them is changed."""
+        group_settings.change_settings(self._asker, group_id, values)
+
+    # -----------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         self._asker.close()
@@ -76,38 +199,15 @@ class GroupAdmin:
     ) -> None:
         self.close()
 
+    def _with_committed(self, group_id: str) -> GroupView:
+        view = self.describe(group_id, lag=False)
+        return replace(view, committed=describing.all_committed(self._asker, group_id))
 
-def _described(response: Response, group_id: str) -> GroupDescribed:
-    if isinstance(response, GroupDescribed):
-        return response
-    code = response.code if isinstance(response, Refused) else Code.UNKNOWN_SERVER_ERROR
-    if code == Code.GROUP_AUTHORIZATION_FAILED:
-        raise GroupAuthorizationError(f"Access to group {group_id} is denied.")
-    if code == Code.GROUP_ID_NOT_FOUND:
-        raise GroupNotFoundError(f"There is no group {group_id}.")
-    raise MembershipError(f"Group {group_id} cannot be described: {code_name(code)}.")
-
-
-def _view(group_id: str, described: GroupDescribed) -> GroupView:
-    is_classic = described.epoch < 0
-    return GroupView(
-        group_id=group_id,
-        protocol="classic" if is_classic else "consumer",
-        state=described.state,
-        epoch=None if is_classic else described.epoch,
-        assignment_epoch=None if is_classic else described.assignment_epoch,
-        assignor=described.assignor,
-        members=tuple(sorted(map(_member, described.members), key=lambda member: member.name)),
-    )
-
-
-def _member(member: DescribedMember) -> MemberView:
-    return MemberView(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        host=member.host,
-        epoch=None if member.epoch < 0 else member.epoch,
-        current=member.current,
-        target=member.target,
-    )
+    def _session_timeout_s(self, group_id: str) -> float | None:
+        """None where the brokers do not tell, or not us."""
+        try:
+            found = {setting.name: setting.value for setting in self.settings(group_id)}
+        except MembershipError:
+            return None
+        milliseconds = found.get(SESSION_TIMEOUT)
+        return None if milliseconds is None else milliseconds / 1000

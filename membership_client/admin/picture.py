@@ -1,102 +1,111 @@
-"""A group as lines of text, for a terminal; and as JSON, for machines."""
+"""A group as lines of text, for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from membership_client.admin.views import GroupView, MemberView, Wait
+from membership_client.admin.blockers import Blocker, Waiting
+from membership_client.admin.tables import table
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait
 from membership_client.admin.watching import Watched
-from membership_client.trace.values import shares
-from membership_client.types import TopicPartition
+from membership_client.admin.words import named
 
-_HEAD = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
+_MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
+_OFFSETS = ("PARTITION", "COMMITTED", "END", "LAG", "OWNER")
+_REBALANCE_S = 300
+"""Java's and our default of max.poll.interval.ms."""
 
 
 def lines(watched: Watched) -> list[str]:
     """The group, a table of its members, and who is waited for."""
-    return [_title(watched.view), "", *_table(watched.view), "", *_waits(watched)]
+    return [title(watched.view), "", *members(watched.view), "", *_waits(watched)]
 
 
-def _title(view: GroupView) -> str:
+def title(view: GroupView) -> str:
     epochs = "" if view.epoch is None else f", epoch {view.epoch}, assignment of epoch {view.assignment_epoch}"
     lag = f", lag {sum(view.lag.values())}" if view.lag else ""
-    return f"{view.group_id}: {view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor{epochs}{lag}"
+    where = f", coordinator {view.coordinator} ({view.coordinator.node_id})" if view.coordinator else ""
+    about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor"
+    return f"{view.group_id}: {about}{epochs}{lag}{where}"
 
 
-def _table(view: GroupView) -> list[str]:
-    rows = [_HEAD, *(_row(member, view) for member in view.members)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def members(view: GroupView) -> list[str]:
+    return table(_MEMBERS, (_member(member, view) for member in view.members))
 
 
-def _row(member: MemberView, view: GroupView) -> Sequence[str]:
-    lag = sum(view.lag.get(partition, 0) for partition in member.current)
-    known = any(partition in view.lag for partition in member.current)
+def _member(member: MemberView, view: GroupView) -> Sequence[object]:
+    known = [view.lag[partition] for partition in member.current if partition in view.lag]
     return (
         member.member_id,
-        member.instance_id or "-",
+        member.instance_id,
         member.client_id,
         member.host.removeprefix("/"),
-        "-" if member.epoch is None else str(member.epoch),
+        "left" if member.epoch == LEFT_TEMPORARILY else member.epoch,
         named(member.current),
         "the same" if member.target == member.current else named(member.target),
-        str(lag) if known else "-",
+        sum(known) if known else None,
     )
 
 
-def named(partitions: Iterable[TopicPartition]) -> str:
-    """`bills[0] orders[0-3,7]`."""
-    return " ".join(shares(partitions)) or "nothing"
+def subscriptions(view: GroupView) -> list[str]:
+    """A line for each member that tells what it wants."""
+    wanted = ((m.name, " ".join(sorted(m.topics)), m.regex) for m in view.members)
+    return [
+        f"{name} subscribes to {' and '.join(filter(None, (topics, regex and f'/{regex}/')))}."
+        for name, topics, regex in wanted
+        if topics or regex
+    ]
+
+
+def offsets(view: GroupView) -> list[str]:
+    """Of every partition that somebody owns or the group has committed."""
+    places = sorted(view.committed.keys() | view.owners.keys())
+    committed = {partition: offset.offset for partition, offset in view.committed.items()}
+    owners = {partition: member.name for partition, member in view.owners.items()}
+    lag = view.lag
+    return table(_OFFSETS, ((p, committed.get(p), view.ends.get(p), lag.get(p), owners.get(p)) for p in places))
 
 
 def _waits(watched: Watched) -> list[str]:
     if watched.view.protocol == "classic":
         return ["The coordinator of a classic group does not tell who is waited for."]
-    if not watched.waits:
-        return ["Nobody is waited for."]
-    return [_wait(wait, seconds) for wait, seconds in watched.waits]
+    return [f"{_wait(wait, seconds)}." for wait, seconds in watched.waits] or ["Nobody is waited for."]
 
 
 def _wait(wait: Wait, seconds: float) -> str:
     who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
     whom = f"{wait.holder.name} ({wait.holder.host.removeprefix('/')})"
-    since = f"seen for {seconds:.0f} s"
-    return f"{who if wait.waiting else 'The group waits'} for {whom} to release {named(wait.partitions)}, {since}."
+    what = f"{wait.kind.value} {named(wait.partitions)}"
+    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}, seen for {seconds:.0f} s"
 
 
-def as_json(watched: Watched) -> dict[str, Any]:
-    """Plain values, partitions as `topic-number`."""
-    view = watched.view
-    return {
-        "group": view.group_id,
-        "protocol": view.protocol,
-        "state": view.state,
-        "epoch": view.epoch,
-        "assignment_epoch": view.assignment_epoch,
-        "assignor": view.assignor,
-        "members": [_member_json(member) for member in view.members],
-        "lag": {str(partition): lag for partition, lag in sorted(view.lag.items())},
-        "waits": [_wait_json(wait, seconds) for wait, seconds in watched.waits],
-    }
+def waiting_lines(waiting: Waiting) -> list[str]:
+    """Who is waited for, and how long that can last."""
+    state = f"{waiting.view.group_id} is {waiting.view.state}."
+    if waiting.unknown:
+        return [state, waiting.unknown]
+    told = [line for blocker in waiting.blockers for line in _blocker(blocker)]
+    return [state, *(told or ["Nobody is waited for."])]
 
 
-def _member_json(member: MemberView) -> dict[str, Any]:
-    return {
-        "member": member.member_id,
-        "instance": member.instance_id,
-        "client": member.client_id,
-        "host": member.host,
-        "epoch": member.epoch,
-        "current": sorted(map(str, member.current)),
-        "target": sorted(map(str, member.target)),
-    }
+def _blocker(blocker: Blocker) -> list[str]:
+    return [f"{_wait(blocker.wait, blocker.seen_s)}.", f"  {_patience(blocker)}"]
 
 
-def _wait_json(wait: Wait, seconds: float) -> dict[str, Any]:
-    return {
-        "holder": wait.holder.member_id,
-        "partitions": sorted(map(str, wait.partitions)),
-        "waiting": list(wait.waiting),
-        "seen_s": seconds,
-    }
+def _patience(blocker: Blocker) -> str:
+    """What the coordinator will do about it, and when."""
+    if blocker.removed_within_s is not None and blocker.has_to_return:
+        return f"If it does not come back, the coordinator removes it in at most {blocker.removed_within_s:.0f} s."
+    if blocker.removed_within_s is not None:
+        return f"If it is dead, the coordinator removes it in at most {blocker.removed_within_s:.0f} s. {_rebalance(blocker)}"
+    if blocker.is_alive:
+        return f"It lives: it has been there for longer than a session. {_rebalance(blocker)}"
+    return f"The group's session timeout is not known. {_rebalance(blocker)}"
+
+
+def _rebalance(blocker: Blocker) -> str:
+    left_s = max(0.0, _REBALANCE_S - blocker.seen_s)
+    return (
+        "If it lives, it has until its own max.poll.interval.ms, which the coordinator does not tell: "
+        f"in at most {left_s:.0f} s if that is the default of {_REBALANCE_S} s."
+    )

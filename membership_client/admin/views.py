@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from membership_client.types import TopicPartition
+from membership_client.types import Node, Offset, TopicPartition
+
+LEFT_TEMPORARILY = -2
+"""The epoch of a static member that said goodbye and may come back until its session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,12 @@ class MemberView:
     epoch: int | None
     current: frozenset[TopicPartition]
     target: frozenset[TopicPartition]
+    topics: frozenset[str] = frozenset()
+    """What it subscribed to by name."""
+    regex: str = ""
+    """And by pattern; KIP-848 only."""
+    is_classic: bool = False
+    """It speaks the classic protocol; in a group of KIP-848, while that is being migrated."""
 
     @property
     def name(self) -> str:
@@ -32,13 +42,27 @@ class MemberView:
         return self.current - self.target
 
 
+class WaitKind(enum.Enum):
+    """What a group waits for."""
+
+    RELEASE = "to release"
+    """It has partitions that others are to get."""
+
+    RETURN = "to come back, and meanwhile nobody works on"
+    """A static member that left for a while: its partitions are kept for it until its session ends."""
+
+    ANSWER = "to take note of the newest epoch, and then work on"
+    """Its next heartbeat would bring it what it should have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Members wait for one that has not released what they are to get."""
+    """A group waits for one of its members; `waiting` are those who are to get its partitions."""
 
     holder: MemberView
     partitions: frozenset[TopicPartition]
     waiting: tuple[str, ...]
+    kind: WaitKind = WaitKind.RELEASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +74,41 @@ class GroupView:
     assignment_epoch: int | None
     assignor: str
     members: tuple[MemberView, ...]
-    lag: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Records behind the end, of partitions with a committed offset."""
+    coordinator: Node | None = None
+    committed: Mapping[TopicPartition, Offset] = field(default_factory=dict)
+    """Whatever the group has committed, of partitions that somebody owns and of others."""
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where these partitions end, and those that somebody owns; one whose end was not told is missing."""
+
+    @property
+    def lag(self) -> dict[TopicPartition, int]:
+        """Records behind the end, of partitions with a committed offset."""
+        known = self.committed.keys() & self.ends.keys()
+        return {p: max(0, self.ends[p] - self.committed[p].offset) for p in known}
+
+    @property
+    def owners(self) -> dict[TopicPartition, MemberView]:
+        return {partition: member for member in self.members for partition in member.current}
+
+    def find(self, name: str) -> MemberView | None:
+        """By instance id or member id."""
+        return next((m for m in self.members if name in {m.instance_id, m.member_id}), None)
 
     def waits(self) -> tuple[Wait, ...]:
-        """Who holds back whom. In a classic group the coordinator does not tell."""
+        """Whom the group waits for. In a classic group the coordinator does not tell."""
         return tuple(wait for member in self.members if (wait := self._wait_for(member)) is not None)
 
-    def _wait_for(self, holder: MemberView) -> Wait | None:
-        wanted = {m.name: m.target & holder.to_release for m in self.members if m is not holder}
-        waiting = tuple(sorted(name for name, partitions in wanted.items() if partitions))
-        return Wait(holder, holder.to_release, waiting) if holder.to_release else None
+    def _wait_for(self, member: MemberView) -> Wait | None:
+        if member.epoch is None or self.assignment_epoch is None:
+            return None
+        if member.epoch == LEFT_TEMPORARILY:
+            return Wait(member, member.current, (), WaitKind.RETURN)
+        if member.to_release:
+            return Wait(member, member.to_release, self._waiting_for(member), WaitKind.RELEASE)
+        if member.epoch < self.assignment_epoch:
+            return Wait(member, member.target, (), WaitKind.ANSWER)
+        return None
+
+    def _waiting_for(self, holder: MemberView) -> tuple[str, ...]:
+        others = (member for member in self.members if member is not holder)
+        return tuple(sorted(member.name for member in others if member.target & holder.to_release))

@@ -6,8 +6,9 @@ import json
 import sys
 import time
 
+from membership_client.admin import as_json
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.picture import as_json, lines
+from membership_client.admin.picture import lines
 from membership_client.admin.watching import Watch, Watched
 from membership_client.errors import ConnectionProblem, MembershipError
 
@@ -45,7 +46,7 @@ def _look(admin: GroupAdmin, group_id: str, seen: Watch, *, machine: bool, once:
 
 def _show(watched: Watched, *, machine: bool, clears: bool) -> None:
     if machine:
-        print(json.dumps(as_json(watched)), flush=True)
+        print(json.dumps(as_json.watched(watched)), flush=True)
         return
     text = "\n".join([time.strftime("%H:%M:%S"), *lines(watched), ""])
     print(_CLEAR + text if clears else text, flush=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from membership_client.admin.views import GroupView, Wait
+from membership_client.admin.views import GroupView, Wait, WaitKind
 from membership_client.types import TopicPartition
+
+_Key = tuple[str, WaitKind, TopicPartition | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,15 @@ class Watch:
     """Remembers when each wait was first seen; a wait of the same holder for the same partition goes on."""
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, TopicPartition], float] = {}
+        self._since: dict[_Key, float] = {}
 
     def see(self, view: GroupView, now: float) -> Watched:
-        held = {(wait.holder.member_id, p) for wait in view.waits() for p in wait.partitions}
-        self._since = {key: self._since.get(key, now) for key in held}
+        self._since = {key: self._since.get(key, now) for wait in view.waits() for key in _keys(wait)}
         return Watched(view, tuple((wait, now - self._began(wait)) for wait in view.waits()))
 
     def _began(self, wait: Wait) -> float:
-        return min(self._since[wait.holder.member_id, partition] for partition in wait.partitions)
+        return min(self._since[key] for key in _keys(wait))
+
+
+def _keys(wait: Wait) -> list[_Key]:
+    return [(wait.holder.member_id, wait.kind, partition) for partition in wait.partitions or (None,)]

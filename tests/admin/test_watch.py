@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from membership_client import GroupMember, TopicPartition
-from membership_client.admin import GroupView, MemberView
-from membership_client.admin.picture import as_json, lines
+from membership_client import GroupMember, Offset, TopicPartition
+from membership_client.admin import GroupView, MemberView, as_json
+from membership_client.admin.picture import lines
 from membership_client.admin.watching import Watch
 from membership_client.cli import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
@@ -27,7 +27,12 @@ SLOW = MemberView(
     target=frozenset({TopicPartition("orders", 0)}),
 )
 NEW = replace(
-    SLOW, member_id="m2", instance_id=None, current=frozenset(), target=frozenset({TopicPartition("orders", 1)})
+    SLOW,
+    member_id="m2",
+    instance_id=None,
+    epoch=5,
+    current=frozenset(),
+    target=frozenset({TopicPartition("orders", 1)}),
 )
 VIEW = GroupView(
     group_id="shop",
@@ -37,7 +42,8 @@ VIEW = GroupView(
     assignment_epoch=5,
     assignor="uniform",
     members=(SLOW, NEW),
-    lag={TopicPartition("orders", 0): 3},
+    committed={TopicPartition("orders", 0): Offset(7)},
+    ends={TopicPartition("orders", 0): 10},
 )
 
 
@@ -62,7 +68,7 @@ def test_a_wait_that_ended_begins_anew() -> None:
 
 def test_a_quiet_group_is_said_to_be_quiet() -> None:
     """And a classic one to keep it to itself."""
-    settled = replace(VIEW, members=(replace(SLOW, target=HELD),))
+    settled = replace(VIEW, members=(replace(SLOW, epoch=5, target=HELD),))
     assert "Nobody is waited for." in lines(Watch().see(settled, 0.0))
     classic = replace(settled, protocol="classic", epoch=None, assignment_epoch=None)
     assert lines(Watch().see(classic, 0.0))[-1] == "The coordinator of a classic group does not tell who is waited for."
@@ -70,8 +76,10 @@ def test_a_quiet_group_is_said_to_be_quiet() -> None:
 
 def test_machines_get_plain_values() -> None:
     """Whatever is in the picture."""
-    told = json.loads(json.dumps(as_json(Watch().see(VIEW, 0.0))))
-    assert told["waits"] == [{"holder": "m1", "partitions": ["orders-1"], "waiting": ["m2"], "seen_s": 0.0}]
+    told = json.loads(json.dumps(as_json.watched(Watch().see(VIEW, 0.0))))
+    assert told["waits"] == [
+        {"holder": "m1", "kind": "release", "partitions": ["orders-1"], "waiting": ["m2"], "seen_s": 0.0}
+    ]
     assert told["members"][0]["current"] == ["orders-0", "orders-1"]
 
 

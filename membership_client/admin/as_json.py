@@ -1,0 +1,128 @@
+"""What administration has to say, as plain values for machines. Partitions are `topic-number`, times seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from membership_client.admin.blockers import Waiting
+from membership_client.admin.listing import GroupSummary
+from membership_client.admin.removal import Removal
+from membership_client.admin.resetting import Plan
+from membership_client.admin.settings import Setting
+from membership_client.admin.views import GroupView, MemberView, Wait
+from membership_client.admin.watching import Watched
+
+
+def summary(group: GroupSummary) -> dict[str, Any]:
+    return {"group": group.group_id, "protocol": group.protocol or None, "state": group.state or None}
+
+
+def watched(seen: Watched) -> dict[str, Any]:
+    return {**view(seen.view), "waits": [wait(one, seconds) for one, seconds in seen.waits]}
+
+
+def view(group: GroupView) -> dict[str, Any]:
+    return {
+        "group": group.group_id,
+        "protocol": group.protocol,
+        "state": group.state,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "assignor": group.assignor,
+        "coordinator": group.coordinator and str(group.coordinator),
+        "members": [member(one) for one in group.members],
+        "offsets": offsets(group),
+        "lag": {str(partition): lag for partition, lag in sorted(group.lag.items())},
+    }
+
+
+def member(one: MemberView) -> dict[str, Any]:
+    return {
+        "member": one.member_id,
+        "instance": one.instance_id,
+        "client": one.client_id,
+        "host": one.host,
+        "epoch": one.epoch,
+        "classic": one.is_classic,
+        "topics": sorted(one.topics),
+        "regex": one.regex or None,
+        "current": sorted(map(str, one.current)),
+        "target": sorted(map(str, one.target)),
+    }
+
+
+def offsets(group: GroupView) -> list[dict[str, Any]]:
+    owners, lag = group.owners, group.lag
+    return [
+        {
+            "topic": place.topic,
+            "partition": place.partition,
+            "committed": group.committed[place].offset if place in group.committed else None,
+            "end": group.ends.get(place),
+            "lag": lag.get(place),
+            "owner": owners[place].member_id if place in owners else None,
+        }
+        for place in sorted(group.committed.keys() | owners.keys())
+    ]
+
+
+def wait(one: Wait, seconds: float) -> dict[str, Any]:
+    return {
+        "holder": one.holder.member_id,
+        "kind": one.kind.name.lower(),
+        "partitions": sorted(map(str, one.partitions)),
+        "waiting": [*one.waiting],
+        "seen_s": seconds,
+    }
+
+
+def waiting(told: Waiting) -> dict[str, Any]:
+    return {
+        "group": told.view.group_id,
+        "state": told.view.state,
+        "unknown": told.unknown or None,
+        "blockers": [
+            {
+                **wait(blocker.wait, blocker.seen_s),
+                "instance": blocker.holder.instance_id,
+                "host": blocker.holder.host,
+                "alive": blocker.is_alive or None,
+                "removed_if_dead_within_s": blocker.removed_within_s,
+            }
+            for blocker in told.blockers
+        ],
+    }
+
+
+def removal(outcome: Removal) -> dict[str, Any]:
+    return {
+        "name": outcome.name,
+        "member": outcome.member and outcome.member.member_id,
+        "removed": outcome.removed,
+        "error": type(outcome.error).__name__ if outcome.error else None,
+        "message": str(outcome.error) if outcome.error else None,
+    }
+
+
+def plan(made: Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": change.partition.topic,
+            "partition": change.partition.partition,
+            "before": change.before,
+            "after": change.after,
+            "note": change.note or None,
+        }
+        for change in made.changes
+    ]
+
+
+def setting(one: Setting) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "value": one.value,
+        "own": one.is_own,
+        "default": one.default,
+        "lowest": one.lowest,
+        "highest": one.highest,
+    }

@@ -1,0 +1,96 @@
+"""A group as its coordinator describes it, with what it has committed and how far it is behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kio.schema.errors import ErrorCode
+
+from membership_client.admin.asking import Asker
+from membership_client.admin.errors import UnsupportedByBrokerError, expect
+from membership_client.admin.log_offsets import log_offsets
+from membership_client.admin.views import GroupView, MemberView
+from membership_client.core.events import (
+    DescribeClassicGroup,
+    DescribedMember,
+    DescribeGroup,
+    GroupDescribed,
+    OffsetsFetched,
+    Refused,
+)
+from membership_client.errors import GroupNotFoundError
+from membership_client.net.admin_requests import FetchAllOffsets, Moment
+from membership_client.types import Offset, TopicPartition
+
+_OTHER_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
+"""What a coordinator says when asked about a classic group as if it were one of KIP-848."""
+
+_NO_EPOCH = -1
+
+
+def describe(asker: Asker, group_id: str) -> GroupView:
+    """Members only."""
+    described = _consumer_group(asker, group_id) or _classic_group(asker, group_id)
+    is_classic = described.epoch < 0
+    return GroupView(
+        group_id=group_id,
+        protocol="classic" if is_classic else "consumer",
+        state=described.state,
+        epoch=None if is_classic else described.epoch,
+        assignment_epoch=None if is_classic else described.assignment_epoch,
+        assignor=described.assignor,
+        members=tuple(sorted(map(_member, described.members), key=lambda member: member.name)),
+    )
+
+
+def with_offsets(asker: Asker, view: GroupView) -> GroupView:
+    """And its coordinator, what it has committed, and where the partitions end."""
+    committed = all_committed(asker, view.group_id)
+    return replace(
+        view,
+        coordinator=asker.coordinator(view.group_id),
+        committed=committed,
+        ends=log_offsets(asker, committed.keys() | view.owners.keys(), Moment.LATEST).found,
+    )
+
+
+def all_committed(asker: Asker, group_id: str) -> dict[TopicPartition, Offset]:
+    """Whatever the group has ever committed and not forgotten."""
+    answer = asker.ask_coordinator(group_id, FetchAllOffsets(group_id=group_id))
+    found = expect(OffsetsFetched, answer, group_id, "be asked for its offsets").offsets
+    return {partition: offset for partition, offset in found.items() if offset is not None}
+
+
+def _consumer_group(asker: Asker, group_id: str) -> GroupDescribed | None:
+    """None if it may be a classic one, or brokers know no others."""
+    try:
+        answer = asker.ask_coordinator(group_id, DescribeGroup(group_id=group_id))
+    except UnsupportedByBrokerError:
+        return None
+    if isinstance(answer, Refused) and answer.code in _OTHER_KIND:
+        return None
+    return expect(GroupDescribed, answer, group_id, "be described")
+
+
+def _classic_group(asker: Asker, group_id: str) -> GroupDescribed:
+    answer = asker.ask_coordinator(group_id, DescribeClassicGroup(group_id=group_id))
+    described = expect(GroupDescribed, answer, group_id, "be described")
+    if described.state == "Dead":
+        raise GroupNotFoundError(f"There is no group {group_id}.")
+    return described
+
+
+def _member(member: DescribedMember) -> MemberView:
+    return MemberView(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        host=member.host,
+        # A static member that has left for a while is at -2.
+        epoch=None if member.epoch == _NO_EPOCH else member.epoch,
+        current=member.current,
+        target=member.target,
+        topics=member.topics,
+        regex=member.regex,
+        is_classic=member.is_classic,
+    )

@@ -1,0 +1,82 @@
+"""Members removed from outside, with a reason for whoever reads the broker's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from membership_client.admin.asking import Asker
+from membership_client.admin.errors import MemberAliveError, UnknownMemberError, expect, refusal
+from membership_client.admin.views import GroupView, MemberView
+from membership_client.errors import MembershipError
+from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
+
+DEFAULT_REASON = "member was removed by an admin"
+"""What Kafka's own tools say."""
+
+_LONGEST_REASON = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What became of one of those who were to be removed."""
+
+    name: str
+    """As it was given: instance id or member id."""
+    member: MemberView | None
+    error: MembershipError | None = None
+    """Why it was not removed."""
+
+    @property
+    def removed(self) -> bool:
+        return self.error is None
+
+
+def full_reason(reason: str | None) -> str:
+    """As Kafka's own admin client words it, and brokers take at most this much."""
+    return (f"{DEFAULT_REASON}: {reason}" if reason else DEFAULT_REASON)[:_LONGEST_REASON]
+
+
+def chosen(view: GroupView, names: Iterable[str]) -> dict[str, MemberView | None]:
+    """Whom each name means; None where the group has no such member."""
+    return {name: view.find(name) for name in names}
+
+
+def remove(asker: Asker, group_id: str, members: dict[str, MemberView], reason: str) -> dict[str, Removal]:
+    """All in one request."""
+    if not members:
+        return {}
+    leavers = {name: _leaver(member) for name, member in members.items()}
+    request = RemoveMembers(group_id=group_id, members=tuple(leavers.values()), reason=reason)
+    answer = asker.ask_coordinator(group_id, request)
+    codes = expect(MembersRemoved, answer, group_id, "have members removed").codes
+    return {
+        name: Removal(name=name, member=member, error=_error(codes.get(leavers[name], -1), group_id, name))
+        for name, member in members.items()
+    }
+
+
+def _leaver(member: MemberView) -> Leaver:
+    """By both ids: should another process have taken the instance id since, it is not the one who is removed."""
+    return Leaver(member.member_id, member.instance_id)
+
+
+def unknown_member(group_id: str, name: str) -> Removal:
+    error = UnknownMemberError(f"Group {group_id} has no member {name}: neither an instance id nor a member id.")
+    return Removal(name=name, member=None, error=error)
+
+
+def looks_alive(name: str, member: MemberView, sign: str) -> Removal:
+    return Removal(name=name, member=member, error=MemberAliveError(f"{name} looks alive: {sign}."))
+
+
+def _error(code: int, group_id: str, name: str) -> MembershipError | None:
+    if code == ErrorCode.none:
+        return None
+    if code == ErrorCode.unknown_member_id:
+        return UnknownMemberError(f"{name} was no member of group {group_id} any more.")
+    if code == ErrorCode.fenced_instance_id:
+        return MemberAliveError(f"{name} looks alive: another process has taken its instance id meanwhile.")
+    return refusal(code, None, group_id, f"have {name} removed")

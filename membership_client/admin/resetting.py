@@ -1,0 +1,108 @@
+"""Offsets of a group, changed from outside: first a plan, then all of it or an error that says what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from membership_client.admin.asking import Asker
+from membership_client.admin.errors import (
+    GroupNotEmptyError,
+    NoAnswerError,
+    OffsetsNotChangedError,
+    error_name,
+    expect,
+)
+from membership_client.admin.targets import Change, Given, Target, changes
+from membership_client.admin.views import GroupView
+from membership_client.core.events import CommitOffsets, OffsetsCommitted, Request
+from membership_client.errors import ConfigError
+from membership_client.net.admin_requests import ForgetOffsets
+from membership_client.types import Offset, TopicPartition
+
+_REASONS = {
+    ErrorCode.unknown_member_id: "a member has joined the group meanwhile",
+    ErrorCode.group_subscribed_to_topic: "a member of the group subscribes to the topic",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a reset would do. Nothing has been changed yet."""
+
+    group_id: str
+    changes: tuple[Change, ...]
+
+
+def plan(
+    asker: Asker,
+    group_id: str,
+    to: Target,
+    committed: Mapping[TopicPartition, Offset],
+    *,
+    topics: Iterable[str],
+    partitions: Iterable[TopicPartition],
+) -> Plan:
+    """Of these topics and partitions, or of whatever the group has committed if none are named."""
+    if isinstance(to, Given):
+        return Plan(group_id, changes(asker, to, to.offsets, committed))
+    named = frozenset(TopicPartition(*partition) for partition in partitions)
+    wanted = named | _all_of(asker, frozenset(topics)) or committed.keys()
+    return Plan(group_id, changes(asker, to, wanted, committed))
+
+
+def _all_of(asker: Asker, topics: frozenset[str]) -> frozenset[TopicPartition]:
+    if not topics:
+        return frozenset()
+    cluster = asker.leaders(topics)
+    found = cluster.leaders.keys() | cluster.unled
+    if unknown := topics - {partition.topic for partition in found}:
+        raise ConfigError(f"There is no topic {', '.join(sorted(unknown))}.")
+    return frozenset(found)
+
+
+def require_empty(view: GroupView) -> None:
+    """Brokers refuse commits from outside while a group has members, also for partitions that nobody owns."""
+    if view.members:
+        names = ", ".join(member.name for member in view.members)
+        raise GroupNotEmptyError(f"Group {view.group_id} is {view.state} and has members: {names}.")
+
+
+def commit(asker: Asker, made: Plan) -> None:
+    """OffsetsNotChangedError if not all of it could be done."""
+    if not made.changes:
+        return
+    offsets = {change.partition: Offset(change.after) for change in made.changes}
+    request = CommitOffsets(group_id=made.group_id, member_id="", epoch=-1, instance_id=None, offsets=offsets)
+    _carry_out(asker, request, made.group_id, {change.partition: change.after for change in made.changes})
+
+
+def forget(asker: Asker, group_id: str, partitions: frozenset[TopicPartition]) -> None:
+    """OffsetsNotChangedError if not all of them could be forgotten."""
+    if partitions:
+        request = ForgetOffsets(group_id=group_id, partitions=partitions)
+        _carry_out(asker, request, group_id, dict.fromkeys(partitions))
+
+
+def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[TopicPartition, int | None]) -> None:
+    try:
+        answer = asker.ask_coordinator(group_id, request)
+    except NoAnswerError as silence:
+        unknown = f"Whether any offset was changed is not known, look before you go on. {silence.detail}"
+        raise OffsetsNotChangedError(unknown, {}, dict.fromkeys(wished, "no answer")) from silence
+    codes = expect(OffsetsCommitted, answer, group_id, "have its offsets changed").codes
+    refused = {p: _why(codes.get(p, -1)) for p in wished if codes.get(p, -1) != ErrorCode.none}
+    if refused:
+        changed = {partition: offset for partition, offset in wished.items() if partition not in refused}
+        raise OffsetsNotChangedError(_account(changed, refused), changed, refused)
+
+
+def _why(code: int) -> str:
+    return next((reason for known, reason in _REASONS.items() if known == code), error_name(code))
+
+
+def _account(changed: Mapping[TopicPartition, int | None], refused: Mapping[TopicPartition, str]) -> str:
+    done = f"Changed: {', '.join(map(str, sorted(changed)))}." if changed else "Nothing was changed."
+    return f"{done} Not changed: {'; '.join(f'{p}: {why}' for p, why in sorted(refused.items()))}."

@@ -1,0 +1,103 @@
+"""The settings of a group that matter to membership, with the limits that its brokers put on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from membership_client.admin.asking import Asker
+from membership_client.admin.errors import SettingRefusedError, expect
+from membership_client.core.events import Refused
+from membership_client.net.admin_requests import (
+    AlterGroupConfigs,
+    ConfigsAltered,
+    ConfigsDescribed,
+    DescribeConfigs,
+    Resource,
+)
+
+SESSION_TIMEOUT = "consumer.session.timeout.ms"
+SETTINGS = {
+    SESSION_TIMEOUT: "a member that sends no heartbeat for so long is removed",
+    "consumer.heartbeat.interval.ms": "how often members send one, and so how soon they learn of changes",
+    "consumer.assignment.interval.ms": "changes within so long are assigned together (Kafka 4.3 and later)",
+}
+CLASSIC_SESSION_TIMEOUT = "session.timeout.ms"
+_REFUSED = frozenset({ErrorCode.invalid_config, ErrorCode.invalid_request})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """In milliseconds, all of them. `session.timeout.ms` has no value here: each classic member chooses its own."""
+
+    name: str
+    value: int | None
+    is_own: bool = False
+    """Set for this group, and not the brokers' default."""
+    default: int | None = None
+    lowest: int | None = None
+    highest: int | None = None
+
+
+def settings(asker: Asker, group_id: str) -> tuple[Setting, ...]:
+    """Those that the brokers have; the limits are the coordinator's."""
+    own = expect(
+        ConfigsDescribed,
+        asker.ask(DescribeConfigs(resource=Resource.GROUP, name=group_id, keys=tuple(SETTINGS))),
+        group_id,
+        "be asked for its settings",
+    )
+    limits = _limits(asker, group_id)
+    found = (
+        Setting(
+            name=entry.name,
+            value=_number(entry.value),
+            is_own=entry.is_own,
+            default=_number(entry.default),
+            lowest=limits.get(_limit("min", entry.name)),
+            highest=limits.get(_limit("max", entry.name)),
+        )
+        for entry in own.entries
+    )
+    return (*sorted(found, key=lambda s: list(SETTINGS).index(s.name)), _classic(limits))
+
+
+def change_settings(asker: Asker, group_id: str, values: Mapping[str, int | None]) -> None:
+    """None goes back to the brokers' default. SettingRefusedError if they do not take a value; then none is changed."""
+    if unknown := values.keys() - SETTINGS.keys():
+        raise SettingRefusedError(f"{', '.join(sorted(unknown))}: not among {', '.join(SETTINGS)}.")
+    texts = {name: None if value is None else str(value) for name, value in values.items()}
+    answer = asker.ask(AlterGroupConfigs(group_id=group_id, values=texts))
+    if isinstance(answer, Refused) and answer.code in _REFUSED:
+        raise SettingRefusedError(f"The brokers refuse this: {answer.message}")
+    expect(ConfigsAltered, answer, group_id, "have its settings changed")
+
+
+def _classic(limits: Mapping[str, int | None]) -> Setting:
+    return Setting(
+        name=CLASSIC_SESSION_TIMEOUT,
+        value=None,
+        lowest=limits.get("group.min.session.timeout.ms"),
+        highest=limits.get("group.max.session.timeout.ms"),
+    )
+
+
+def _limits(asker: Asker, group_id: str) -> dict[str, int | None]:
+    """Nothing where we may not look into a broker's configuration."""
+    coordinator = asker.coordinator(group_id)
+    keys = [_limit(end, name) for name in SETTINGS for end in ("min", "max")]
+    keys += [f"group.{end}.session.timeout.ms" for end in ("min", "max")]
+    request = DescribeConfigs(resource=Resource.BROKER, name=str(coordinator.node_id), keys=tuple(keys))
+    answer = asker.ask(request, coordinator)
+    entries = answer.entries if isinstance(answer, ConfigsDescribed) else ()
+    return {entry.name: _number(entry.value) for entry in entries}
+
+
+def _limit(end: str, name: str) -> str:
+    return f"group.consumer.{end}.{name.removeprefix('consumer.')}"
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value is not None and value.lstrip("-").isdecimal() else None

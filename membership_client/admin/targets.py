@@ -1,0 +1,127 @@
+"""Where offsets can be set to, and what that means for each partition."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from membership_client.admin.asking import Asker
+from membership_client.admin.errors import OffsetsNotChangedError
+from membership_client.admin.log_offsets import log_offsets
+from membership_client.net.admin_requests import Moment
+from membership_client.types import Offset, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """The first record that is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The end: what comes from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The first record at that time or later; the end where there is none. A time without a zone is in UTC."""
+
+    when: dt.datetime
+
+    @classmethod
+    def ago(cls, duration: dt.timedelta) -> Since:
+        """By duration: so long before now."""
+        return cls(dt.datetime.now(dt.UTC) - duration)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """These offsets, each moved into what its partition has."""
+
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """By so many records forth, or back if negative, from what is committed."""
+
+    by: int
+
+
+Target = Earliest | Latest | Since | Given | Shift
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to become of one partition's offset."""
+
+    partition: TopicPartition
+    before: int | None
+    after: int
+    note: str = ""
+    """Where it is not exactly what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    """What is committed of some partitions, where they begin, and where they end."""
+
+    committed: Mapping[TopicPartition, int]
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+
+
+def changes(
+    asker: Asker, target: Target, partitions: Iterable[TopicPartition], committed: Mapping[TopicPartition, Offset]
+) -> tuple[Change, ...]:
+    """OffsetsNotChangedError if one of the partitions cannot be asked: nothing is planned by halves."""
+    wanted = frozenset(partitions)
+    logs = _Logs(
+        committed={p: committed[p].offset for p in wanted & committed.keys()},
+        starts=_found(asker, wanted, Moment.EARLIEST),
+        ends=_found(asker, wanted, Moment.LATEST),
+    )
+    wished = _since(asker, target, logs) if isinstance(target, Since) else _wished(target, logs)
+    return tuple(_change(partition, wished[partition], logs) for partition in sorted(wished))
+
+
+def _wished(target: Earliest | Latest | Given | Shift, logs: _Logs) -> Mapping[TopicPartition, int]:
+    match target:
+        case Earliest():
+            return logs.starts
+        case Latest():
+            return logs.ends
+        case Given(offsets):
+            return offsets
+        case Shift(by):
+            return {partition: offset + by for partition, offset in logs.committed.items()}
+
+
+def _since(asker: Asker, target: Since, logs: _Logs) -> Mapping[TopicPartition, int]:
+    at = target.when if target.when.tzinfo else target.when.replace(tzinfo=dt.UTC)
+    found = _found(asker, frozenset(logs.ends), max(0, int(at.timestamp() * 1000)))
+    # -1 stands for a time after the last record.
+    return {partition: offset if offset >= 0 else logs.ends[partition] for partition, offset in found.items()}
+
+
+def _found(asker: Asker, partitions: frozenset[TopicPartition], at: int) -> dict[TopicPartition, int]:
+    told = log_offsets(asker, partitions, at)
+    if told.missing:
+        why = "; ".join(f"{partition}: {reason}" for partition, reason in sorted(told.missing.items()))
+        raise OffsetsNotChangedError(
+            f"Nothing was changed, for not all partitions can be asked. {why}", {}, told.missing
+        )
+    return told.found
+
+
+def _change(partition: TopicPartition, wished: int, logs: _Logs) -> Change:
+    start, end = logs.starts[partition], logs.ends[partition]
+    after = min(max(wished, start), end)
+    where = "before the start" if wished < start else "beyond the end"
+    return Change(
+        partition=partition,
+        before=logs.committed.get(partition),
+        after=after,
+        note="" if after == wished else f"{wished} is {where}",
+    )
