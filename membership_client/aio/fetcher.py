@@ -38,6 +38,10 @@ class Fetcher(Consumer):
         firsts = self._records.firsts()
         return [_moved(place, firsts) for place in self._raw.position(partitions)]
 
+    def is_certain(self) -> bool:
+        """That what is in line is still ours: not before the coordinator has said so, if this process was away."""
+        return self._absence.look()
+
     def begin_commit(self, message: Message | None, offsets: Places | None, outcome: Reply[Places]) -> None:
         """As commit(), but this thread does not wait for the coordinator."""
         if self._polling.subscribed:

@@ -13,6 +13,7 @@ from confluent_kafka import Message
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.records import Records
 from membership_client.aio.reply import Reply
+from membership_client.consumer.absence import now
 
 _SLICE_S = 0.1
 """Longest stay inside librdkafka's poll(). Jobs get in meanwhile; what ends the consumer does not."""
@@ -36,10 +37,15 @@ class Reading:
         self._records = records
         self._wishes: deque[_Wish] = deque()
         self._read_at = 0.0
+        self._certain = True
+        """Not while this process was away and the coordinator has not confirmed us since: the line may be others'."""
 
     def at_hand(self, count: int) -> list[Message]:
         """Up to so many records out of the line, if the thread was there a moment ago; else none. Cheap."""
-        return self._records.take(count) if time.monotonic() - self._read_at < _FRESH_S else []
+        return self._take(count) if now() - self._read_at < _FRESH_S else []
+
+    def _take(self, count: int) -> list[Message]:
+        return self._records.take(count) if self._certain else []
 
     async def take(
         self, count: int, ahead: int, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
@@ -54,7 +60,7 @@ class Reading:
             wish = _Wish(max(count, ahead), deadline)
             post(functools.partial(self._add, wish))
             await wish.reply
-            taken = self._records.take(count)
+            taken = self._take(count)
             if time.monotonic() >= deadline:
                 break
         return taken
@@ -73,7 +79,10 @@ class Reading:
             self._read(consumer, called)
         except BaseException as error:  # noqa: BLE001 - it is raised where the records are awaited
             self._records.put([error])
-        self._read_at = time.monotonic()
+            self._certain = True
+        else:
+            self._certain = consumer.is_certain()
+        self._read_at = now()
         self._grant()
         return True
 
@@ -81,7 +90,7 @@ class Reading:
         wanted = max(wish.count for wish in self._wishes)
         # Serves callbacks first; with a full line it does only that.
         self._records.put(consumer.consume(max(0, wanted - len(self._records)), 0.0))
-        if self._records:
+        if self._records and consumer.is_certain():
             return
         self.inside_poll = True  # Before the look for jobs: who posts one now sees it and knocks.
         try:
@@ -97,9 +106,9 @@ class Reading:
 
     def _grant(self) -> None:
         """Wake those who may find something, and those whose time is up."""
-        now, ready = time.monotonic(), bool(self._records)
+        at, ready = time.monotonic(), self._certain and bool(self._records)
         for wish in tuple(self._wishes):
-            if ready or now >= wish.deadline:
+            if ready or at >= wish.deadline:
                 self._wishes.remove(wish)
                 wish.reply.give(None)
 

@@ -23,7 +23,7 @@ from membership_client.consumer.knock import is_knock
 from membership_client.consumer.polling import Polling
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
-from membership_client.consumer.watching import plain, watched
+from membership_client.consumer.watching import Checked, plain, watched
 from membership_client.errors import ConfigError, MemberClosedError, MembershipError
 from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
@@ -44,12 +44,12 @@ _WATCHED_CALLS = 8
 """So many calls that bring records are watched every second, to learn who polls and with which timeouts."""
 
 
-class Consumer(confluent_kafka.Consumer):
+class Consumer(Checked):
     """Takes what confluent_kafka.Consumer takes, does what it does, and is in the group through a GroupMember.
 
     Callbacks run on the polling thread, inside poll(), consume() or close(). Heartbeats depend on none of them: a record
     may take as long as `max.poll.interval.ms` allows, or any time inside `hold()`. Errors are KafkaException and, at the
-    same time, the type that says what happened. poll() is confluent-kafka's own method, at its own speed; it also raises
+    same time, the type that says what happened. poll() is hardly more than confluent-kafka's own method; it also raises
     what a callback raised, and the fatal error once there is one.
     """
 
@@ -58,8 +58,9 @@ class Consumer(confluent_kafka.Consumer):
             settings = settings_of({**(config or {}), **more})
         super().__init__({**settings.fetcher, "on_commit": self._on_report})
         # The C methods, whatever this class makes of their names.
-        self._raw = cast("confluent_kafka.Consumer", super())
+        self._raw = cast("confluent_kafka.Consumer", super(Checked, self))
         self._polling = Polling(self._raw, settings, self._watch)
+        self._absence = self._polling.absence
         self._member = self._polling.member
         self._path = self._polling.path
         self._commits = self._polling.commits
@@ -149,6 +150,8 @@ class Consumer(confluent_kafka.Consumer):
         """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
         with self._polling.time:
             self._polling.arrive()
+            if not self._polling.await_certainty(timeout):
+                return None
             if not 0 <= timeout <= self._longest_stay_s:
                 return self._patient_poll(timeout)
             message = self._raw.poll(timeout)
@@ -171,9 +174,16 @@ class Consumer(confluent_kafka.Consumer):
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
         if self._watched_calls <= 0 and not self._polling.desk.waiting:
-            return self._consume(num_messages, timeout)
+            batch = self._consume(num_messages, timeout)
+        else:
+            batch = self._watched_consume(num_messages, timeout)
+        return batch if not batch or self._may_hand_out(batch) else self.consume(num_messages, timeout)
+
+    def _watched_consume(self, num_messages: int, timeout: float) -> list[Message]:
         with self._polling.time:
             self._polling.arrive()
+            if not self._polling.await_certainty(timeout):
+                return []
             batch = self._consume(num_messages, timeout)
         self._watched_calls -= 1
         if self._watched_calls <= 0:
@@ -203,6 +213,14 @@ class Consumer(confluent_kafka.Consumer):
             return self._raw.consume(count, timeout_s)
         finally:
             self._gathering = False
+
+    def _may_hand_out(self, messages: list[Message]) -> bool:
+        """If not, we were away: they are read again, once the coordinator has confirmed that they are ours."""
+        if self._absence.look():
+            return True
+        self._path.take_back(messages)
+        self._watch()
+        return False
 
     def __iter__(self) -> Iterator[Message]:
         """Records for ever, or until a signal of stop_on_signals(). Errors that are not events are raised."""

@@ -9,12 +9,13 @@ import logging
 from collections.abc import Iterable, Mapping
 
 import confluent_kafka
+from confluent_kafka import Message
 
 from membership_client.consumer.committer import Committer
 from membership_client.consumer.desk import Call
 from membership_client.consumer.ledger import Ledger
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.translate import ours, their_offset, theirs
+from membership_client.consumer.translate import ours, partition_of, their_offset, theirs
 from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, OffsetTimeoutError
 from membership_client.listener import Callback
@@ -129,6 +130,13 @@ class DataPath:
         places = list(places)
         self._stop(ours(places))
         self._raw.incremental_assign(places)
+
+    def take_back(self, messages: Iterable[Message]) -> None:
+        """Nobody has seen these: they are to be read again, as far as they are still ours to read."""
+        records = [message for message in messages if message.error() is None]
+        firsts = {partition_of(record): record.offset() or 0 for record in reversed(records)}
+        fetched = self._fetched(firsts)
+        self.move(their_offset(partition, Offset(first)) for partition, first in firsts.items() if partition in fetched)
 
     def _chosen(
         self, partition: TopicPartition, wanted: confluent_kafka.TopicPartition

@@ -7,6 +7,7 @@ import contextvars
 import functools
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -14,6 +15,7 @@ from typing import TypeVar
 import confluent_kafka
 
 from membership_client.client import GroupMember
+from membership_client.consumer.absence import Absence
 from membership_client.consumer.attendant import Attendant
 from membership_client.consumer.busy import in_hand
 from membership_client.consumer.commits import Commits
@@ -40,6 +42,9 @@ T = TypeVar("T")
 
 _LOOK_EVERY_S = 1.0
 
+_DOUBT_S = 0.01
+"""How often is looked whether we may go on after an absence."""
+
 _FIRST_TURN_S = 0.5
 """So long is asked for committed offsets before we look whether the question still stands; then twice as long."""
 _LONGEST_TURN_S = 8.0
@@ -58,6 +63,7 @@ class Polling:
         self.thread = threading.get_ident()
         """Who polled last."""
         self.time = PollTime()
+        self.absence = Absence()
         self._told = Spent()
         every_s = min(_LOOK_EVERY_S, settings.member.max_poll_interval_ms / 20_000)
         self.attendant = Attendant(
@@ -68,7 +74,7 @@ class Polling:
             f"{settings.member.group_id}-attendant",
         )
         self.desk = Desk(self._prepare, self.attendant.call, lambda: self.thread)
-        self.member = GroupMember(settings.member, observers=(self._on_step,), runner=self.desk)
+        self.member = GroupMember(settings.member, observers=(self.absence.on_step, self._on_step), runner=self.desk)
         self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
         self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings)
         self._raw = raw
@@ -110,6 +116,16 @@ class Polling:
         if fatal is not None or self.desk.waiting:
             self._serve(fatal)
         self.commits.automatically(as_member=self.subscribed)
+
+    def await_certainty(self, timeout_s: float) -> bool:
+        """After an absence: until the coordinator has confirmed us, or False when time is up. What waits is served."""
+        deadline = float("inf") if timeout_s < 0 else time.monotonic() + timeout_s
+        while not self.absence.look():
+            if (left_s := deadline - time.monotonic()) <= 0:
+                return False
+            time.sleep(min(_DOUBT_S, left_s))
+            self.look()
+        return True
 
     def _serve(self, fatal: MembershipError | None) -> None:
         with as_kafka_exceptions():
@@ -220,6 +236,7 @@ class Polling:
     # --- on the attendant's thread -----------------------------------------------------------------------------------
 
     def _attend(self) -> None:
+        self.absence.look()
         self._tell_time()
         self._watch()
         if not self._holds:

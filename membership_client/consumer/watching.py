@@ -1,4 +1,4 @@
-"""poll() as a C method, and for a few calls as a Python function that can look around.
+"""poll() as little more than a C method, and for a few calls as a function that can look around.
 
 An object changes its class for it. An attribute of the instance would do the same, but a name that was once in an
 instance's dictionary is looked up there for good, which every later call of poll() pays for.
@@ -11,19 +11,38 @@ from typing import Protocol, TypeVar
 import confluent_kafka
 from confluent_kafka import Message
 
+from membership_client.consumer.absence import Absence, now
+
+_poll = confluent_kafka.Consumer.poll
+
 
 class Watchable(Protocol):
+    _absence: Absence
+
     def _watched_poll(self, timeout: float = -1) -> Message | None: ...
+    def _may_hand_out(self, messages: list[Message]) -> bool: ...
+    def poll(self, timeout: float = -1) -> Message | None: ...
+
+
+class Checked(confluent_kafka.Consumer):
+    """The C method, and one look at the clock: a process that was away must not hand out what it fetched before."""
+
+    def poll(self: Watchable, timeout: float = -1) -> Message | None:
+        message = _poll(self, timeout)  # type: ignore[arg-type]  # it is a Consumer
+        if message is None or now() < self._absence.until or self._may_hand_out([message]):
+            return message
+        return self.poll(timeout)
 
 
 T = TypeVar("T", bound=type)
 
 
-class _Layer(confluent_kafka.Consumer):
+class _Layer(Checked):
     """Behind the application's own subclass, if it has one, and before the C class: `super().poll()` comes here."""
 
     def poll(self: Watchable, timeout: float = -1) -> Message | None:
-        return self._watched_poll(timeout)
+        message = self._watched_poll(timeout)
+        return message if message is None or self._may_hand_out([message]) else self.poll(timeout)
 
 
 _WATCHED: dict[type, type] = {}
@@ -42,5 +61,5 @@ def watched(kind: T) -> T:
 
 
 def plain(kind: T) -> T:
-    """That class with the C method."""
+    """That class with the method that is hardly more than the C one."""
     return _PLAIN.get(kind, kind)  # type: ignore[return-value]

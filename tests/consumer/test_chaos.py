@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,49 +13,19 @@ import pytest
 from confluent_kafka import Producer
 
 from membership_client import ConnectionProblem
-from membership_client.testing import guard
 from tests.consumer.conftest import NewWorld
 from tests.consumer.diaries import Diary, assert_never_shared
 from tests.consumer.helpers import World, in_thread
+from tests.consumer.reading import ReadingProcess
 from tests.consumer.reading_process import STYLES
-from tests.integration.members import PATIENCE_S, eventually
+from tests.integration.members import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-_ROOT = Path(__file__).parents[2]
 PARTITIONS = 6
 SESSION_S = 4.0
 LASTS_S = 28.0
 PER_SECOND = 250
-
-
-class ReadingProcess:
-    """Runs `reading_process.py`."""
-
-    def __init__(self, world: World, style: str, diary: Path) -> None:
-        self.diary = Diary(diary)
-        trace = {"trace.file": f"{diary}.trace"}
-        config = world.config({"auto.commit.interval.ms": 300, "max.poll.interval.ms": 60_000, **trace})
-        task = json.dumps({"config": config, "topic": world.topic, "style": style, "diary": str(diary)})
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.consumer.reading_process", task],
-            cwd=_ROOT,
-            env=os.environ | {"PYTHONPATH": str(_ROOT)},
-        )
-        guard.watch_process(self._process.pid)
-
-    def send(self, number: signal.Signals) -> None:
-        if number is signal.SIGKILL:
-            self.diary.stopped_at.append(time.monotonic())
-        self._process.send_signal(number)
-
-    def end(self, number: signal.Signals) -> int:
-        """Its exit code."""
-        self.send(signal.SIGCONT)
-        self.send(number)
-        code = self._process.wait(PATIENCE_S)
-        guard.forget_process(self._process.pid)
-        return code
 
 
 class Chaos:
@@ -97,7 +63,8 @@ class Chaos:
         if len(self.awake) + len(self._asleep) < 5:
             number = len(self.started)
             style = list(STYLES)[number % len(STYLES)]
-            self.started.append(ReadingProcess(self._world, style, self._directory / f"{number}-{style}"))
+            config, diary = self._world.config(), self._directory / f"{number}-{style}"
+            self.started.append(ReadingProcess(config, self._world.topic, style, diary))
             self.awake.append(self.started[-1])
 
     def _one(self) -> ReadingProcess:

@@ -1,13 +1,14 @@
-"""poll() is the C method while records flow, and whatever the application makes of it is respected."""
+"""poll() is hardly more than the C method while records flow, and whatever the application makes of it is respected."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, cimpl
+from confluent_kafka import Message
 
 from membership_client import Consumer
+from membership_client.consumer.watching import Checked
 from membership_client.testing import KafkaCluster
 from tests.records import filled_topic
 
@@ -22,18 +23,18 @@ def config(kafka: KafkaCluster) -> dict[str, Any]:
 
 
 def read(consumer: Consumer, count: int) -> set[bool]:
-    """So many records; was poll() the C method, before each?"""
+    """So many records; was poll() the quick one, before each?"""
     seen: set[bool] = set()
     while count:
-        seen.add(type(consumer).poll is cimpl.Consumer.poll)
+        seen.add(type(consumer).poll is Checked.poll)
         count -= consumer.poll(1.0) is not None
     return seen
 
 
-def test_while_records_flow_poll_is_the_c_method(config: dict[str, Any]) -> None:
-    """Only now and then, and while nothing comes, it is a Python function that looks around."""
+def test_while_records_flow_poll_is_the_quick_one(config: dict[str, Any]) -> None:
+    """The C method and a look at the clock; only now and then, and while nothing comes, does it look around."""
     with Consumer(config) as consumer:
-        assert type(consumer).poll is not cimpl.Consumer.poll
+        assert type(consumer).poll is not Checked.poll
         consumer.subscribe([config["group.id"]])
         assert read(consumer, 500) == {True, False}
         assert isinstance(consumer, Consumer)
@@ -41,7 +42,7 @@ def test_while_records_flow_poll_is_the_c_method(config: dict[str, Any]) -> None
 
 
 class Noting(Consumer):
-    """Knows how many of its records came through Python."""
+    """Knows how many of its records were watched."""
 
     watched = 0
 
@@ -51,7 +52,7 @@ class Noting(Consumer):
         return message
 
 
-def test_few_records_come_through_python(kafka: KafkaCluster) -> None:
+def test_few_records_are_watched(kafka: KafkaCluster) -> None:
     """Eight after each look, and a look comes about once a second, or when something waits: of any number of records."""
     name = filled_topic(kafka.bootstrap_servers, "noting", partitions=1, records=50_000)
     with Noting({"bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "auto.offset.reset": "earliest"}) as c:

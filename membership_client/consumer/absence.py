@@ -1,0 +1,67 @@
+"""Was this process away for so long that the group may have given its partitions to others?
+
+A process that was stopped, or a machine that slept, goes on where it was: with records that were fetched long ago. Its
+threads look at the clock every second or so; one that finds the last look too long ago knows that all were away.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from membership_client.core.machine import Step
+from membership_client.types import MemberState
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_UNNOTICED_S = 1.5
+"""A look comes once a second, give or take a quarter. So short an absence no session minds."""
+
+
+def now() -> float:
+    """By a clock that goes on while the machine sleeps, where there is one."""
+    return time.clock_gettime(_CLOCK)
+
+
+class Absence:
+    """Any thread. Without a heartbeat interval's worth of looks there is doubt, until the coordinator has confirmed us.
+
+    Only absence raises doubt: with looks, a coordinator that is silent for long stops nobody, and neither does slow work.
+    When doubt is raised a heartbeat is overdue, so it lasts one round trip.
+    """
+
+    def __init__(self) -> None:
+        self.until = float("inf")
+        """Before that moment there is no doubt. Cheap to compare with `now()`, as every record is."""
+        self._lock = threading.Lock()
+        self._confirmed_until: float | None = None
+        """No session is shorter than the heartbeat interval. None while we are not a member."""
+        self._doubt_since: float | None = None
+        """By the clock of steps."""
+
+    def look(self) -> bool:
+        """Whether we are sure; from now on, or since the last doubt."""
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> bool:
+        if self._doubt_since is None and now() >= self.until:
+            self._doubt_since, self.until = time.monotonic(), 0.0
+        elif self._doubt_since is None:
+            self._be_sure(None)
+        return self._doubt_since is None
+
+    def on_step(self, step: Step) -> None:
+        """An observer. What was asked before the doubt confirms nothing, whenever its answer is read."""
+        asked = step.before.dialogue if step.after.confirmed_at == step.at else None
+        with self._lock:
+            if step.after.state is MemberState.UNSUBSCRIBED:
+                self.until, self._confirmed_until, self._doubt_since = float("inf"), None, None
+            elif self._look() or (asked is not None and asked.sent_at >= (self._doubt_since or 0.0)):
+                self._be_sure(None if asked is None else step.after.interval_s - (step.at - asked.sent_at))
+
+    def _be_sure(self, for_s: float | None) -> None:
+        at, self._doubt_since = now(), None
+        if for_s is not None:
+            self._confirmed_until = at + for_s
+        if self._confirmed_until is not None:
+            self.until = max(at + _UNNOTICED_S, self._confirmed_until)

@@ -1,0 +1,53 @@
+"""A process that was away for longer than its session hands out nothing before it knows what became of its partitions."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.consumer.conftest import NewWorld
+from tests.consumer.reading import ReadingProcess
+from tests.integration.members import eventually
+
+pytestmark = pytest.mark.kafka
+
+SESSION_MS = 3000
+RECORDS = 40_000
+"""Of each partition: more than are read while the test runs, so some always lie ready."""
+
+
+@pytest.mark.parametrize(
+    ("protocol", "style"), [("consumer", "poll and auto-commit"), ("classic", "consume and commit at once")]
+)
+def test_a_process_that_was_stopped_hands_out_nothing_before_its_loss(
+    new_world: NewWorld, tmp_path: Path, protocol: str, style: str
+) -> None:
+    """With records at hand when it goes on, and another owner meanwhile: the bug was that it handed them out first."""
+    world = new_world(2, consumer_session_timeout_ms=SESSION_MS)
+    world.produce(RECORDS)
+    config: dict[str, Any] = {"group.protocol": protocol}
+    config |= {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 500} if protocol == "classic" else {}
+    sleeper = ReadingProcess(world.config(config), world.topic, style, tmp_path / "sleeper")
+    try:
+        eventually(lambda: lines_of(sleeper) > 500, "it reads")
+        sleeper.send(signal.SIGSTOP)
+        stopped_at = time.monotonic()
+        heir = world.owner(config)
+        sleeper.send(signal.SIGCONT)
+        eventually(lambda: (heir.poll(), "lost" in sleeper.diary.path.read_text())[1], "it knows")
+        count = lines_of(sleeper)
+        eventually(lambda: (heir.poll(), lines_of(sleeper) > count + 500)[1], "it reads again")
+    finally:
+        sleeper.end(signal.SIGKILL)
+    # A line that was about to be written at the stop is written afterwards, with an earlier time.
+    since = [entry for entry in sleeper.diary.entries if entry.at > stopped_at + SESSION_MS / 2000]
+    assert since[0].kind == "lost"
+
+
+def lines_of(process: ReadingProcess) -> int:
+    path = process.diary.path
+    return path.read_bytes().count(b"\n") if path.exists() else 0
