@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from membership_client.admin.groups_parser import add_connection, add_groups
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,6 +41,11 @@ how far it is behind, who is waited for and for how long that has been seen. Gro
 The exit code is 0, or 2 if the group cannot be looked at.
 """
 
+_COMPLETION = """\
+Prints what makes the shell complete commands and options of membership-client.
+Put this into ~/.bashrc (or zsh into ~/.zshrc): eval "$(membership-client completion bash)"
+"""
+
 _DEMO_BROKERS = """\
 The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
 otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
@@ -63,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
     _add_report(commands.add_parser("report", help="draw a group's history, from its members' traces"))
     _add_watch(commands.add_parser("watch", help="see a group as its coordinator sees it, and whom it waits for"))
+    add_groups(commands.add_parser("groups", help="list and describe groups, remove members, set offsets and settings"))
+    _add_completion(commands.add_parser("completion", help="complete commands in your shell"))
     return parser
 
 
@@ -154,7 +163,7 @@ def _report(options: argparse.Namespace) -> int:
 def _add_watch(watch: argparse.ArgumentParser) -> None:
     watch.description = _WATCH
     watch.add_argument("group", metavar="GROUP")
-    watch.add_argument("--bootstrap-server", required=True, metavar="HOST:PORT,...", help="where the cluster is")
+    add_connection(watch)
     watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
     watch.add_argument("--once", action="store_true", help="one look, then end")
     watch.add_argument("--json", action="store_true", help="a line of JSON for every look")
@@ -164,9 +173,20 @@ def _add_watch(watch: argparse.ArgumentParser) -> None:
 def _watch(options: argparse.Namespace) -> int:
     from membership_client.admin.watch_command import watch  # noqa: PLC0415
 
-    return watch(
-        options.bootstrap_server, options.group, every_s=options.every, once=options.once, machine=options.json
-    )
+    return watch(options)
+
+
+def _add_completion(completion: argparse.ArgumentParser) -> None:
+    completion.description = _COMPLETION
+    completion.add_argument("shell", choices=["bash", "zsh"])
+    completion.set_defaults(run=_completion)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from membership_client.completion import script  # noqa: PLC0415
+
+    print(script(options.shell, _parser()), end="")
+    return 0
 
 
 def _version() -> str:

@@ -122,7 +122,7 @@ def _failure(failed: Failed) -> Exception:
         case FailureKind.UNSUPPORTED:
             return UnsupportedByBrokerError(f"This {failed.detail}.")
         case FailureKind.AUTHENTICATION:
-            return AuthenticationError(failed.detail)
+            return AuthenticationError(f"{failed.detail}.")
         case FailureKind.UNTRUSTED:
-            return CertificateError(failed.detail)
+            return CertificateError(f"{failed.detail}.")
     return AgainError(failed.detail)

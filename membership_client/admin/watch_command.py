@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
 
 from membership_client.admin import as_json
 from membership_client.admin.group_admin import GroupAdmin
+from membership_client.admin.groups_command import DONE, INTERRUPTED, run
 from membership_client.admin.picture import lines
 from membership_client.admin.watching import Watch, Watched
-from membership_client.errors import ConnectionProblem, MembershipError
+from membership_client.errors import ConnectionProblem
 
 _CLEAR = "\x1b[H\x1b[J"
 
 
-def watch(bootstrap_servers: str, group_id: str, *, every_s: float, once: bool, machine: bool) -> int:
-    """Shows the group until interrupted, or once. 2 if it cannot be looked at."""
+def watch(options: argparse.Namespace) -> int:
+    """Shows the group until interrupted, or once. IMPOSSIBLE if it cannot be looked at."""
+    code = run(options, _watch)
+    return DONE if code == INTERRUPTED else code
+
+
+def _watch(admin: GroupAdmin, options: argparse.Namespace) -> int:
     seen = Watch()
-    with GroupAdmin(bootstrap_servers) as admin:
-        try:
-            while True:
-                _look(admin, group_id, seen, machine=machine, once=once)
-                if once:
-                    return 0
-                time.sleep(every_s)
-        except KeyboardInterrupt:
-            return 0
-        except MembershipError as error:
-            print(error, file=sys.stderr)
-            return 2
+    while True:
+        _look(admin, options, seen)
+        if options.once:
+            return DONE
+        time.sleep(options.every)
 
 
-def _look(admin: GroupAdmin, group_id: str, seen: Watch, *, machine: bool, once: bool) -> None:
+def _look(admin: GroupAdmin, options: argparse.Namespace, seen: Watch) -> None:
     """A cluster that does not answer for a while is told, and asked again; once it must answer."""
     try:
-        watched = seen.see(admin.describe(group_id), time.monotonic())
+        watched = seen.see(admin.describe(options.group), time.monotonic())
     except ConnectionProblem as problem:
-        if once:
+        if options.once:
             raise
         print(f"{time.strftime('%H:%M:%S')}  {problem}", file=sys.stderr)
         return
-    _show(watched, machine=machine, clears=not once and sys.stdout.isatty())
+    _show(watched, machine=options.json, clears=not options.once and sys.stdout.isatty())
 
 
 def _show(watched: Watched, *, machine: bool, clears: bool) -> None:

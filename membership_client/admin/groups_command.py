@@ -1,0 +1,70 @@
+"""What all `groups` commands share: reaching the cluster, asking back, progress, errors as exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from membership_client.admin.group_admin import GroupAdmin
+from membership_client.admin.java_config import from_java
+from membership_client.admin.properties import read_properties
+from membership_client.errors import ConfigError, MembershipError
+
+DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Namespace], int]) -> int:
+    """Its exit code; an error is told on stderr, and is IMPOSSIBLE."""
+    try:
+        with GroupAdmin(connection_of(options), timeout_s=options.timeout) as admin:
+            return command(admin, options)
+    except (MembershipError, OSError, UnicodeError) as error:
+        print(error, file=sys.stderr)
+        return IMPOSSIBLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def connection_of(options: argparse.Namespace) -> dict[str, Any]:
+    """From --command-config, over which --bootstrap-server wins. ConfigError or OSError."""
+    file = options.command_config
+    config = {} if file is None else from_java(read_properties(file.read_text(encoding="utf-8")))
+    if options.bootstrap_server:
+        config["bootstrap.servers"] = options.bootstrap_server
+    if "bootstrap.servers" not in config:
+        raise ConfigError("Where is the cluster? Give --bootstrap-server, or bootstrap.servers in --command-config.")
+    return config
+
+
+def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> None:
+    """Lines for people, or JSON."""
+    print(json.dumps(machine) if options.json else "\n".join(lines), flush=True)
+
+
+def is_confirmed(options: argparse.Namespace, question: str) -> bool:
+    """By --yes, or by somebody at the terminal."""
+    if options.yes:
+        return True
+    if not sys.stdin.isatty():
+        print(f"{question} Nobody is here to ask: give --yes.", file=sys.stderr)
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def progress(what: str) -> Callable[[float], None]:
+    """Told the seconds left, keeps one line on a terminal up to date; elsewhere it says it once."""
+    told: list[int] = []
+
+    def tell(left_s: float) -> None:
+        seconds = round(left_s)
+        if seconds in told or (told and not sys.stderr.isatty()):
+            return
+        told.append(seconds)
+        end = "\r" if sys.stderr.isatty() else "\n"
+        print(f"{what}: {seconds} s left ", end=end, file=sys.stderr, flush=True)
+
+    return tell

@@ -1,0 +1,114 @@
+"""The commands `groups offsets reset`, `export`, `import` and `forget`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from membership_client.admin import as_json
+from membership_client.admin.errors import OffsetsNotChangedError
+from membership_client.admin.group_admin import GroupAdmin
+from membership_client.admin.groups_command import (
+    BAD_NEWS,
+    DONE,
+    IMPOSSIBLE,
+    NOT_CONFIRMED,
+    is_confirmed,
+    run,
+    show,
+)
+from membership_client.admin.offsets_csv import read_csv, write_csv
+from membership_client.admin.resetting import Plan
+from membership_client.admin.tables import table
+from membership_client.admin.targets import Earliest, Given, Latest, Shift, Since, Target
+from membership_client.types import TopicPartition
+
+
+def reset(options: argparse.Namespace) -> int:
+    """BAD_NEWS if not all could be changed."""
+    if bool(options.topics) == options.all_topics:
+        print("Say which topics (--topic, may be repeated), or --all-topics.", file=sys.stderr)
+        return IMPOSSIBLE
+    return run(options, _reset)
+
+
+def import_offsets(options: argparse.Namespace) -> int:
+    return run(options, _import)
+
+
+def export(options: argparse.Namespace) -> int:
+    return run(options, _export)
+
+
+def forget(options: argparse.Namespace) -> int:
+    return run(options, _forget)
+
+
+def _reset(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    topics, partitions = _places(options)
+    if options.to_offset is not None:
+        at_ends = admin.plan_reset(options.group, Latest(), topics=topics, partitions=partitions)
+        given = Given({change.partition: options.to_offset for change in at_ends.changes})
+        return _carry_out(admin, options, admin.plan_reset(options.group, given))
+    plan = admin.plan_reset(options.group, _target(options), topics=topics, partitions=partitions)
+    return _carry_out(admin, options, plan)
+
+
+def _target(options: argparse.Namespace) -> Target:
+    if options.to_time is not None:
+        return Since(options.to_time)
+    if options.by_duration is not None:
+        return Since.ago(options.by_duration)
+    if options.shift_by is not None:
+        return Shift(options.shift_by)
+    return Earliest() if options.to_earliest else Latest()
+
+
+def _import(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    given = Given(read_csv(options.file.read_text(encoding="utf-8"), options.group))
+    return _carry_out(admin, options, admin.plan_reset(options.group, given))
+
+
+def _carry_out(admin: GroupAdmin, options: argparse.Namespace, plan: Plan) -> int:
+    rows = ((c.partition, c.before, c.after, c.note) for c in plan.changes)
+    show(options, table(("PARTITION", "COMMITTED", "NEW", "NOTE"), rows), as_json.plan(plan))
+    return _do(options, f"Set {len(plan.changes)} offsets of {options.group}?", lambda: admin.reset(plan))
+
+
+def _do(options: argparse.Namespace, question: str, change: Callable[[], None]) -> int:
+    if not options.execute:
+        print("Nothing was changed: give --execute to do it.", file=sys.stderr)
+        return DONE
+    if not is_confirmed(options, question):
+        return NOT_CONFIRMED
+    try:
+        change()
+    except OffsetsNotChangedError as error:
+        print(error, file=sys.stderr)
+        return BAD_NEWS
+    print("Done.", file=sys.stderr)
+    return DONE
+
+
+def _export(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    view = admin.describe(options.group)
+    text = write_csv({partition: offset.offset for partition, offset in view.committed.items()})
+    show(options, [text.rstrip("\n")], as_json.offsets(view))
+    return DONE
+
+
+def _forget(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    topics, named = _places(options)
+    committed = admin.describe(options.group).committed
+    wanted = sorted(place for place in committed if place.topic in topics or place in named)
+    show(options, map(str, wanted), [str(place) for place in wanted])
+    question = f"Forget {len(wanted)} offsets of {options.group}?"
+    return _do(options, question, lambda: admin.forget_offsets(options.group, wanted))
+
+
+def _places(options: argparse.Namespace) -> tuple[list[str], list[TopicPartition]]:
+    """Whole topics, and single partitions."""
+    whole = [given for given in options.topics if isinstance(given, str)]
+    single = [place for given in options.topics if not isinstance(given, str) for place in given]
+    return whole, single
