@@ -35,12 +35,14 @@ SETTINGS = """\
 """
 
 # Without an slf4j 1.7 binding a broker that cannot start says nothing at all, hence log4j-slf4j-impl.
+# Of the tools only those for groups are run, and these need nothing that brokers do not bring.
 DEPENDENCIES = f"""\
 <ivy-module version="2.0">
   <info organisation="membership-client" module="kafka"/>
   <configurations><conf name="default"/></configurations>
   <dependencies defaultconf="default->default,runtime">
     <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{KAFKA_VERSION}" transitive="false"/>
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
   </dependencies>
 </ivy-module>

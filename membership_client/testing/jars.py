@@ -17,8 +17,11 @@ def cache_directory() -> Path:
 
 
 def kafka_directory() -> Path:
-    """Where the jars of the Kafka version we test with belong. It exists only when it is complete."""
-    return cache_directory() / f"kafka-{KAFKA_VERSION}"
+    """Where the jars of the Kafka version we test with belong. It exists only when it is complete.
+
+    Named after what is in it: one that an earlier version of this project filled lacks Kafka's tools.
+    """
+    return cache_directory() / f"kafka-{KAFKA_VERSION}-with-tools"
 
 
 def cached_kafka_jars() -> list[Path] | None:
