@@ -92,7 +92,7 @@ class MemberConfig:
         _require_text("client.id", self.client_id)
         _require_optional_text("client.rack", self.client_rack)
         _require_optional_text("group.remote.assignor", self.group_remote_assignor)
-        _require_instance_id(self.group_instance_id)
+        require_instance_id(self.group_instance_id)
         _require_choice("group.instance.id.conflict", self.group_instance_id_conflict, get_args(ConflictPolicy))
         _require_choice("callback_errors", self.callback_errors, get_args(CallbackErrorPolicy))
         _require_template("trace.file", self.trace_file)
@@ -176,7 +176,8 @@ def _require_optional_text(key: str, value: object) -> None:
         _require_text(key, value)
 
 
-def _require_instance_id(value: object) -> None:
+def require_instance_id(value: object) -> None:
+    """ConfigError unless a broker would take it; None is no instance id, and right as well."""
     if value is None:
         return
     if not isinstance(value, str) or value in {".", ".."} or not _LEGAL_ID.fullmatch(value):
