@@ -74,7 +74,8 @@ class Polling:
             f"{settings.member.group_id}-attendant",
         )
         self.desk = Desk(self._prepare, self.attendant.call, lambda: self.thread)
-        self.member = GroupMember(settings.member, observers=(self.absence.on_step, self._on_step), runner=self.desk)
+        observers = (self.absence.on_step, self._on_step)
+        self.member = GroupMember(settings.member, observers=observers, runner=self.desk, security=settings.security)
         self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
         self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings)
         self._raw = raw

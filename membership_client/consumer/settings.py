@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError
+from membership_client.security import SECURITY_KEYS, Security, split_security
 
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 
@@ -51,6 +52,8 @@ class Settings:
     """What a Consumer was told, sorted by who acts on it."""
 
     member: MemberConfig
+    security: Security
+    """For the member; librdkafka is told the same."""
     fetcher: dict[str, Any]
     """For librdkafka; it may hold secrets, so it is never shown."""
     auto_commit_s: float | None
@@ -75,6 +78,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
         raise ConfigError(f"auto.offset.reset must be one of {', '.join(_STARTS)}, not {reset!r}.")
     return Settings(
         member=_member_config(given),
+        security=split_security(given)[0],
         fetcher=_fetcher_config(given),
         auto_commit_s=seconds if _flag(given, "enable.auto.commit") and seconds > 0 else None,
         auto_store=_flag(given, "enable.auto.offset.store"),
@@ -93,13 +97,14 @@ def _normalised(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_dotted(key: str) -> bool:
-    return "." not in key and key.replace("_", ".") in _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY
+    return "." not in key and key.replace("_", ".") in _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY | SECURITY_KEYS
 
 
 def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
-    security = str(given.get("security.protocol", "plaintext")).lower()
-    if security != "plaintext":
-        raise ConfigError(f"security.protocol={security}: the membership connection speaks plaintext only, so far.")
+    """Of security, that would be half of a Consumer: its fetcher would obey, and its member not."""
+    about_security = {key for key in given if key.startswith(("ssl.", "sasl.", "enable.ssl.", "enable.sasl."))}
+    if unknown := sorted(about_security - SECURITY_KEYS):
+        raise ConfigError(f"{', '.join(unknown)}: the membership connection does not have that setting.")
 
 
 def _member_config(given: Mapping[str, Any]) -> MemberConfig:

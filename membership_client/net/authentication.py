@@ -77,6 +77,5 @@ def _as_whom(sasl: Sasl) -> str:
 
 def _renew_at(began: float, answer: Any) -> float | None:
     # Version 0 has no such field, and 0 means that the session never ends.
-    lifetime = getattr(answer, "session_lifetime", None)
-    seconds = lifetime.total_seconds() if lifetime is not None else 0.0
-    return began + seconds * _RENEW_AT if seconds > 0 else None
+    lifetime_ms = getattr(answer, "session_lifetime", 0)
+    return began + lifetime_ms / 1000 * _RENEW_AT if lifetime_ms > 0 else None

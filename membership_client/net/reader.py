@@ -32,6 +32,8 @@ _Reader = Callable[[bytes, int], tuple[Any, int]]
 _Step = Callable[[bytes, int, dict[str, Any]], int]
 
 _NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h", "bool": "?"}
+# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta.
+_NUMBERS["timedelta_i64"] = "q"
 _VARINT_BITS = 35
 _NIL = bytes(16)
 

@@ -6,6 +6,7 @@ from membership_client.testing.jars import cached_kafka_jars
 from membership_client.testing.java import find_java
 from membership_client.testing.kafka import KafkaCluster, KafkaStartError, KafkaUnavailableError
 from membership_client.testing.mock_cluster import MockCluster
+from membership_client.testing.settings import Listener
 
 __all__ = [
     "ClusterAdmin",
@@ -14,6 +15,7 @@ __all__ = [
     "KafkaCluster",
     "KafkaStartError",
     "KafkaUnavailableError",
+    "Listener",
     "MockCluster",
     "cached_kafka_jars",
     "find_java",

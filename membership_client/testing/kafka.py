@@ -16,7 +16,7 @@ from membership_client.testing.jars import cached_kafka_jars
 from membership_client.testing.java import find_java
 from membership_client.testing.jvm import Jvm
 from membership_client.testing.ports import free_ports
-from membership_client.testing.settings import Node, Value, write_properties
+from membership_client.testing.settings import Listener, Node, Value, write_properties
 from membership_client.testing.storage import format_storage, random_id
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class _PortTakenError(KafkaStartError):
 class KafkaCluster:
     """`brokers` real brokers on 127.0.0.1 in KRaft mode, each of them broker and controller.
 
-    Brokers are numbered from 1. `settings` are server properties and win over those of `default_settings`.
+    Brokers are numbered from 1. `settings` are server properties and win over those of `default_settings`; `listeners`
+    come beside the plain-text one, and `address_of` says where they are.
     Java and the jars are looked for where `scripts/test` puts them, unless given. Without a `directory` the data lives
     in a temporary one that `stop()` removes. No broker outlives this process, even if it is killed.
     """
@@ -52,6 +53,7 @@ class KafkaCluster:
         brokers: int = 1,
         settings: Mapping[str, Value] | None = None,
         *,
+        listeners: Mapping[str, Listener] | None = None,
         jars: Sequence[Path] | None = None,
         java: Path | None = None,
         directory: Path | None = None,
@@ -59,6 +61,7 @@ class KafkaCluster:
     ) -> None:
         self._size = brokers
         self._settings = dict(settings or {})
+        self._listeners = dict(listeners or {})
         self._jvm = Jvm(java or _require_java(), tuple(jars or _require_jars()), tuple(jvm_options))
         self._given_directory = directory
         self._directory: Path | None = None
@@ -75,6 +78,11 @@ class KafkaCluster:
     def bootstrap_servers(self) -> str:
         """Every broker's address, as clients want it."""
         return ",".join(f"127.0.0.1:{broker.node.port}" for broker in self._brokers.values())
+
+    def address_of(self, listener: str) -> str:
+        """Every broker's address for the clients of that listener."""
+        host = self._listeners[listener].host
+        return ",".join(f"{host}:{broker.node.ports[listener]}" for broker in self._brokers.values())
 
     @property
     def brokers(self) -> list[int]:
@@ -144,11 +152,20 @@ class KafkaCluster:
 
     def _configure(self) -> list[Node]:
         assert self._directory is not None
-        ports = iter(free_ports(2 * self._size))
-        nodes = [Node(i, next(ports), next(ports), self._directory / f"broker-{i}") for i in range(1, self._size + 1)]
+        ports = iter(free_ports((2 + len(self._listeners)) * self._size))
+        nodes = [
+            Node(
+                number,
+                next(ports),
+                next(ports),
+                self._directory / f"broker-{number}",
+                {name: next(ports) for name in self._listeners},
+            )
+            for number in range(1, self._size + 1)
+        ]
         cluster_id = random_id()
         for node in nodes:
-            write_properties(node, nodes, self._settings)
+            write_properties(node, nodes, self._settings, self._listeners)
             format_storage(self._jvm, node, cluster_id)
         return nodes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +13,17 @@ Value = str | int
 
 
 @dataclass(frozen=True, slots=True)
+class Listener:
+    """Where clients may come in beside the plain-text listener that every broker has."""
+
+    protocol: str
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; what these need are settings named `listener.name.…`."""
+    host: str = "127.0.0.1"
+    advertised: str | None = None
+    """host:port, if it is to be another address than its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One broker's number, ports and home; every node is broker and controller at once."""
 
@@ -20,6 +31,8 @@ class Node:
     port: int
     controller_port: int
     directory: Path
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """Of further listeners, by name."""
 
     @property
     def data(self) -> Path:
@@ -62,17 +75,24 @@ def default_settings(brokers: int) -> dict[str, Value]:
     }
 
 
-def listener_settings(node: Node) -> dict[str, Value]:
-    """Where the node listens. A TLS or SASL listener for clients is one more entry here."""
+def listener_settings(node: Node, listeners: Mapping[str, Listener]) -> dict[str, Value]:
+    """Where the node listens."""
     client = f"PLAINTEXT://127.0.0.1:{node.port}"
+    own = {name: f"{listener.host}:{node.ports[name]}" for name, listener in listeners.items()}
+    more = "".join(f",{name}://{address}" for name, address in own.items())
+    advertised = "".join(f",{name}://{listeners[name].advertised or address}" for name, address in own.items())
+    protocols = "".join(f",{name}:{listener.protocol}" for name, listener in listeners.items())
     return {
-        "listeners": f"{client},CONTROLLER://127.0.0.1:{node.controller_port}",
-        "advertised.listeners": client,
+        "listeners": f"{client},CONTROLLER://127.0.0.1:{node.controller_port}{more}",
+        "advertised.listeners": f"{client}{advertised}",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocols}",
         "controller.listener.names": "CONTROLLER",
     }
 
 
-def write_properties(node: Node, nodes: Sequence[Node], settings: Mapping[str, Value]) -> None:
+def write_properties(
+    node: Node, nodes: Sequence[Node], settings: Mapping[str, Value], listeners: Mapping[str, Listener]
+) -> None:
     """Writes the node's configuration; `settings` win over everything but its identity."""
     identity: dict[str, Value] = {
         "process.roles": "broker,controller",
@@ -80,6 +100,6 @@ def write_properties(node: Node, nodes: Sequence[Node], settings: Mapping[str, V
         "controller.quorum.voters": ",".join(f"{n.node_id}@127.0.0.1:{n.controller_port}" for n in nodes),
         "log.dirs": str(node.data),
     }
-    merged = default_settings(len(nodes)) | listener_settings(node) | dict(settings) | identity
+    merged = default_settings(len(nodes)) | listener_settings(node, listeners) | dict(settings) | identity
     node.directory.mkdir(parents=True, exist_ok=True)
     node.properties.write_text("".join(f"{name}={value}\n" for name, value in merged.items()))

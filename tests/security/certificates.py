@@ -1,0 +1,58 @@
+"""Certificates for one test run: an authority, its servers and clients, and a stranger."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+KEY_PASSWORD = "key-password-Zx81"
+
+
+class Certificates:
+    """In a directory of their own. Keys are PKCS#8, which Kafka wants, and which OpenSSL reads as well."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._authority = trustme.CA()
+        self.authority = self._write("authority.pem", self._authority.cert_pem.bytes())
+        self.stranger = self._write("stranger.pem", trustme.CA().cert_pem.bytes())
+        client = self._authority.issue_cert("client.test", common_name="client")
+        self.certificate = self._write("client.pem", client.cert_chain_pems[0].bytes())
+        self.key_pem = _pkcs8(client).decode()
+        self.key = self._write("client-key.pem", self.key_pem.encode())
+        self.locked_key_pem = _pkcs8(client, KEY_PASSWORD).decode()
+        self.locked_key = self._write("client-locked-key.pem", self.locked_key_pem.encode())
+
+    def server(self, *names: str, expired: bool = False) -> dict[str, str]:
+        """A broker's settings, for a certificate with these names."""
+        ended = dt.datetime.now(dt.UTC) - dt.timedelta(days=1) if expired else None
+        began = dt.datetime(2020, 1, 1, tzinfo=dt.UTC) if expired else None
+        issued = self._authority.issue_cert(*names, not_after=ended, not_before=began)
+        chain = b"".join(pem.bytes() for pem in issued.cert_chain_pems)
+        store = self._write(f"server-{'-'.join(names)}-{expired}.pem", _pkcs8(issued) + chain)
+        return {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(store),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.authority),
+        }
+
+    def _write(self, name: str, content: bytes) -> Path:
+        path = self._directory / name
+        path.write_bytes(content)
+        return path
+
+
+def _pkcs8(issued: trustme.LeafCert, password: str | None = None) -> bytes:
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    locked = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked)

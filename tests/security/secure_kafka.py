@@ -1,0 +1,173 @@
+"""One broker with a listener for every way in."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from membership_client.testing import ClusterAdmin, KafkaCluster, Listener
+from tests.security.certificates import KEY_PASSWORD, Certificates
+
+USER = "alice"
+PLAIN_PASSWORD = "plain-password-Qv37"
+SCRAM_PASSWORD = "scram, password=Wt52"
+CLIENT_SECRET = "client-secret-Ky94"
+RENEWED_EVERY_MS = 3000
+
+LISTENERS = {
+    "TLS": Listener("SSL"),
+    "MUTUAL": Listener("SSL"),
+    "OTHERHOST": Listener("SSL"),
+    "EXPIRED": Listener("SSL"),
+    "SASLTLS": Listener("SASL_SSL"),
+    "SASL": Listener("SASL_PLAINTEXT"),
+    "SHORT": Listener("SASL_PLAINTEXT"),
+    "LOST": Listener("PLAINTEXT", advertised="127.0.0.1:1"),
+    "SIX": Listener("PLAINTEXT", host="[::1]"),
+}
+
+
+def make_token(life_s: float = 3600, subject: str = USER) -> str:
+    """An unsecured JWS: what it proves is nothing, which is enough to be let in here."""
+    now = time.time()
+    claims = {"sub": subject, "iat": now, "exp": now + life_s, "jti": f"token-{uuid.uuid4().hex}"}
+    return f"{_base64({'alg': 'none'})}.{_base64(claims)}."
+
+
+def _base64(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class SecureKafka:
+    cluster: KafkaCluster
+    certificates: Certificates
+    admin: ClusterAdmin
+
+    def new_topic(self) -> str:
+        topic = f"secured-{uuid.uuid4().hex[:8]}"
+        self.admin.set_group_config(topic, consumer_heartbeat_interval_ms=200, consumer_assignment_interval_ms=0)
+        self.admin.create_topic(topic, 2)
+        return topic
+
+    def at(self, listener: str, **more: Any) -> dict[str, Any]:
+        """The configuration of a client at that listener, without who it is."""
+        protocol = LISTENERS[listener].protocol.lower()
+        trusted = {"ssl.ca.location": str(self.certificates.authority)} if protocol.endswith("ssl") else {}
+        servers = self.cluster.address_of(listener)
+        dotted = {key.replace("_", "."): value for key, value in more.items() if key != "oauth_cb"}
+        called = {key: value for key, value in more.items() if key == "oauth_cb"}
+        return {"bootstrap.servers": servers, "security.protocol": protocol, **trusted, **dotted, **called}
+
+    def ways_in(self, token_url: str) -> dict[str, dict[str, Any]]:
+        """A configuration for each mechanism."""
+        files, password = self.certificates, {"sasl_username": USER, "sasl_password": SCRAM_PASSWORD}
+        plain = {"sasl_mechanism": "PLAIN", "sasl_username": USER, "sasl_password": PLAIN_PASSWORD}
+        oidc = {
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": USER,
+            "sasl.oauthbearer.client.secret": CLIENT_SECRET,
+            "sasl.oauthbearer.token.endpoint.url": token_url,
+            "sasl.oauthbearer.scope": "kafka",
+        }
+        certificate = {"ssl.certificate.location": str(files.certificate)}
+        return {
+            "tls": self.at("TLS"),
+            "certificate": self.at("MUTUAL") | certificate | {"ssl.key.location": str(files.key)},
+            "locked-key": self.at("MUTUAL")
+            | certificate
+            | {"ssl.key.location": str(files.locked_key), "ssl.key.password": KEY_PASSWORD},
+            "pem-strings": {key: value for key, value in self.at("MUTUAL").items() if key != "ssl.ca.location"}
+            | {
+                "ssl.ca.pem": files.authority.read_text(),
+                "ssl.certificate.pem": files.certificate.read_text(),
+                "ssl.key.pem": files.locked_key_pem,
+                "ssl.key.password": KEY_PASSWORD,
+            },
+            "plain": self.at("SASLTLS", **plain),
+            "plain-in-the-clear": self.at("SASL", **plain),
+            "scram-256": self.at("SASLTLS", sasl_mechanism="SCRAM-SHA-256", **password),
+            "scram-512": self.at("SASLTLS", sasl_mechanisms="SCRAM-SHA-512", **password),
+            "token": self.at("SASLTLS", sasl_mechanism="OAUTHBEARER", oauth_cb=give_token),
+            "oidc": self.at("SASL", sasl_mechanism="OAUTHBEARER") | oidc,
+        }
+
+
+def give_token(_config: str) -> tuple[str, float]:
+    """As an application's `oauth_cb` does."""
+    return make_token(), time.time() + 3600
+
+
+WAYS_IN = (
+    "tls",
+    "certificate",
+    "locked-key",
+    "pem-strings",
+    "plain",
+    "plain-in-the-clear",
+    "scram-256",
+    "scram-512",
+    "token",
+    "oidc",
+)
+
+
+@contextlib.contextmanager
+def secure_kafka(directory: Path) -> Iterator[SecureKafka]:
+    certificates = Certificates(directory)
+    with KafkaCluster(settings=_settings(certificates), listeners=LISTENERS) as cluster:
+        _add_scram_user(cluster.bootstrap_servers)
+        yield SecureKafka(cluster, certificates, ClusterAdmin(cluster.bootstrap_servers))
+
+
+def _settings(certificates: Certificates) -> dict[str, str | int]:
+    good = certificates.server("localhost", "127.0.0.1")
+    return {
+        "num.network.threads": 1,
+        **_prefixed("tls", good),
+        **_prefixed("mutual", good | {"ssl.client.auth": "required"}),
+        **_prefixed("otherhost", certificates.server("other.test")),
+        **_prefixed("expired", certificates.server("localhost", "127.0.0.1", expired=True)),
+        **_prefixed("sasltls", good | _sasl()),
+        **_prefixed("sasl", _sasl()),
+        **_prefixed("short", _sasl() | {"connections.max.reauth.ms": RENEWED_EVERY_MS}),
+    }
+
+
+def _sasl() -> dict[str, str | int]:
+    package = "org.apache.kafka.common.security"
+    return {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        "plain.sasl.jaas.config": f'{package}.plain.PlainLoginModule required user_{USER}="{PLAIN_PASSWORD}";',
+        "scram-sha-256.sasl.jaas.config": f"{package}.scram.ScramLoginModule required;",
+        "scram-sha-512.sasl.jaas.config": f"{package}.scram.ScramLoginModule required;",
+        "oauthbearer.sasl.jaas.config": (
+            f'{package}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";'
+        ),
+    }
+
+
+def _prefixed(listener: str, settings: dict[str, Any]) -> dict[str, str | int]:
+    return {f"listener.name.{listener}.{key}": value for key, value in settings.items()}
+
+
+def _add_scram_user(bootstrap_servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+        user = UserScramCredentialUpsertion(USER, ScramCredentialInfo(mechanism, 4096), SCRAM_PASSWORD.encode())
+        for future in admin.alter_user_scram_credentials([user]).values():
+            future.result(30)

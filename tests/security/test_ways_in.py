@@ -1,0 +1,45 @@
+"""Every mechanism, through a real broker: a member joins, and a consumer reads."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+
+from membership_client import Consumer, GroupMember, MemberState
+from tests.security.secure_kafka import WAYS_IN, SecureKafka
+from tests.security.token_endpoint import TokenEndpoint
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_S = 40.0
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_a_member_joins(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
+    """It owns its partitions, commits, and leaves, all over such connections."""
+    topic = secured.new_topic()
+    config = secured.ways_in(endpoint.url)[way]
+    with GroupMember({**config, "group.id": topic}) as member:
+        member.subscribe([topic])
+        owned = member.wait_until(lambda s: s.state is MemberState.STABLE and len(s.owned) == 2, PATIENCE_S).owned
+        member.commit(dict.fromkeys(owned, 7))
+        assert {offset.offset for offset in member.committed(owned).values() if offset} == {7}
+        assert member.close().clean
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_a_consumer_reads(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
+    """One configuration serves fetching and membership."""
+    topic = secured.new_topic()
+    producer = Producer({"bootstrap.servers": secured.cluster.bootstrap_servers})
+    producer.produce(topic, b"a secret recipe")
+    producer.flush()
+    config = secured.ways_in(endpoint.url)[way]
+    consumer = Consumer({**config, "group.id": topic, "auto.offset.reset": "earliest", "log_level": 0})
+    try:
+        consumer.subscribe([topic])
+        record = consumer.poll(PATIENCE_S)
+        assert record is not None
+        assert record.value() == b"a secret recipe"
+    finally:
+        consumer.close()

@@ -1,0 +1,59 @@
+"""An identity provider that gives tokens to whoever knows the client's secret."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+from urllib.parse import parse_qs
+
+from tests.security.secure_kafka import CLIENT_SECRET, USER, make_token
+
+
+class TokenEndpoint:
+    """Counts what it was asked, and remembers what it gave. `life_s` may be changed at any time."""
+
+    def __init__(self) -> None:
+        self.life_s = 3600.0
+        self.given: list[str] = []
+        self.scopes: list[list[str]] = []
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                status, answer = endpoint._answer(self.headers["Authorization"], parse_qs(body))
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(json.dumps(answer).encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/token"
+
+    def _answer(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
+        known = base64.b64encode(f"{USER}:{CLIENT_SECRET}".encode()).decode()
+        if authorization != f"Basic {known}" or form.get("grant_type") != ["client_credentials"]:
+            return 401, {"error": "invalid_client", "error_description": f"who is {authorization}?"}
+        token = make_token(self.life_s)
+        self.given.append(token)
+        self.scopes.append(form.get("scope", []))
+        return 200, {"access_token": token, "expires_in": self.life_s, "token_type": "Bearer"}
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
