@@ -1,0 +1,167 @@
+"""Members removed from outside: dead ones at once, live ones only by force, and the reason is in the broker's log."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from membership_client import GroupMember, LeaveMode, TopicPartition
+from membership_client.admin import GroupAdmin, MemberAliveError, UnknownMemberError, UnsupportedByBrokerError
+from membership_client.errors import GroupNotFoundError
+from membership_client.testing import KafkaCluster, MockCluster
+from tests.integration.members import PATIENCE_S, eventually, log_about
+from tests.peers.classic import classic_settings
+from tests.peers.conftest import GroupFactory
+from tests.peers.group import PeerGroup
+from tests.peers.peer import PeerKind
+from tests.peers.test_classic_orders import wait_shared
+
+pytestmark = pytest.mark.kafka
+
+VICTIMS: tuple[PeerKind, ...] = ("ours", "confluent", "java")
+SESSION_MS = 240_000
+"""Longer than any test: what moves before is moved by the removal, and not because a session ended."""
+
+
+@pytest.fixture
+def member(kafka: KafkaCluster, peers: PeerGroup) -> Iterator[GroupMember]:
+    """A static member that owns all six partitions."""
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": peers.id, "group.instance.id": "till-1"}
+    with GroupMember(config) as joined:
+        joined.subscribe([peers.id])
+        joined.wait_until(lambda now: len(now.owned) == 6, PATIENCE_S)
+        yield joined
+        joined.close(LeaveMode.LEAVE)
+
+
+def test_dead_static_members_of_any_client_make_room_at_once(
+    kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory
+) -> None:
+    """All in one request: their partitions move long before their sessions end, and the log says why."""
+    group = new_group(consumer_session_timeout_ms=SESSION_MS)
+    survivor = group.join("ours")
+    victims = [group.join_process(kind, f"static-{kind}") for kind in VICTIMS]
+    group.wait_settled([survivor, *victims])
+    for victim in victims:
+        victim.kill()
+    outcomes = admin.remove(group.id, [f"static-{kind}" for kind in VICTIMS], reason="rack 7 lost power", watch_s=1)
+    assert [(outcome.name, outcome.error) for outcome in outcomes] == [(f"static-{kind}", None) for kind in VICTIMS]
+    group.wait_settled([survivor])
+    log = log_about(kafka, f"[GroupId {group.id}]")
+    assert log().count("client reason: member was removed by an admin: rack 7 lost power") == len(VICTIMS)
+
+
+def test_dead_static_members_of_a_classic_group_make_room_at_once(
+    kafka: KafkaCluster, admin: GroupAdmin, peers: PeerGroup
+) -> None:
+    """The same request, in a group of the other protocol; without a reason the log has Kafka's own."""
+    kinds: tuple[PeerKind, ...] = ("confluent", "java")
+    survivor = peers.join("ours", **classic_settings("ours", "range", session_ms=SESSION_MS))
+    victims = [
+        peers.join_process(kind, f"static-{kind}", **classic_settings(kind, "range", session_ms=SESSION_MS))
+        for kind in kinds
+    ]
+    wait_shared(peers, [survivor, *victims])
+    for victim in victims:
+        victim.kill()
+    # A member id does as well as an instance id.
+    dead = [admin.describe(peers.id, lag=False).find(f"static-{kind}") for kind in kinds]
+    outcomes = admin.remove(peers.id, [member.member_id for member in dead if member], force=True)
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    wait_shared(peers, [survivor])
+    assert "client reason: member was removed by an admin" in log_about(kafka, peers.id)()
+
+
+def test_a_member_that_commits_looks_alive(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
+    """It stays, and the outcome says what was seen of it."""
+    with busily(lambda count: member.commit({TopicPartition(peers.id, 3): count})):
+        (outcome,) = admin.remove(peers.id, ["till-1"])
+    assert isinstance(outcome.error, MemberAliveError)
+    assert f"till-1 looks alive: it committed offsets of {peers.id}[3]" in str(outcome.error)
+    assert admin.describe(peers.id, lag=False).find("till-1") is not None
+
+
+class busily:  # noqa: N801 - reads as a verb
+    """Does something again and again on a thread of its own."""
+
+    def __init__(self, work: Callable[[int], object]) -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(work,))
+
+    def _run(self, work: Callable[[int], object]) -> None:
+        count = 0
+        while not self._over.wait(0.05):
+            work(count := count + 1)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def test_force_removes_a_live_member_which_joins_again(
+    admin: GroupAdmin, peers: PeerGroup, member: GroupMember
+) -> None:
+    """All members, at once, and they live on."""
+    before = member.epoch
+    (outcome,) = admin.remove_all(peers.id, force=True)
+    assert outcome.removed
+    member.wait_until(lambda now: now.epoch > before and len(now.owned) == 6, PATIENCE_S)
+
+
+def test_a_member_that_is_watched_for_longer_than_a_session_is_proven_alive(
+    kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory
+) -> None:
+    """The one case in which an idle member of a quiet group shows that it lives."""
+    group = new_group(consumer_session_timeout_ms=1000)
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group.id}
+    with GroupMember(config) as idle:
+        idle.subscribe([group.id])
+        idle.wait_until(lambda now: len(now.owned) == 6, PATIENCE_S)
+        told: list[float] = []
+        signs = admin.signs_of_life(group.id, watch_s=PATIENCE_S, progress=told.append)
+    assert list(signs.values()) == ["it is still there after a session timeout of 1 s, so it sends heartbeats"]
+    assert told == sorted(told, reverse=True)
+    assert told[-1] < told[0] < PATIENCE_S
+
+
+def test_a_static_member_that_said_goodbye_is_removed_without_watching(
+    kafka: KafkaCluster, admin: GroupAdmin, peers: PeerGroup
+) -> None:
+    """Its place is kept for it, and nobody needs to be watched to know that it is away."""
+    member = peers.join("ours", "till-1")
+    peers.wait_settled([member])
+    member.leave()
+    began = time.monotonic()
+    (outcome,) = admin.remove(peers.id, ["till-1"], watch_s=PATIENCE_S)
+    assert outcome.removed
+    assert time.monotonic() - began < PATIENCE_S
+    eventually(lambda: admin.describe(peers.id, lag=False).state == "Empty", "an empty group")
+
+
+def test_each_member_has_an_outcome_of_its_own(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
+    """One that is unknown does not keep another from being removed."""
+    ours, unknown = admin.remove(peers.id, ["till-1", "nobody"], force=True)
+    assert ours.removed
+    assert isinstance(unknown.error, UnknownMemberError)
+    assert "nobody" in str(unknown.error)
+
+
+def test_a_group_that_is_not_there_is_said_not_to_be(admin: GroupAdmin) -> None:
+    """Before anybody is waited for."""
+    with pytest.raises(GroupNotFoundError, match="no-such-group"):
+        admin.remove("no-such-group", ["till-1"])
+
+
+def test_a_broker_that_cannot_remove_others_is_named(mock_cluster: MockCluster) -> None:
+    """With what it lacks, and since when Kafka has it."""
+    with (
+        GroupAdmin(mock_cluster.bootstrap_servers) as admin,
+        pytest.raises(UnsupportedByBrokerError, match=r"needs .* \(Kafka .* or later has it\)"),
+    ):
+        admin.settings("any")
