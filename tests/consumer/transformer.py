@@ -1,7 +1,8 @@
 """Consume, transform, produce, in transactions, until killed: a process for tests.
 
 Takes one JSON argument: `servers`, `group`, `source`, `target`, `transactional_id`, and `halt`, a phase and the number of
-the transaction that stops in it until a line comes in. Prints a JSON line for all that happens.
+the transaction that stops in it until a line comes in; `more` is configuration for both clients. Prints a JSON line for all
+that happens.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Transformer:
         self._target: str = task["target"]
         self._halt = tuple(task["halt"] or ())
         self._number = itertools.count()
-        common = {"bootstrap.servers": task["servers"], "log_level": 0}
+        common = {"bootstrap.servers": task["servers"], "log_level": 0, **task.get("more", {})}
         config = {"group.id": task["group"], "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         self._consumer = Consumer(common | config)
         self._producer = Producer(common | {"transactional.id": task["transactional_id"]})

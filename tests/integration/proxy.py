@@ -7,20 +7,48 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import random
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Self
 
 from membership_client.testing.wire import Address
 
 HEARTBEAT = 68
 LEAVE_GROUP = 13
+JOIN_GROUP = 11
+CLASSIC_HEARTBEAT = 12
+OFFSET_COMMIT = 8
 
 Asked = queue.SimpleQueue[int]
 """The API keys of requests without an answer, in order."""
 Carry = Callable[[socket.socket, socket.socket, Asked], None]
+Spoil = Callable[[bytes], bytes]
+"""What becomes of an answer."""
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+@dataclass(slots=True)
+class Way:
+    """One direction. What it is like may be changed at any time, and holds for the next frame."""
+
+    latency_s: float = 0.0
+    jitter_s: float = 0.0
+    bytes_per_s: float = float("inf")
+    flows: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.flows.set()
+
+    def carry(self, frame: bytes, sink: socket.socket) -> None:
+        self.flows.wait()
+        time.sleep(self.latency_s + random.uniform(0, self.jitter_s) + len(frame) / self.bytes_per_s)
+        sink.sendall(frame)
 
 
 class Proxy:
@@ -28,14 +56,16 @@ class Proxy:
 
     def __init__(self, target: Address | None = None) -> None:
         self.target = target
+        self.requests = Way()
+        self.answers = Way()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
-        self._flows = threading.Event()
-        self._flows.set()
         self._cut = False
-        self._swallows: dict[int, int] = {}
+        self._spoils: dict[int, list[Spoil]] = {}
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
+        self._deaf: set[socket.socket] = set()
+        self._reset: set[socket.socket] = set()
         self._threads = [threading.Thread(target=self._accept)]
 
     def __enter__(self) -> Self:
@@ -59,26 +89,58 @@ class Proxy:
 
     def swallow_answers(self, api_key: int, count: int = 1) -> None:
         """The broker gets the next requests of that kind, but instead of an answer the connection is cut."""
-        with self._lock:
-            self._swallows[api_key] = count
+        self._spoil(api_key, count, lambda _: b"")
 
-    def stall(self) -> None:
-        """Connections stay open, and nothing gets through."""
-        self._flows.clear()
+    def truncate_answers(self, api_key: int, count: int = 1) -> None:
+        """Half of the next answers of that kind comes, and then the connection is cut."""
+        self._spoil(api_key, count, lambda frame: frame[: len(frame) // 2])
+
+    def garble_answers(self, api_key: int, count: int = 1) -> None:
+        """Instead of the next answers of that kind comes what a broken middlebox may send: as long, and senseless."""
+        self._spoil(api_key, count, lambda frame: random.randbytes(len(frame)))
+
+    def stall(self, *, requests: bool = True, answers: bool = True) -> None:
+        """Connections stay open, and nothing gets through: both ways, or one of them."""
+        for way, stalls in ((self.requests, requests), (self.answers, answers)):
+            if stalls:
+                way.flows.clear()
 
     def resume(self) -> None:
         """Everything that was held back gets through."""
-        self._flows.set()
+        self.requests.flows.set()
+        self.answers.flows.set()
 
     def cut(self) -> None:
         """Every connection ends, and new ones end at once, until `mend`."""
         self._cut = True
+        self._end_all()
+
+    def reset(self) -> None:
+        """Every connection ends with a reset. New ones are fine."""
         with self._lock:
-            for connection in self._sockets:
-                _shut(connection)
+            self._reset |= self._sockets
+        self._end_all()
+
+    def forget(self) -> None:
+        """Connections stay open for ever, and nothing of what they carry arrives, as behind a router that lost its memory.
+
+        New ones are fine.
+        """
+        with self._lock:
+            self._deaf |= self._sockets
+
+    def slow_down(self, *, latency_s: float = 0.0, jitter_s: float = 0.0, bytes_per_s: float = float("inf")) -> None:
+        """Both ways; without arguments, as fast as it can."""
+        for way in (self.requests, self.answers):
+            way.latency_s, way.jitter_s, way.bytes_per_s = latency_s, jitter_s, bytes_per_s
 
     def mend(self) -> None:
+        """Everything is as it should be, and what was held back gets through."""
         self._cut = False
+        with self._lock:
+            self._spoils.clear()
+        self.slow_down()
+        self.resume()
 
     # --- forwarding --------------------------------------------------------------------------------------------------
 
@@ -95,11 +157,14 @@ class Proxy:
         except OSError:
             client.close()
             return
+        for end in (client, broker):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self._sockets |= {client, broker}
         if self._cut:
-            _shut(client)
+            self._shut(client)
         asked: Asked = queue.SimpleQueue()
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._start(self._carry_requests, client, broker, asked)
         self._start(self._carry_answers, broker, client, asked)
 
@@ -112,48 +177,64 @@ class Proxy:
         """One direction. Its end is the end of both."""
         with contextlib.suppress(OSError):
             carry(source, sink, asked)
-        _shut(source)
-        _shut(sink)
+        self._shut(source)
+        self._shut(sink)
         with self._lock:
-            self._sockets.discard(source)
+            for known in (self._sockets, self._deaf, self._reset):
+                known.discard(source)
         source.close()
 
     def _carry_requests(self, client: socket.socket, broker: socket.socket, asked: Asked) -> None:
         while frame := _read_frame(client):
-            self._flows.wait()
-            asked.put(struct.unpack_from(">h", frame, 4)[0])
-            broker.sendall(frame)
+            if client not in self._deaf:
+                asked.put(struct.unpack_from(">h", frame, 4)[0])
+                self.requests.carry(frame, broker)
 
     def _carry_answers(self, broker: socket.socket, client: socket.socket, asked: Asked) -> None:
         while frame := _read_frame(broker):
-            self._flows.wait()
-            if self._is_swallowed(asked.get()):
+            carried = self._spoilt(frame, asked.get())
+            if broker not in self._deaf:
+                self.answers.carry(carried, client)
+            if len(carried) < len(frame):
                 return
-            client.sendall(frame)
 
-    def _is_swallowed(self, api_key: int) -> bool:
+    def _spoil(self, api_key: int, count: int, spoil: Spoil) -> None:
         with self._lock:
-            left = self._swallows.get(api_key, 0)
-            self._swallows[api_key] = max(0, left - 1)
-        return left > 0
+            self._spoils[api_key] = [spoil] * count
 
+    def _spoilt(self, frame: bytes, api_key: int) -> bytes:
+        with self._lock:
+            spoils = self._spoils.get(api_key)
+            return spoils.pop()(frame) if spoils else frame
 
-def _shut(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+    def _end_all(self) -> None:
+        with self._lock:
+            sockets = tuple(self._sockets)
+        for connection in sockets:
+            self._shut(connection)
+
+    def _shut(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            if connection in self._reset:
+                # Nothing is said now: the close that follows sends the reset.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+                connection.shutdown(socket.SHUT_RD)
+            else:
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _read_frame(connection: socket.socket) -> bytes:
     """The next frame with its size, or nothing at the end."""
     start = _read_exactly(connection, 4)
-    return start + _read_exactly(connection, struct.unpack(">i", start)[0]) if start else b""
+    rest = _read_exactly(connection, struct.unpack(">i", start)[0]) if start else b""
+    return start + rest if rest else b""
 
 
 def _read_exactly(connection: socket.socket, size: int) -> bytes:
-    received = b""
+    received = bytearray()
     while len(received) < size:
-        more = connection.recv(size - len(received))
+        more = connection.recv(min(size - len(received), 1 << 20))
         if not more:
             return b""
         received += more
-    return received
+    return bytes(received)

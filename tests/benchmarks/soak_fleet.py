@@ -1,0 +1,152 @@
+"""Twenty members in several processes, as a deployment has them: what ends is started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from membership_client.testing import guard
+
+ROOT = Path(__file__).parents[2]
+TOPIC = "orders"
+DONE = "orders-done"
+EXACT = "exact"
+"""The group that transforms, in transactions."""
+PARTITIONS = 24
+SESSION_S = 8.0
+
+SOCKETS = {"socket.timeout.ms": 5000, "reconnect.backoff.max.ms": 1000}
+"""A connection that died without a word is noticed soon."""
+COMMON: dict[str, Any] = {
+    **SOCKETS,
+    "log_level": 0,
+    "auto.offset.reset": "earliest",
+    "auto.commit.interval.ms": 500,
+    "request.timeout.ms": 5000,
+}
+CLASSIC: dict[str, Any] = {
+    "group.protocol": "classic",
+    "partition.assignment.strategy": "cooperative-sticky",
+    "session.timeout.ms": int(SESSION_S * 1000),
+    "heartbeat.interval.ms": 1000,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """A place for a process. `members` are the configurations of its consumers; without any it transforms."""
+
+    name: str
+    group: str
+    members: tuple[dict[str, Any], ...] = ()
+
+
+def slots() -> list[Slot]:
+    """KIP-848 with and without instance ids, classic, and transactions: twenty members in eight processes."""
+    fresh = [Slot(f"fresh-{n}", "fresh", ({}, {"enable.auto.commit": False}, {})) for n in range(2)]
+    static = [_static(f"static-{n}", 3) for n in range(2)]
+    classic = [Slot(f"classic-{n}", "classic", (CLASSIC, CLASSIC | {"enable.auto.commit": False})) for n in range(2)]
+    return [*fresh, *static, *classic, *(Slot(f"exact-{n}", EXACT) for n in range(4))]
+
+
+def _static(name: str, count: int) -> Slot:
+    """After a kill their successors need not wait, because the supervisor knows that they are dead."""
+    names = [{"group.instance.id": f"{name}-{number}"} for number in range(count)]
+    return Slot(
+        name,
+        "fresh",
+        tuple({**n, "group.instance.id.conflict": "takeover", "enable.auto.commit": False} for n in names),
+    )
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Any thread. A process that ends by itself is noted in `died`, and started again by `revive`."""
+
+    servers: str
+    directory: Path
+    died: list[str] = field(default_factory=list)
+    diaries: dict[Path, str] = field(default_factory=dict)
+    """Every diary there is, and its group."""
+    started: int = 0
+    _processes: dict[Slot, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def start(self, slot: Slot) -> None:
+        with self._lock:
+            self.started += 1
+            command = self._reading(slot) if slot.members else self._transforming(slot)
+            with (self.directory / f"{slot.name}.log").open("ab") as log:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", *command],
+                    cwd=ROOT,
+                    env=os.environ | {"PYTHONPATH": str(ROOT)},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=log,
+                )
+            guard.watch_process(process.pid)
+            self._processes[slot] = process
+
+    def _reading(self, slot: Slot) -> list[str]:
+        tasks = []
+        for number, more in enumerate(slot.members):
+            diary = self.directory / f"{slot.name}-{number}-{self.started}"
+            self.diaries[diary] = slot.group
+            config = {**COMMON, "bootstrap.servers": self.servers, "group.id": slot.group, **more}
+            tasks.append({"config": config, "topic": TOPIC, "diary": str(diary)})
+        return ["tests.benchmarks.soak_member", json.dumps(tasks)]
+
+    def _transforming(self, slot: Slot) -> list[str]:
+        task = {"servers": self.servers, "group": slot.group, "source": TOPIC, "target": DONE, "halt": None}
+        return ["tests.consumer.transformer", json.dumps({**task, "transactional_id": slot.name, "more": SOCKETS})]
+
+    def send(self, slot: Slot, number: signal.Signals) -> None:
+        self._processes[slot].send_signal(number)
+
+    def end(self, slot: Slot, number: signal.Signals) -> None:
+        """However it stands. One that does not go when it is told to is killed, and noted."""
+        with self._lock:
+            process = self._processes.pop(slot)
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.send_signal(number)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.died.append(f"{slot.name} did not end within 30 s of {number.name}")
+            process.kill()
+            process.wait()
+        self._forget(process)
+
+    def revive(self) -> None:
+        with self._lock:
+            dead = [(slot, process) for slot, process in self._processes.items() if process.poll() is not None]
+        for slot, process in dead:
+            self.died.append(f"{slot.name} ended with code {process.returncode}: {self._last_words(slot)}")
+            self._forget(process)
+            self.start(slot)
+
+    def _last_words(self, slot: Slot) -> str:
+        lines = (self.directory / f"{slot.name}.log").read_text(errors="replace").splitlines()
+        return lines[-1] if lines else ""
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        guard.forget_process(process.pid)
+        assert process.stdin is not None
+        process.stdin.close()
+
+    def end_all(self, number: signal.Signals) -> None:
+        """At the same time."""
+        threads = [threading.Thread(target=self.end, args=(slot, number)) for slot in list(self._processes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()

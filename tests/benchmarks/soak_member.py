@@ -1,0 +1,108 @@
+"""Consumers in a process of their own, each on a thread, until SIGTERM: for `soak.py`.
+
+Takes one JSON argument, a list of `name`, `config`, `topic`, `diary`. Each consumer appends a JSON line to its diary for
+every callback, every stretch of records and every accepted commit, with the time of the clock that all processes share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaException, Message
+
+from membership_client import CallbackContext, Consumer
+
+Places = list[confluent_kafka.TopicPartition]
+BATCH = 40
+
+
+class Life:
+    """One consumer."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._task = task
+        self._commits = not task["config"].get("enable.auto.commit", True)
+        self._file = os.open(task["diary"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def live(self, leaves: threading.Event) -> None:
+        with Consumer(self._task["config"]) as consumer:
+            hooks = (self._hook("assign"), self._hook("revoke"), self._hook("lost"))
+            consumer.subscribe([self._task["topic"]], *hooks)
+            while not leaves.is_set():
+                self._read(consumer)
+        self._note("closed", [])
+
+    def _read(self, consumer: Consumer) -> None:
+        batch = [message for message in consumer.consume(BATCH, 0.2) if message.error() is None]
+        read = _stretches(batch)
+        at = time.monotonic()
+        for partition, (first, count) in read.items():
+            self._note("read", [partition], at=at, offset=first, count=count)
+        if read and self._commits:
+            self._commit(consumer)
+
+    def _commit(self, consumer: Consumer) -> None:
+        """A refusal means that others will read these records again."""
+        began_at = time.monotonic()
+        with contextlib.suppress(KafkaException):
+            for place in consumer.commit(asynchronous=False) or []:
+                self._note("commit", [place.partition], began_at=began_at, offset=place.offset)
+
+    def _hook(self, kind: str) -> Callable[[Consumer, Places, CallbackContext], None]:
+        def hook(consumer: Consumer, places: Places, context: CallbackContext) -> None:
+            if kind == "revoke" and self._commits:
+                self._commit(consumer)
+            self._note(kind, [place.partition for place in places], epoch=context.epoch)
+
+        return hook
+
+    def _note(self, kind: str, partitions: list[int], **facts: Any) -> None:
+        """One write, so that a kill leaves whole lines."""
+        line = {"at": time.monotonic(), "kind": kind, "partitions": partitions, **facts}
+        os.write(self._file, (json.dumps(line) + "\n").encode())
+
+
+def _stretches(batch: list[Message]) -> dict[int, tuple[int, int]]:
+    """The first offset of each partition, and how many records there are."""
+    found: dict[int, tuple[int, int]] = {}
+    for message in batch:
+        number, offset = message.partition(), message.offset()
+        assert number is not None
+        assert offset is not None
+        first, count = found.get(number, (offset, 0))
+        found[number] = (first, count + 1)
+    return found
+
+
+def _live_or_die(life: Life, leaves: threading.Event) -> None:
+    """One that fails takes its process along, as in most deployments."""
+    try:
+        life.live(leaves)
+    except BaseException:  # noqa: BLE001 - it is told, and the process ends
+        traceback.print_exc()
+        os._exit(3)
+
+
+def main() -> None:
+    leaves = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: leaves.set())
+    lives = [Life(task) for task in json.loads(sys.argv[1])]
+    threads = [threading.Thread(target=_live_or_die, args=(life, leaves)) for life in lives]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()

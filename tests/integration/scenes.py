@@ -1,0 +1,129 @@
+"""One member in each state in which a network may fail it: scenes that are played while a test breaks the network.
+
+A scene is a generator. It goes on to its first `yield` while all is well, to its second one while the network fails, and
+to its end when it works again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from membership_client import LeaveMode, MemberConfig, MemberState, NotOwnedError, Offset
+from tests.integration.members import PATIENCE_S, Call, RecordingListener, WatchedMember, eventually
+
+Scene = Generator[None, None, None]
+
+PARTITIONS = 4
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "consumer": {"group_protocol": "consumer"},
+    # A join on a connection that died without a word is given up when the group cannot be waiting any more.
+    "classic": {"group_protocol": "classic", "heartbeat_interval_ms": 200, "max_poll_interval_ms": 8000},
+}
+_QUICK = {"request_timeout_ms": 600, "socket_connection_setup_timeout_ms": 600, "retry_backoff_max_ms": 300}
+
+
+class Cast:
+    """The members of one scene, in a group of their own."""
+
+    def __init__(self, servers: str, topic: str, settings: dict[str, Any]) -> None:
+        self.members: list[WatchedMember] = []
+        self._topic = topic
+        self._settings = {"bootstrap_servers": servers, "group_id": f"cast-{uuid.uuid4().hex}", **_QUICK, **settings}
+
+    def join(self, **actions: Callable[[Call], None]) -> WatchedMember:
+        member = WatchedMember(MemberConfig(**self._settings), RecordingListener(**actions))
+        self.members.append(member)
+        member.subscribe([self._topic])
+        return member
+
+    def owner(self, **actions: Callable[[Call], None]) -> WatchedMember:
+        member = self.join(**actions)
+        self.settle()
+        return member
+
+    def settle(self) -> None:
+        """Until all members are stable, without an error, and share the topic."""
+        eventually(self._is_settled, f"settled members: {[member.snapshot for member in self.members]}")
+
+    def _is_settled(self) -> bool:
+        now = [member.snapshot for member in self.members]
+        calm = all(snapshot.state is MemberState.STABLE and snapshot.error is None for snapshot in now)
+        owned = sorted(partition.partition for snapshot in now for partition in snapshot.owned)
+        return calm and owned == list(range(PARTITIONS))
+
+    def close(self) -> None:
+        for member in self.members:
+            member.close(LeaveMode.LEAVE, timeout_s=2)
+
+
+def joining(cast: Cast) -> Scene:
+    yield
+    cast.join()
+    yield
+    cast.settle()
+
+
+def revoking(cast: Cast) -> Scene:
+    """The callback runs all the time."""
+    done = threading.Event()
+    yield from _revoke(cast, done)
+    yield
+    done.set()
+    cast.settle()
+
+
+def acknowledging(cast: Cast) -> Scene:
+    """The callback returns while nothing can be told to anybody."""
+    done = threading.Event()
+    yield from _revoke(cast, done)
+    done.set()
+    yield
+    cast.settle()
+
+
+def _revoke(cast: Cast, done: threading.Event) -> Scene:
+    owner = cast.owner(revoked=lambda _: (done.wait(PATIENCE_S), None)[1])
+    cast.join()
+    eventually(lambda: owner.listener.of("revoked"), "a revoke that has begun")
+    yield
+
+
+def stable(cast: Cast) -> Scene:
+    cast.owner()
+    yield
+    yield
+    cast.settle()
+
+
+def committing(cast: Cast) -> Scene:
+    """Asked for while the network fails; accepted when it works again, unless others have the partition by then."""
+    member = cast.owner()
+    yield
+    partition = min(member.assignment())
+    with ThreadPoolExecutor(1) as pool:
+        commit = pool.submit(member.commit, {partition: Offset(7)}, timeout_s=PATIENCE_S)
+        yield
+        with contextlib.suppress(NotOwnedError):
+            commit.result(PATIENCE_S)
+            assert member.committed([partition], timeout_s=PATIENCE_S) == {partition: Offset(7)}
+    cast.settle()
+
+
+def leaving(cast: Cast) -> Scene:
+    """It ends in time, and what it could not do is in its report."""
+    member = cast.owner()
+    yield
+    with ThreadPoolExecutor(1) as pool:
+        close = pool.submit(member.close, timeout_s=PATIENCE_S / 2)
+        yield
+        report = close.result(PATIENCE_S)
+    cast.members.remove(member)
+    assert report.clean or "given up" in report.steps[-1].outcome, report
+
+
+SCENES: tuple[Callable[[Cast], Scene], ...] = (joining, revoking, acknowledging, stable, committing, leaving)
