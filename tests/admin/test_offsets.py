@@ -1,0 +1,160 @@
+"""Committed offsets, set from outside: planned first, then all of it, or an error that says what was done."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from membership_client import ConfigError, GroupMember, TopicPartition
+from membership_client.admin import (
+    Earliest,
+    Given,
+    GroupAdmin,
+    GroupNotEmptyError,
+    Latest,
+    OffsetsNotChangedError,
+    Shift,
+    Since,
+    Target,
+    read_csv,
+    write_csv,
+)
+from membership_client.testing import KafkaCluster
+from tests.integration.members import PATIENCE_S
+from tests.records import filled_topic
+
+HOUR_S = 3600
+
+
+@pytest.fixture
+def group(kafka: KafkaCluster) -> str:
+    """A topic with two partitions of ten records each, and a group of the same name that nobody has joined."""
+    return filled_topic(kafka.bootstrap_servers, "offsets", partitions=2, records=20)
+
+
+def committed(admin: GroupAdmin, group: str) -> list[int]:
+    found = admin.describe(group).committed
+    return [found[place].offset for place in sorted(found)]
+
+
+@pytest.mark.kafka
+def test_offsets_go_where_they_are_set(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
+    """To either end, to given ones, back and forth; and an empty group is one that may be set before it has members."""
+    first = TopicPartition(group, 0)
+    steps: list[tuple[Target, list[int]]] = [
+        (Latest(), [10, 10]),
+        (Earliest(), [0, 0]),
+        (Given({first: 4}), [4, 0]),
+        (Shift(3), [7, 3]),
+        (Shift(-5), [2, 0]),
+    ]
+    for target, expected in steps:
+        admin.reset(admin.plan_reset(group, target, topics=[group]))
+        assert committed(admin, group) == expected
+
+
+@pytest.mark.kafka
+def test_what_a_partition_does_not_have_is_moved_into_it_and_noted(admin: GroupAdmin, group: str) -> None:
+    """As Kafka's own tool does."""
+    given = Given({TopicPartition(group, 0): 99, TopicPartition(group, 1): 7})
+    changes = admin.plan_reset(group, given).changes
+    assert [(change.before, change.after, change.note) for change in changes] == [
+        (None, 10, "99 is beyond the end"),
+        (None, 7, ""),
+    ]
+
+
+@pytest.mark.kafka
+def test_offsets_go_to_a_time(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
+    """The first record then or later; the end where there is none; also by duration."""
+    now = time.time()
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for hours in (2, 1):
+        producer.produce(group, b"late", partition=1, timestamp=int(1000 * (now + hours * HOUR_S)))
+    producer.flush()
+    in_half_an_hour = Since(dt.datetime.fromtimestamp(now + HOUR_S / 2, dt.UTC))
+    assert [c.after for c in admin.plan_reset(group, in_half_an_hour, topics=[group]).changes] == [10, 10]
+    an_hour_ago = Since.ago(dt.timedelta(hours=1))
+    assert [c.after for c in admin.plan_reset(group, an_hour_ago, topics=[group]).changes] == [0, 0]
+
+
+@pytest.mark.kafka
+def test_a_plan_changes_nothing_and_a_group_with_members_is_left_alone(
+    kafka: KafkaCluster, admin: GroupAdmin, group: str
+) -> None:
+    """A live member would go on from where it is. Its topics' offsets cannot be forgotten either."""
+    with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}) as member:
+        member.subscribe([group])
+        member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        member.commit({TopicPartition(group, 0): 4})
+        plan = admin.plan_reset(group, Latest())
+        assert [(change.before, change.after) for change in plan.changes] == [(4, 10)]
+        with pytest.raises(GroupNotEmptyError, match=member.snapshot.member_id):
+            admin.reset(plan)
+        with pytest.raises(
+            OffsetsNotChangedError, match=r"Nothing was changed.* a member of the group subscribes"
+        ) as no:
+            admin.forget_offsets(group, [TopicPartition(group, 0)])
+        assert (no.value.changed, list(no.value.refused)) == ({}, [TopicPartition(group, 0)])
+        assert committed(admin, group) == [4]
+
+
+@pytest.mark.kafka
+def test_a_member_that_joins_between_plan_and_commit_is_noticed(
+    kafka: KafkaCluster, admin: GroupAdmin, group: str
+) -> None:
+    """The coordinator refuses, partition by partition, and the error has them all."""
+    from membership_client.admin import resetting
+
+    plan = admin.plan_reset(group, Latest(), topics=[group])
+    with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}) as member:
+        member.subscribe([group])
+        member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        with pytest.raises(OffsetsNotChangedError, match="a member has joined the group meanwhile") as refused:
+            resetting.commit(admin._asker, plan)
+    assert refused.value.refused.keys() == {TopicPartition(group, 0), TopicPartition(group, 1)}
+
+
+@pytest.mark.kafka
+def test_offsets_of_what_nobody_subscribes_to_are_forgotten(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
+    """Also while the group has members that read something else."""
+    other = filled_topic(kafka.bootstrap_servers, "offsets-other", partitions=1, records=1)
+    admin.reset(admin.plan_reset(group, Latest(), topics=[other]))
+    with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}) as member:
+        member.subscribe([group])
+        member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        admin.forget_offsets(group, [TopicPartition(other, 0)])
+        assert committed(admin, group) == []
+
+
+@pytest.mark.kafka
+def test_what_is_not_there_is_said_not_to_be(admin: GroupAdmin, group: str) -> None:
+    """Before anything is changed."""
+    with pytest.raises(ConfigError, match="There is no topic no-such-topic"):
+        admin.plan_reset(group, Latest(), topics=["no-such-topic", group])
+    with pytest.raises(OffsetsNotChangedError, match=f"Nothing was changed.*{group}-7: UNKNOWN_TOPIC_OR_PARTITION"):
+        admin.plan_reset(group, Given({TopicPartition(group, 7): 1, TopicPartition(group, 0): 1}))
+
+
+def test_csv_is_what_kafkas_tool_writes() -> None:
+    """One group's lines, or several groups' of which ours are taken."""
+    offsets = {TopicPartition("orders", 10): 3, TopicPartition("orders", 2): 7}
+    assert write_csv(offsets) == "orders,2,7\norders,10,3\n"
+    assert read_csv(write_csv(offsets), "shop") == offsets
+    assert read_csv("shop,orders,2,7\nother,orders,2,9\n\n", "shop") == {TopicPartition("orders", 2): 7}
+
+
+@pytest.mark.parametrize("line", ["orders", "orders,x,1", "orders,1,-1", ",1,1", "a,b,c,d,e"])
+def test_a_line_that_is_none_is_named(line: str) -> None:
+    """With its number, and before anything is changed."""
+    with pytest.raises(ConfigError, match=r"Line 2 is not topic,partition,offset"):
+        read_csv(f"orders,0,1\n{line}\n", "shop")
+
+
+def test_a_partition_that_is_named_twice_is_refused() -> None:
+    """Which of them would be meant?"""
+    with pytest.raises(ConfigError, match="Line 2 names orders-0 a second time"):
+        read_csv("orders,0,1\norders,0,2\n", "shop")

@@ -1,0 +1,109 @@
+"""Who holds a group back, since when, and how long that can last."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from membership_client import GroupMember, RebalanceListener
+from membership_client.admin import GroupAdmin, GroupView, WaitKind
+from membership_client.admin.blockers import waiting
+from membership_client.admin.picture import waiting_lines
+from membership_client.admin.watching import Watch
+from membership_client.testing import KafkaCluster
+from tests.admin.test_watch import NEW, SLOW, VIEW
+from tests.integration.members import PATIENCE_S, eventually
+from tests.peers.group import PeerGroup
+
+
+def told(view: GroupView, seen_s: float, session_timeout_s: float | None) -> list[str]:
+    """What is said of a group that has been seen like this for so long."""
+    watch = Watch()
+    watch.see(view, 0.0)
+    return waiting_lines(waiting(watch.see(view, seen_s), session_timeout_s))
+
+
+def test_a_holder_may_be_dead_or_slow_and_both_are_bounded() -> None:
+    """A dead one by the session, a slow one by its own rebalance timeout, which nobody tells."""
+    _, who, how_long = told(VIEW, 12.0, 45.0)
+    assert who == "m2 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s."
+    assert "If it is dead, the coordinator removes it in at most 33 s." in how_long
+    assert "does not tell: in at most 288 s if that is the default of 300 s." in how_long
+
+
+def test_a_holder_that_outlives_a_session_is_alive() -> None:
+    """So it is its callback that takes long."""
+    assert "It lives: it has been there for longer than a session." in told(VIEW, 50.0, 45.0)[-1]
+
+
+def test_without_the_session_timeout_no_bound_is_made_up() -> None:
+    """Some may not read a group's settings."""
+    assert "session timeout is not known" in told(VIEW, 12.0, None)[-1]
+
+
+def test_a_static_member_that_is_away_keeps_its_partitions_from_all() -> None:
+    """Nobody works on them until it is back, or removed."""
+    away = replace(VIEW, members=(replace(SLOW, epoch=-2, target=SLOW.current),))
+    _, who, how_long = told(away, 5.0, 45.0)
+    assert "for till-1 (10.0.0.1) to come back, and meanwhile nobody works on orders[0-1], seen for 5 s." in who
+    assert how_long.strip() == "If it does not come back, the coordinator removes it in at most 40 s."
+
+
+def test_a_member_that_has_not_answered_since_the_assignment_is_waited_for() -> None:
+    """Its next heartbeat would bring it what it should have."""
+    silent = replace(VIEW, members=(replace(NEW, epoch=4),))
+    assert "The group waits for m2 (10.0.0.1) to take note of the newest epoch" in told(silent, 1.0, 45.0)[1]
+
+
+@pytest.mark.parametrize(
+    ("state", "says"), [("PreparingRebalance", "not joined again"), ("CompletingRebalance", "leader")]
+)
+def test_a_classic_coordinator_keeps_it_to_itself(state: str, says: str) -> None:
+    """What can be known is said, and what cannot as well."""
+    classic = replace(VIEW, protocol="classic", state=state, epoch=None, assignment_epoch=None, members=())
+    lines = told(classic, 1.0, None)
+    assert "does not tell who is waited for" in lines[1]
+    assert says in lines[1]
+
+
+def test_a_quiet_group_waits_for_nobody() -> None:
+    """Of either protocol."""
+    assert told(replace(VIEW, members=(), state="Stable"), 1.0, 45.0) == ["shop is Stable.", "Nobody is waited for."]
+
+
+@pytest.mark.kafka
+def test_a_slow_callback_is_found_and_its_wait_goes_on(
+    kafka: KafkaCluster, admin: GroupAdmin, peers: PeerGroup
+) -> None:
+    """Asked again the same GroupAdmin knows since when; the session timeout is the group's own."""
+    leave = threading.Event()
+
+    class Slow(RebalanceListener):
+        def on_partitions_revoked(self, partitions: object, context: object) -> None:
+            leave.wait(PATIENCE_S)
+
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": peers.id, "group.instance.id": "slow"}
+    with GroupMember(config, listener=Slow()) as slow:
+        slow.subscribe([peers.id])
+        slow.wait_until(lambda now: len(now.owned) == 6, PATIENCE_S)
+        second = peers.join("confluent", "second")
+        (first,) = eventually(lambda: admin.waiting_for(peers.id).blockers, "somebody who is waited for")
+        (later,) = admin.waiting_for(peers.id).blockers
+        leave.set()
+        assert (first.holder.name, first.wait.kind, first.wait.waiting) == ("slow", WaitKind.RELEASE, ("second",))
+        assert (first.session_timeout_s, first.seen_s) == (45.0, 0.0)
+        assert later.seen_s > 0
+        eventually(lambda: len(second.history.owned) == 3, "what was waited for")
+
+
+@pytest.mark.kafka
+def test_a_static_member_that_left_for_a_while_is_found(admin: GroupAdmin, peers: PeerGroup) -> None:
+    """Java's and librdkafka's static members leave so when they are closed."""
+    member = peers.join("confluent", "till-1")
+    peers.wait_settled([member])
+    member.leave()
+    (blocker,) = admin.waiting_for(peers.id).blockers
+    assert (blocker.holder.name, blocker.wait.kind) == ("till-1", WaitKind.RETURN)
+    assert blocker.wait.partitions == peers.partitions
