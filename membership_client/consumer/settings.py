@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError
-from membership_client.security import SECURITY_KEYS, Security, split_security
+from membership_client.security import Security, split_security
 
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 
@@ -97,13 +97,13 @@ def _normalised(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_dotted(key: str) -> bool:
-    return "." not in key and key.replace("_", ".") in _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY | SECURITY_KEYS
+    return "." not in key and key.replace("_", ".") in _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY | Security.KEYS
 
 
 def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
     """Of security, that would be half of a Consumer: its fetcher would obey, and its member not."""
     about_security = {key for key in given if key.startswith(("ssl.", "sasl.", "enable.ssl.", "enable.sasl."))}
-    if unknown := sorted(about_security - SECURITY_KEYS):
+    if unknown := sorted(about_security - Security.KEYS):
         raise ConfigError(f"{', '.join(unknown)}: the membership connection does not have that setting.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from membership_client.errors import ConfigError
 from membership_client.security.secret import Secret
@@ -39,10 +39,9 @@ _OIDC_KEYS = (
 _TOKEN_KEYS = ("oauth_cb", f"{_OIDC}method", f"{_OIDC}config", *_OIDC_KEYS)
 _SASL_KEYS = ("sasl.mechanism", "sasl.mechanisms", *_PASSWORD_KEYS, *_TOKEN_KEYS)
 
-SECURITY_KEYS = frozenset({"security.protocol", *_TLS_KEYS, *_SASL_KEYS})
-"""What a Security is made of."""
+_KEYS = frozenset({"security.protocol", *_TLS_KEYS, *_SASL_KEYS})
 
-_BY_ANY_NAME = {name: key for key in SECURITY_KEYS for name in (key, key.replace(".", "_"))}
+_BY_ANY_NAME = {name: key for key in _KEYS for name in (key, key.replace(".", "_"))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +61,15 @@ class Security:
     Without `tls` all is sent in the clear; without `sasl` nobody says who they are, save by certificate.
     """
 
+    KEYS: ClassVar[frozenset[str]] = _KEYS
+    """The configuration's keys that it is made of, dotted."""
+
     tls: Tls | None = None
     sasl: Sasl | None = None
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> Security:
-        """From librdkafka's keys, dotted or snake_case; all of them must be `SECURITY_KEYS`.
+        """From librdkafka's keys, dotted or snake_case, and no others.
 
         Raises:
             ConfigError: something is missing, contradicts itself, or cannot be read. Never shows a secret.

@@ -100,7 +100,8 @@ def test_old_spellings_are_understood() -> None:
         ("heartbeat.interval.ms", 45000, "session.timeout.ms"),
         ("partition.assignment.strategy", "range,range", "twice"),
         ("group.protocol", "modern", "group.protocol"),
-        ("security.protocol", "SSL", "plaintext only"),
+        ("security.protocol", "kerberos", "must be one of plaintext, ssl"),
+        ("ssl.crl.location", "/revoked.pem", "membership connection does not have"),
         ("auto.offset.reset", "middle", "earliest"),
         ("enable.auto.commit", "perhaps", "true or false"),
         ("auto.commit.interval.ms", -1, "milliseconds"),
@@ -117,4 +118,7 @@ def test_what_would_be_ignored_or_cannot_work_is_refused_at_once(key: str, value
 
 def test_secrets_are_not_shown() -> None:
     """What is meant for librdkafka may hold a password."""
-    assert "hunter2" not in repr(settings(**{"sasl.password": "hunter2"}))
+    password = {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "hunter2"}
+    made = settings(**{"security.protocol": "SASL_PLAINTEXT", **password})
+    assert made.fetcher["sasl.password"] == "hunter2"
+    assert "hunter2" not in repr(made)

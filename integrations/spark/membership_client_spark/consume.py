@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -72,7 +72,8 @@ class _Plan:
     """What all slots share."""
 
     name: str
-    config: Mapping[str, Any]
+    config: Mapping[str, Any] = field(repr=False)
+    """It may hold secrets."""
     topics: tuple[str, ...]
     handle: Handler
     as_messages: bool

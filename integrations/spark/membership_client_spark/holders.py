@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from membership_client import GroupNotFoundError, Holder
+from membership_client import GroupNotFoundError, Holder, Security
 from membership_client.admin import GroupAdmin, MemberView
 from membership_client_spark.errors import SupersededError
 from membership_client_spark.incarnation import Incarnation, next_driver_epoch
 
 Config = Mapping[str, Any]
 """What `membership_client.Consumer` takes; `check_config` has looked at it."""
+
+
+_FOR_ADMIN = Security.KEYS | {"bootstrap.servers"}
+
+
+def admin_of(config: Config) -> GroupAdmin:
+    """Who reaches the cluster as the slots do."""
+    return GroupAdmin({key: value for key, value in config.items() if key in _FOR_ADMIN})
 
 
 def new_driver_epoch(config: Config) -> int:
@@ -33,7 +41,7 @@ def check_newest(config: Config, instance_id: str, mine: Incarnation) -> None:
 
 
 def _members(config: Config) -> tuple[MemberView, ...]:
-    with GroupAdmin(config["bootstrap.servers"]) as admin:
+    with admin_of(config) as admin:
         try:
             return admin.describe(config["group.id"], lag=False).members
         except GroupNotFoundError:

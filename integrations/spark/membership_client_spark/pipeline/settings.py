@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaException
 
-from membership_client import ConfigError, MemberConfig
+from membership_client import ConfigError, MemberConfig, Security
 from membership_client_spark.holders import Config
 from membership_client_spark.slot_config import check_config
 
@@ -24,9 +24,9 @@ _RESETS: dict[str, Reset] = {
     "error": "error",
 }
 _FOR_BOTH = frozenset({"bootstrap.servers", "group.id", "client.rack", "socket.connection.setup.timeout.ms"})
-_FOR_MEMBERS = frozenset(one.name.replace("_", ".") for one in fields(MemberConfig))
+_OF_MEMBERS = frozenset(one.name.replace("_", ".") for one in fields(MemberConfig))
 _COMMITS = frozenset({"enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms", "on_commit"})
-_FOR_ALL_CLIENTS = ("bootstrap.servers", "client.", "security.", "sasl.", "ssl.", "socket.")
+_FOR_ALL_CLIENTS = ("bootstrap.servers", "client.", "socket.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +51,17 @@ def settings_of(config: Config) -> Settings:
     reset = str(config.get("auto.offset.reset", "latest"))
     if reset not in _RESETS:
         raise ConfigError(f"auto.offset.reset must be one of {', '.join(_RESETS)}, not {reset!r}.")
-    members = {key: value for key, value in config.items() if key in _FOR_MEMBERS}
+    members = {key: value for key, value in config.items() if key in _OF_MEMBERS}
+    secure = {key: value for key, value in config.items() if key in Security.KEYS}
     MemberConfig.from_dict(members)
-    fetching = {key: value for key, value in config.items() if key not in _FOR_MEMBERS - _FOR_BOTH | _COMMITS}
+    Security.from_dict(secure)
+    fetching = {key: value for key, value in config.items() if key not in _OF_MEMBERS - _FOR_BOTH | _COMMITS}
     readers = {**fetching, **_READING}
     _check_readers(readers)
     return Settings(
-        members=members,
+        members=members | secure,
         readers=readers,
-        clients={key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},
+        clients=secure | {key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},
         reset=_RESETS[reset],
         only_committed=config.get("isolation.level", "read_committed") != "read_uncommitted",
     )

@@ -18,8 +18,7 @@ from membership_client import (
     Snapshot,
     TopicPartition,
 )
-from membership_client.admin import GroupAdmin
-from membership_client_spark.holders import Config, check_newest, new_driver_epoch
+from membership_client_spark.holders import Config, admin_of, check_newest, new_driver_epoch
 from membership_client_spark.identity import slot_instance_id
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.pipeline.held import Held, Holding
@@ -89,7 +88,7 @@ class Slots:
     def others(self) -> frozenset[TopicPartition]:
         """What members of the group that are not ours have or are to get."""
         ours = {slot_instance_id(self._name, slot) for slot in range(len(self._members))}
-        with GroupAdmin(self._config["bootstrap.servers"]) as admin:
+        with admin_of(self._config) as admin:
             members = admin.describe(self._config["group.id"], lag=False).members
         return frozenset().union(*(one.target | one.current for one in members if one.instance_id not in ours))
 
