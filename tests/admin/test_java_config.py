@@ -1,0 +1,160 @@
+"""A client.properties of Kafka's own tools is understood, or it is said what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from membership_client import ConfigError
+from membership_client.admin.connection import Connection
+from membership_client.admin.java_config import from_java
+from membership_client.admin.properties import read_properties
+
+SCRAM = """
+# How to reach the cluster
+bootstrap.servers = broker:9093
+security.protocol=SASL_SSL
+sasl.mechanism : SCRAM-SHA-512
+sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\
+    username="alice" \\
+    password="s\\\\"ec=ret;";
+ssl.truststore.type=PEM
+ssl.truststore.location=/etc/kafka/ca.pem
+key.deserializer=org.apache.kafka.common.serialization.StringDeserializer
+"""
+
+
+def test_properties_are_read_as_java_reads_them() -> None:
+    """Separators, continued lines, comments, escapes and the last of two equal keys."""
+    text = "a=1\n  b : 2\nc 3\n! no\n# no\\\nd\\ e = x\\ty \\u00e9\nf=one,\\\n   two\ng=\nh\na = 4\ni==\nj\\:k=\\\\"
+    assert read_properties(text) == {
+        "a": "4",
+        "b": "2",
+        "c": "3",
+        "d e": "x\ty é",
+        "f": "one,two",
+        "g": "",
+        "h": "",
+        "i": "=",
+        "j:k": "\\",
+    }
+
+
+def test_a_broken_escape_is_an_error_without_the_value() -> None:
+    """It may be a password."""
+    with pytest.raises(ConfigError, match=r"sasl.jaas.config") as error:
+        read_properties("sasl.jaas.config=geheim\\u12")
+    assert "geheim" not in str(error.value)
+
+
+def test_a_file_for_scram_over_tls_is_translated() -> None:
+    """Into librdkafka's names; what says nothing about the connection is passed over."""
+    assert from_java(read_properties(SCRAM)) == {
+        "bootstrap.servers": "broker:9093",
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "alice",
+        "sasl.password": 's"ec=ret;',
+        "ssl.ca.location": "/etc/kafka/ca.pem",
+    }
+
+
+def test_certificates_in_the_file_itself_are_translated() -> None:
+    """KIP-651, and an empty algorithm, with which Java does not check host names."""
+    found = from_java(
+        {
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": "CA",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": "CHAIN",
+            "ssl.keystore.key": "KEY",
+            "ssl.key.password": "pass",
+            "ssl.endpoint.identification.algorithm": "",
+            "ssl.enabled.protocols": "TLSv1.3",
+        }
+    )
+    assert found == {
+        "security.protocol": "ssl",
+        "ssl.ca.pem": "CA",
+        "ssl.certificate.pem": "CHAIN",
+        "ssl.key.pem": "KEY",
+        "ssl.key.password": "pass",
+        "ssl.endpoint.identification.algorithm": "none",
+    }
+
+
+def test_a_pem_key_store_has_certificate_and_key() -> None:
+    """One file for both, as Java wants it."""
+    found = from_java(
+        {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.location": "/etc/kafka/me.pem"}
+    )
+    assert found["ssl.certificate.location"] == found["ssl.key.location"] == "/etc/kafka/me.pem"
+
+
+def test_tokens_of_a_token_endpoint_are_translated() -> None:
+    """The client-credentials flow, with its options where either Java version has them."""
+    common = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://id/token",
+        "sasl.login.callback.handler.class": "org.apache.kafka.x.OAuthBearerLoginCallbackHandler",
+    }
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    jaas = {"sasl.jaas.config": f'{module} required clientId="me" clientSecret="mine" scope="kafka";'}
+    keys = {
+        "sasl.oauthbearer.client.credentials.client.id": "me",
+        "sasl.oauthbearer.client.credentials.client.secret": "mine",
+        "sasl.oauthbearer.scope": "kafka",
+    }
+    expected = {
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://id/token",
+        "sasl.oauthbearer.client.id": "me",
+        "sasl.oauthbearer.client.secret": "mine",
+        "sasl.oauthbearer.scope": "kafka",
+    }
+    assert from_java(common | jaas) == from_java(common | keys) == expected
+
+
+PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "complaint"),
+    [
+        ({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"}, "type=JKS: only PEM .* openssl .* keytool"),
+        ({"security.protocol": "SSL", "ssl.keystore.location": "me.p12", "ssl.keystore.type": "PKCS12"}, "only PEM"),
+        ({"security.protocol": "SASL_SSL"}, "Kerberos"),
+        (PLAIN, "sasl.jaas.config is missing"),
+        (PLAIN | {"sasl.jaas.config": 'a.ScramLoginModule required username="a";'}, "needs PlainLoginModule"),
+        (PLAIN | {"sasl.jaas.config": 'a.PlainLoginModule required username="a";'}, "has no password"),
+        (PLAIN | {"sasl.login.class": "Own"}, "sasl.login.class: not supported here"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_that_says_what_to_do(properties: dict[str, str], complaint: str) -> None:
+    """Rather than a connection that is not what its file says."""
+    with pytest.raises(ConfigError, match=complaint):
+        from_java(properties)
+
+
+def test_what_security_protocol_has_no_use_for_is_passed_over() -> None:
+    """As Java does: many files carry both."""
+    found = from_java(
+        {"security.protocol": "PLAINTEXT", "ssl.truststore.location": "ca.jks", "sasl.mechanism": "PLAIN"}
+    )
+    assert found == {"security.protocol": "plaintext"}
+
+
+def test_an_administrator_takes_keys_about_connections_only() -> None:
+    """A typing error would otherwise be a setting that nobody acts on."""
+    made = Connection.of(
+        {"bootstrap.servers": "a:1,b:2", "client.id": "me", "request.timeout.ms": "2500"}, client_id="-", timeout_s=10
+    )
+    assert (len(made.bootstrap), made.client_id, made.timeout_s) == (2, "me", 2.5)
+    for wrong in ({"group.id": "shop"}, {"bootstrap.server": "a:1"}):
+        with pytest.raises(ConfigError, match="of no use to an administrator"):
+            Connection.of({"bootstrap.servers": "a:1"} | wrong, client_id="-", timeout_s=10)
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers must be set"):
+        Connection.of({}, client_id="-", timeout_s=10)
