@@ -1,0 +1,233 @@
+"""`membership-client groups`: what people and programs see, what is asked first, and which codes it ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from membership_client import TopicPartition
+from membership_client.admin import GroupAdmin, Latest
+from membership_client.cli import main
+from membership_client.testing import KafkaCluster
+from tests.integration.members import eventually
+from tests.peers.group import PeerGroup
+from tests.records import filled_topic
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(kafka: KafkaCluster) -> Run:
+    """`membership-client groups` with these arguments, on the shared broker."""
+
+    def command(*arguments: str) -> int:
+        return main(["groups", *arguments, "--bootstrap-server", kafka.bootstrap_servers])
+
+    return command
+
+
+@pytest.fixture
+def group(kafka: KafkaCluster, admin: GroupAdmin) -> str:
+    """Nobody has joined it; it has read its topic of two partitions with ten records each."""
+    name = filled_topic(kafka.bootstrap_servers, "commands", partitions=2, records=20)
+    admin.reset(admin.plan_reset(name, Latest(), topics=[name]))
+    return name
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.kafka
+def test_groups_are_listed(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a table and as JSON."""
+    assert run("list", "--prefix", group, "--state", "empty") == 0
+    assert capsys.readouterr().out.split() == ["GROUP", "PROTOCOL", "STATE", group, "classic", "Empty"]
+    assert run("list", "--prefix", group, "--json") == 0
+    assert printed(capsys) == [{"group": group, "protocol": "classic", "state": "Empty"}]
+
+
+@pytest.mark.kafka
+def test_a_group_is_described_waited_for_and_its_member_removed(
+    run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A static member that left for a while: seen, waited for, removed after a yes, and then the group is quiet."""
+    member = peers.join("ours", "till-1")
+    peers.wait_settled([member])
+    member.leave()
+    assert run("describe", peers.id) == 0
+    shown = capsys.readouterr().out
+    assert f"{peers.id}: Reconciling, consumer protocol, uniform assignor" in shown
+    assert f"till-1 subscribes to {peers.id}." in shown
+    assert run("waiting", peers.id, "--watch", "0.6", "--json") == 1
+    (blocker,) = printed(capsys)["blockers"]
+    assert (blocker["instance"], blocker["kind"], blocker["seen_s"] > 0) == ("till-1", "return", True)
+    assert run("remove", peers.id, "till-1") == 3
+    assert "Nobody is here to ask: give --yes." in capsys.readouterr().err
+    assert run("remove", peers.id, "till-1", "--yes") == 0
+    assert capsys.readouterr().out == f"till-1 was removed; it had {peers.id}[0-5].\n"
+    assert run("waiting", peers.id) == 0
+
+
+@pytest.mark.kafka
+def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not removed, and the code says so; who is no member is not even asked about."""
+    member = peers.join("ours", "till-1")
+    peers.wait_settled([member])
+    run("config", "set", peers.id, "consumer.session.timeout.ms=1000", "--yes")
+    eventually(lambda: "1000" in told(run, peers.id, capsys), "the short session")
+    assert run("remove", peers.id, "--all", "--watch", "30", "--yes", "--json") == 1
+    (outcome,) = printed(capsys)
+    assert (outcome["name"], outcome["removed"], outcome["error"]) == ("till-1", False, "MemberAliveError")
+    assert run("remove", peers.id, "nobody", "--yes") == 2
+    assert "has no member nobody" in capsys.readouterr().err
+
+
+def told(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run("config", "show", group) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.kafka
+def test_offsets_are_shown_planned_set_exported_and_imported(
+    run: Run, admin: GroupAdmin, group: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --execute nothing is changed, and what was exported can be imported."""
+    assert run("offsets", "export", group) == 0
+    exported = capsys.readouterr().out
+    assert exported == f"{group},0,10\n{group},1,10\n"
+    reset = ("offsets", "reset", group, "--topic", f"{group}:1", "--to-offset", "4")
+    assert run(*reset) == 0
+    assert "Nothing was changed: give --execute to do it." in capsys.readouterr().err
+    assert run(*reset, "--execute", "--yes", "--json") == 0
+    assert printed(capsys) == [{"topic": group, "partition": 1, "before": 10, "after": 4, "note": None}]
+    assert run("offsets", "show", group) == 0
+    assert f"{group}-1  4          10   6    -" in capsys.readouterr().out
+    (tmp_path / "offsets.csv").write_text(exported)
+    assert run("offsets", "import", group, str(tmp_path / "offsets.csv"), "--execute", "--yes") == 0
+    assert admin.committed(group, [TopicPartition(group, 1)])[TopicPartition(group, 1)].offset == 10
+    assert run("offsets", "forget", group, "--topic", group, "--execute", "--yes") == 0
+    assert admin.describe(group).committed == {}
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    "target", [["--to-earliest"], ["--to-time", "2020-01-01T00:00"], ["--by-duration", "P1D"], ["--shift-by", "-99"]]
+)
+def test_offsets_go_back_in_every_way(
+    run: Run, group: str, target: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan says from where to where."""
+    assert run("offsets", "reset", group, "--all-topics", *target, "--json") == 0
+    assert [(change["before"], change["after"]) for change in printed(capsys)] == [(10, 0), (10, 0)]
+
+
+@pytest.mark.kafka
+def test_settings_are_shown_and_refused(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With limits; a value beyond them is refused in the brokers' words."""
+    assert "consumer.session.timeout.ms      45000  no" in told(run, group, capsys)
+    assert run("config", "set", group, "consumer.session.timeout.ms=1", "--yes") == 2
+    assert "The brokers refuse this" in capsys.readouterr().err
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(("answer", "code"), [("n", 3), ("y", 0)])
+def test_somebody_at_a_terminal_is_asked(
+    kafka: KafkaCluster, admin: GroupAdmin, group: str, answer: str, code: int
+) -> None:
+    """And nothing happens without a yes."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "membership_client", "groups", "offsets", "reset", group, "--all-topics"]
+    command += ["--to-earliest", "--execute", "--bootstrap-server", kafka.bootstrap_servers]
+    os.write(ours, f"{answer}\n".encode())
+    done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, check=False, timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    assert (done.returncode, f"Set 2 offsets of {group}? [y/N]" in done.stderr) == (code, True)
+    assert {offset.offset for offset in admin.describe(group).committed.values()} == ({0} if code == 0 else {10})
+
+
+@pytest.mark.kafka
+def test_the_cluster_may_be_named_in_a_properties_file(
+    kafka: KafkaCluster, group: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An existing client.properties works as it is."""
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={kafka.bootstrap_servers}\nsecurity.protocol=PLAINTEXT\ngroup.id=other\n")
+    assert main(["groups", "list", "--prefix", group, "--command-config", str(file), "--json"]) == 0
+    assert [found["group"] for found in printed(capsys)] == [group]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["list"], "Where is the cluster?"),
+        (["list", "--command-config", "no-such-file"], "no-such-file"),
+        (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"], "Given up after 0.3 s"),
+        (["remove", "shop", "--bootstrap-server", "h:1"], "Say which members to remove"),
+        (["offsets", "reset", "shop", "--to-latest", "--bootstrap-server", "h:1"], "Say which topics"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_ends_with_2(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a traceback."""
+    assert main(["groups", *arguments]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reset", "shop", "--topic", "t:x", "--to-latest"],
+        ["reset", "shop", "--topic", "t", "--to-time", "noon"],
+        ["reset", "shop", "--topic", "t", "--by-duration", "6h"],
+        ["reset", "shop", "--topic", "t", "--to-latest", "--to-earliest"],
+    ],
+)
+def test_a_value_that_is_none_is_refused_by_the_command_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With an example of what it should look like, or what contradicts what."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["groups", "offsets", *arguments])
+    assert "error: argument" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["list", "describe", "waiting", "remove", "offsets", "config"])
+def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """For every command."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["groups", command, "--help"])
+    shown = capsys.readouterr().out
+    assert f"membership-client groups {command}" in shown.partition("examples:")[2]
+    assert "exit codes:" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("groups wa", {"waiting"}),
+        ("groups offsets reset shop --to-", {"--to-earliest", "--to-latest", "--to-time", "--to-offset"}),
+        ("completion ", {"-h", "--help", "bash", "zsh"}),
+    ],
+)
+def test_bash_completes_commands_and_options(words: str, offered: set[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What `membership-client completion bash` prints is run by bash itself."""
+    assert main(["completion", "bash"]) == 0
+    typed = ["membership-client", *words.split(" ")]
+    script = f"""{capsys.readouterr().out}
+COMP_WORDS=({" ".join(word or '""' for word in typed)}) COMP_CWORD={len(typed) - 1}
+_membership_client
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
+    assert set(done.stdout.split()) == offered
