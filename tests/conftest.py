@@ -16,11 +16,12 @@ _STARTED = pytest.StashKey[list[KafkaCluster]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What the simulation and the conformance tests take: see tests/simulation and tests/conformance."""
+    """What the simulation, the hostile and the conformance tests take: see tests/simulation, tests/hostile, tests/conformance."""
     group = parser.getgroup("simulation")
     group.addoption("--seed", type=int, help="play this seed and no other")
     group.addoption("--seeds", type=int, default=2000, help="how many seeds to play")
     group.addoption("--update-transcripts", action="store_true", help="write the transcripts instead of comparing them")
+    group.addoption("--mutations", type=int, default=20_000, help="how many hostile answers to give to members")
     group = parser.getgroup("conformance")
     group.addoption("--script", type=int, help="play this script on the fake and on a broker, and no other")
     group.addoption("--scripts", type=int, default=30, help="how many random scripts to play on both")

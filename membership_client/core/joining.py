@@ -29,6 +29,8 @@ from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 
 S = MemberState
 
+SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.02, 600.0
+"""What a broker may tell us: less would be a storm, and after more nobody would remember that we are there."""
 EARLY_FRACTION = 1 / 50
 """The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
 EARLY_GROWTH = 1.08
@@ -169,7 +171,7 @@ RESTATE = Rule(_restates, _restate)
 def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: float) -> Member:
     """The coordinator accepted a heartbeat."""
     member = replace(member, dialogue=None)
-    if answer.interval_s > 0:
+    if SHORTEST_INTERVAL_S <= answer.interval_s <= LONGEST_INTERVAL_S:
         member = replace(member, interval_s=answer.interval_s)
     if answer.epoch == JOIN_EPOCH and member.state is S.JOINING:
         return _not_yet(member, now)

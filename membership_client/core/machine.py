@@ -76,6 +76,9 @@ from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 S = MemberState
 CLASSIC, CONSUMER = GroupProtocol.CLASSIC, GroupProtocol.CONSUMER
 
+LONGEST_THROTTLE_S = 60.0
+"""No quota holds clients back for longer, and after that the group would not know us any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -203,7 +206,8 @@ def _on_answered(member: Member, event: Answered, now: float) -> Change:
     slot, flight = found
     member, effects = _ANSWERED[slot](member, flight, event, now)
     if event.throttle_s > 0:
-        member = replace(member, dialogue_pace=member.dialogue_pace.wait_until(now + event.throttle_s))
+        held_until = now + min(event.throttle_s, LONGEST_THROTTLE_S)
+        member = replace(member, dialogue_pace=member.dialogue_pace.wait_until(held_until))
     return member, effects
 
 
