@@ -16,6 +16,7 @@ from kio.static.constants import EntityType
 from membership_client.core import events
 from membership_client.net import admin_messages, admin_requests, messages
 from membership_client.net import classic_messages as classic
+from membership_client.net.frames import MAX_FRAME_BYTES
 from membership_client.net.reader import Undecodable, read
 
 if TYPE_CHECKING:
@@ -127,6 +128,24 @@ _APIS: Mapping[type, _Api] = {
     ),
 }
 
+_MIB = 2**20
+_MOST_BYTES: Mapping[type, int] = {
+    events.FindCoordinator: _MIB // 4,
+    events.ClassicHeartbeat: _MIB // 4,
+    events.LeaveGroup: _MIB // 4,
+    events.DescribeSessionTimeout: _MIB // 4,
+    # Half a million partitions.
+    events.Heartbeat: 2 * _MIB,
+    events.SyncGroup: 4 * _MIB,
+    events.CommitOffsets: 4 * _MIB,
+    events.FetchOffsets: 4 * _MIB,
+    # A leader is told what every member wants, and who has owned what.
+    events.JoinGroup: MAX_FRAME_BYTES,
+}
+"""How long an answer may be: the membership thread reads it, and the worst that a peer can make of a megabyte takes a second."""
+_MOST_BYTES_OF_OTHERS = 8 * _MIB
+"""Two hundred thousand partitions in three replicas, described."""
+
 API_KEYS = frozenset(api.key for api in _APIS.values())
 """The APIs that we may ever use."""
 
@@ -180,6 +199,9 @@ def decode(request: events.Request, version: int, payload: bytes) -> tuple[event
         Undecodable: and nothing else, whatever the bytes are.
     """
     api = _APIS[type(request)]
+    most = _MOST_BYTES.get(type(request), _MOST_BYTES_OF_OTHERS)
+    if len(payload) > most:
+        raise Undecodable(f"its answer to {api.name} has {len(payload)} bytes, and {most} would be much")
     answer: Any = read_answer(api.key, version, payload)
     return api.from_wire(request, answer), _throttle_s(answer)
 

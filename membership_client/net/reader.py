@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from membership_client.net.frames import MAX_FRAME_BYTES
+
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
 
@@ -35,6 +37,10 @@ _NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code":
 # A time of 64 bits stays a number of milliseconds: the longest would be no timedelta.
 _NUMBERS["timedelta_i64"] = "q"
 _VARINT_BITS = 35
+
+MOST_ITEMS = 100_000
+"""Of messages in one list: no cluster has so many topics, no topic so many partitions, no group so many members."""
+_MOST_TAGS = 64
 _NIL = bytes(16)
 
 
@@ -204,13 +210,14 @@ def _text_reader(
 def _array_reader(item: Any, kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:
     read_length = _read_compact_length if flexible else _read_int32
     read_items = _numbers_reader(_NUMBERS[kind]) if kind in _NUMBERS else _items_reader(item, kind, flexible=flexible)
+    most = MAX_FRAME_BYTES if kind in _NUMBERS else MOST_ITEMS
 
     def read_array(data: bytes, at: int) -> tuple[tuple[Any, ...] | None, int]:
         length, at = read_length(data, at)
         if length == -1 and nullable:
             return None, at
         # Every element takes a byte at least, so a greater count is a lie.
-        if not 0 <= length <= len(data) - at:
+        if not 0 <= length <= min(len(data) - at, most):
             raise Undecodable(f"it announces {length} elements in {len(data) - at} bytes")
         return read_items(data, at, length)
 
@@ -250,6 +257,8 @@ def _nullable_entity_reader(entity: Any) -> _Reader:
 
 def _skip_tagged_fields(data: bytes, at: int) -> int:
     count, at = _read_varint(data, at)
+    if count > _MOST_TAGS:
+        raise Undecodable(f"it announces {count} tagged fields")
     for _ in range(count):
         _, at = _read_varint(data, at)
         size, at = _read_varint(data, at)

@@ -106,7 +106,8 @@ class Fleet:
 
     def _transforming(self, slot: Slot) -> list[str]:
         task = {"servers": self.servers, "group": slot.group, "source": TOPIC, "target": DONE, "halt": None}
-        return ["tests.consumer.transformer", json.dumps({**task, "transactional_id": slot.name, "more": SOCKETS})]
+        how = {"transactional_id": slot.name, "more": SOCKETS, "batch": 1000}
+        return ["tests.consumer.transformer", json.dumps(task | how)]
 
     def send(self, slot: Slot, number: signal.Signals) -> None:
         self._processes[slot].send_signal(number)

@@ -1,8 +1,8 @@
 """Consume, transform, produce, in transactions, until killed: a process for tests.
 
 Takes one JSON argument: `servers`, `group`, `source`, `target`, `transactional_id`, and `halt`, a phase and the number of
-the transaction that stops in it until a line comes in; `more` is configuration for both clients. Prints a JSON line for all
-that happens.
+the transaction that stops in it until a line comes in; `more` is configuration for both clients, `batch` the size of a
+transaction. Prints a JSON line for all that happens.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Transformer:
     def __init__(self, task: dict[str, Any]) -> None:
         self._target: str = task["target"]
         self._halt = tuple(task["halt"] or ())
+        self._batch = task.get("batch", BATCH)
         self._number = itertools.count()
         common = {"bootstrap.servers": task["servers"], "log_level": 0, **task.get("more", {})}
         config = {"group.id": task["group"], "enable.auto.commit": False, "auto.offset.reset": "earliest"}
@@ -42,7 +43,7 @@ class Transformer:
 
     def run(self) -> None:
         while True:
-            batch = self._consumer.consume(BATCH, 0.2)
+            batch = self._consumer.consume(self._batch, 0.2)
             if batch:
                 self._transform(batch, next(self._number))
 
