@@ -1,0 +1,101 @@
+"""Administrators' requests in every version that a broker may speak: kio reads what we write, we read what it writes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from membership_client.core import events
+from membership_client.net import admin_requests as admin
+from membership_client.net.codec import choose_version, decode, unsupported
+from membership_client.types import TopicPartition
+from tests.net.answers import Code, module, payload
+from tests.net.test_codec_requests import sent
+
+P = TopicPartition("orders", 3)
+LEAVERS = (admin.Leaver("m-1"), admin.Leaver("m-2", "till-2"))
+OFFSETS = admin.FindOffsets(at=admin.Moment.EARLIEST, partitions=frozenset({P}))
+ALL = admin.FetchAllOffsets(group_id="shop")
+FORGET = admin.ForgetOffsets(group_id="shop", partitions=frozenset({P}))
+REMOVE = admin.RemoveMembers(group_id="shop", members=LEAVERS, reason="node \ud800lost")
+CONFIGS = admin.DescribeConfigs(resource=admin.Resource.GROUP, name="shop", keys=("a", "b"))
+ALTER = admin.AlterGroupConfigs(group_id="shop", values={"a": "1", "b": None})
+LEADERS = admin.LocateLeaders(topics=frozenset({"orders"}))
+
+VERSIONS: list[tuple[events.Request, int, int]] = [
+    (admin.ListGroups(), 0, 5),
+    (LEADERS, 4, 13),
+    (OFFSETS, 1, 9),
+    (ALL, 2, 9),
+    (FORGET, 0, 0),
+    (REMOVE, 3, 5),
+    (CONFIGS, 1, 4),
+    (ALTER, 0, 1),
+]
+EACH = [(request, version) for request, first, last in VERSIONS for version in range(first, last + 1)]
+
+
+@pytest.mark.parametrize(("request_", "version"), EACH, ids=lambda part: getattr(type(part), "__name__", str(part)))
+def test_every_version_is_written(request_: events.Request, version: int) -> None:
+    """As kio reads it; a reason with half a character in it, too."""
+    assert sent(request_, version).message is not None
+
+
+@pytest.mark.parametrize(("request_", "first", "last"), VERSIONS, ids=lambda part: type(part).__name__)
+def test_the_newest_common_version_is_taken(request_: events.Request, first: int, last: int) -> None:
+    """And a broker without one is named in words."""
+    key = sent(request_, last).api_key
+    assert choose_version(request_, {key: (0, 99)}) == last
+    assert choose_version(request_, {key: (0, first)}) == first
+    assert choose_version(request_, {}) is None
+    assert "is offered none" in unsupported(request_, {})
+
+
+def answered(request: events.Request, version: int, answer: Any) -> events.Response:
+    return decode(request, version, payload(answer))[0]
+
+
+NO_WAIT = {"throttle_time": dt.timedelta(0)}
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_groups_are_listed(version: int) -> None:
+    """Old brokers tell neither state nor type."""
+    wire = module(16, version)
+    newer = {"group_state": "Empty"} if version >= 4 else {}
+    newest = {"group_type": "classic"} if version >= 5 else {}
+    listed = wire.ListedGroup(group_id="shop", protocol_type="consumer", **newer, **newest)
+    answer = wire.ListGroupsResponse(error_code=Code(0), groups=(listed,), **(NO_WAIT if version else {}))
+    state, kind = newer.get("group_state", ""), newest.get("group_type", "")
+    expected = admin.ListedGroup(group_id="shop", protocol_type="consumer", state=state, type=kind)
+    assert answered(admin.ListGroups(), version, answer) == admin.GroupsListed((expected,))
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_removals_are_told_one_by_one(version: int) -> None:
+    """By what they were asked for."""
+    wire = module(13, version)
+    members = tuple(
+        wire.MemberResponse(member_id=m.member_id, group_instance_id=m.instance_id, error_code=Code(code))
+        for m, code in zip(LEAVERS, (0, 25), strict=True)
+    )
+    answer = wire.LeaveGroupResponse(error_code=Code(0), members=members, **NO_WAIT)
+    assert answered(REMOVE, version, answer) == admin.MembersRemoved({LEAVERS[0]: 0, LEAVERS[1]: 25})
+
+
+@pytest.mark.parametrize("version", [1, 9])
+def test_offsets_of_logs_are_found_or_refused_one_by_one(version: int) -> None:
+    """A leader that moved is an error of its partitions only."""
+    wire = module(2, version)
+    newer = {"leader_epoch": 0} if version >= 4 else {}
+    parts = tuple(
+        wire.ListOffsetsPartitionResponse(
+            partition_index=n, error_code=Code(code), timestamp=-1, offset=offset, **newer
+        )
+        for n, code, offset in ((3, 0, 42), (4, 6, -1))
+    )
+    topic = wire.ListOffsetsTopicResponse(name="orders", partitions=parts)
+    answer = wire.ListOffsetsResponse(topics=(topic,), **(NO_WAIT if version >= 2 else {}))
+    assert answered(OFFSETS, version, answer) == admin.OffsetsFound({P: 42}, {TopicPartition("orders", 4): 6})
