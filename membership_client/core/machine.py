@@ -343,7 +343,8 @@ def _time_out(member: Member, now: float) -> Change:
     assert found is not None
     late = found[1]
     effects: tuple[Effect, ...] = (Disconnect(late.to),)
-    who = f"{late.to} did not answer" if late.to else "No bootstrap server answered"
+    nobody = f"None of the bootstrap servers ({member.config.bootstrap_servers}) answered"
+    who = f"{late.to} did not answer" if late.to else nobody
     detail = f"{who} within {patience_s(member, late):g} s."
     for flight in (member.dialogue, member.lookup, member.naming, member.survey):
         if flight is not None and flight.to == late.to:

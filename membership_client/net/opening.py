@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from membership_client.net.codec import Offer
     from membership_client.types import Node
 
+_KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""A join may wait for minutes; that its connection died without a word is noticed after 35 s, not after two hours."""
+
 
 class OpenFailed(Exception):  # noqa: N818 - it is an outcome
     """No connection, and why: every kind but those of a request that was sent."""
@@ -167,6 +170,9 @@ def _connect_to(family: int, target: Any, timeout_s: float) -> socket.socket:
         connected.connect(target)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE.items():
+            if hasattr(socket, name):
+                connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     except BaseException:
         connected.close()
         raise
