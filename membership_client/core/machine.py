@@ -68,7 +68,15 @@ from membership_client.core.events import (
     Unsubscribe,
 )
 from membership_client.core.member import IN_GROUP, Change, InFlight, Member, move
-from membership_client.core.requests import SLOTS, Slot, forget_coordinator, patience_s, slow_down, unanswered
+from membership_client.core.requests import (
+    SLOTS,
+    Slot,
+    forget_coordinator,
+    patience_s,
+    sentence,
+    slow_down,
+    unanswered,
+)
 from membership_client.core.rule import Rule, spoken
 from membership_client.errors import Problem, ProblemKind, may_resubscribe
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
@@ -280,7 +288,7 @@ def _on_failed(member: Member, event: Failed, now: float) -> Change:
     if found is None:
         return member, ()
     if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
-        return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=f"{event.detail}."))
+        return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
     slot, flight = found
     return _FAILED[slot](member, flight, event, now)
 

@@ -55,7 +55,12 @@ def unanswered(member: Member, kind: FailureKind, detail: str) -> Member:
     problem = ProblemKind.NOT_KAFKA if kind is FailureKind.NOT_KAFKA else ProblemKind.UNREACHABLE
     if member.problem and member.problem.kind not in _PASSING:
         return member
-    return with_problem(member, Problem(kind=problem, detail=detail))
+    return with_problem(member, Problem(kind=problem, detail=sentence(detail)))
+
+
+def sentence(detail: str) -> str:
+    """Advice follows what happened."""
+    return detail if detail.endswith((".", "?")) else f"{detail}."
 
 
 _PASSING = frozenset({ProblemKind.UNREACHABLE, ProblemKind.NOT_KAFKA, ProblemKind.REJECTED})

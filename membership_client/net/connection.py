@@ -32,7 +32,7 @@ class Connection:
     it completed; once the connection has ended, for whatever reason, `closed` is true and nothing is outstanding.
     """
 
-    __slots__ = ("_outstanding", "_renew_at", "_unsent", "channel", "closed")
+    __slots__ = ("_answered", "_outstanding", "_renew_at", "_unsent", "channel", "closed")
 
     def __init__(self, channel: Channel, *, renew_at: float | None = None) -> None:
         channel.socket.setblocking(False)
@@ -40,6 +40,7 @@ class Connection:
         self._renew_at = renew_at
         self._unsent = bytearray()
         self._outstanding: deque[_Outstanding] = deque()
+        self._answered = False
         self.closed = False
 
     @property
@@ -91,7 +92,7 @@ class Connection:
         except OSError as error:
             return self._fail(FailureKind.DISCONNECTED, f"the connection to {self.address} broke: {error}")
         if not received:
-            return self._fail(FailureKind.DISCONNECTED, f"{self.address} closed the connection")
+            return self._fail(FailureKind.DISCONNECTED, f"{self.address} closed the connection{self._hint()}")
         self.channel.frames.feed(received)
         return self._take_answers()
 
@@ -120,7 +121,12 @@ class Connection:
         response, throttle_s = decode(asked.request, asked.version, payload)
         # Only now: an answer that cannot be read leaves its request among those that fail.
         self._outstanding.popleft()
+        self._answered = True
         return Answered(asked.request_id, response, throttle_s)
+
+    def _hint(self) -> str:
+        """Brokers hang up on who should have said who they are."""
+        return "" if self._answered else " before its first answer: if this lasts, is security.protocol right?"
 
     def _fail(self, kind: FailureKind, detail: str) -> list[Completion]:
         failed: list[Completion] = [Failed(asked.request_id, kind, detail) for asked in self._outstanding]

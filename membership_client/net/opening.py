@@ -32,10 +32,12 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 class OpenFailed(Exception):  # noqa: N818 - it is an outcome
     """No connection, and why: every kind but those of a request that was sent."""
 
-    def __init__(self, kind: FailureKind, detail: str) -> None:
+    def __init__(self, kind: FailureKind, detail: str, *, ours: bool = False) -> None:
         super().__init__(detail)
         self.kind = kind
         self.detail = detail
+        self.ours = ours
+        """Is the reason on this side: no token, or a file that cannot be read?"""
 
 
 def open_connection(
@@ -90,9 +92,9 @@ def _explained(address: Node, timeout_s: float, security: Security) -> Iterator[
     except api_versions.Refusal as error:
         raise OpenFailed(FailureKind.UNREACHABLE, f"{address} cannot be used: {error}") from error
     except TokenError as error:
-        raise OpenFailed(FailureKind.UNREACHABLE, f"no token to show to {address}: {error}") from error
+        raise OpenFailed(FailureKind.UNREACHABLE, f"no token to show to {address}: {error}", ours=True) from error
     except ConfigError as error:
-        raise OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}") from error
+        raise OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}", ours=True) from error
     except TimeoutError as error:
         detail = f"{address} did not answer within {timeout_s:g} s"
         raise OpenFailed(FailureKind.UNREACHABLE, detail) from error

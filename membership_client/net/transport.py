@@ -15,6 +15,7 @@ from membership_client.net.arrivals import Arrivals
 from membership_client.net.connection import Completion, Connection
 from membership_client.net.frames import MAX_FRAME_BYTES
 from membership_client.net.opening import OpenFailed, open_connection, renew_session
+from membership_client.net.racing import open_first
 from membership_client.net.waker import Waker
 from membership_client.security import PLAINTEXT, Security
 
@@ -156,20 +157,31 @@ class BrokerTransport:
         if send.to is not None:
             waits = isinstance(send.request, JoinGroup | SyncGroup)
             return _Peer(send.to, _Line.WAITING if waits else _Line.COORDINATOR)
-        return _Peer(self._bootstrap[self._bootstrap_failures % len(self._bootstrap)], _Line.BOOTSTRAP)
+        return _Peer(self._bootstrap_in_turn()[0], _Line.BOOTSTRAP)
+
+    def _bootstrap_in_turn(self) -> tuple[Node, ...]:
+        """All of them, beginning with the one whose turn it is."""
+        first = self._bootstrap_failures % len(self._bootstrap)
+        return self._bootstrap[first:] + self._bootstrap[:first]
 
     # --- connecting --------------------------------------------------------------------------------------------------
 
     def _connect(self, link: _Link) -> None:
-        opener = functools.partial(
+        if link.peer.is_bootstrap:
+            openers = [self._opener(node) for node in self._bootstrap_in_turn()]
+            self._open(link, functools.partial(open_first, openers))
+        else:
+            self._open(link, self._opener(link.peer.node))
+
+    def _opener(self, node: Node) -> Callable[[], Connection]:
+        return functools.partial(
             open_connection,
-            link.peer.node,
+            node,
             client_id=self._client_id,
             timeout_s=self._connect_timeout_s,
             max_frame_bytes=self._max_frame_bytes,
             security=self._security,
         )
-        self._open(link, opener)
 
     def _renew_if_idle(self, link: _Link, connection: Connection) -> None:
         """A session ends: what is under way is still answered, and what comes then waits until we are known again."""
@@ -193,7 +205,8 @@ class BrokerTransport:
         waiting, link.waiting = link.waiting, []
         if isinstance(outcome, OpenFailed):
             del self._links[link.peer]
-            self._note(link, [Failed(request_id, outcome.kind, outcome.detail) for request_id, _ in waiting])
+            detail = outcome.detail + _advertised(link.peer, outcome)
+            self._note(link, [Failed(request_id, outcome.kind, detail) for request_id, _ in waiting])
         elif not waiting:
             del self._links[link.peer]
             outcome.close()
@@ -268,6 +281,13 @@ class BrokerTransport:
                 connection.close()
         self._links.clear()
         self._completed.clear()
+
+
+def _advertised(peer: _Peer, failed: OpenFailed) -> str:
+    """Nobody configured that address here, so whoever reads it looks for it in vain."""
+    if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
+        return ""
+    return f" (the address that broker {peer.node.node_id} advertises: see its advertised.listeners)"
 
 
 def _is_refused(completion: Completion) -> bool:

@@ -45,7 +45,8 @@ class OidcTokens:
             with self._opener().open(self._request(), timeout=_TIMEOUT_S) as answer:
                 return self._token(answer.read(_MOST_BYTES), now)
         except urllib.error.HTTPError as error:
-            self._fail(f"HTTP status {error.code}{_reason(error.read(_MOST_BYTES))}")
+            with error:
+                self._fail(f"HTTP status {error.code}{_reason(error.read(_MOST_BYTES))}")
         except (OSError, ValueError, TypeError, LookupError) as error:
             self._fail(str(error))
 

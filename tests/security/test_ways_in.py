@@ -6,12 +6,10 @@ import pytest
 from confluent_kafka import Producer
 
 from membership_client import Consumer, GroupMember, MemberState
-from tests.security.secure_kafka import WAYS_IN, SecureKafka
+from tests.security.secure_kafka import PATIENCE_S, WAYS_IN, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 
 pytestmark = pytest.mark.kafka
-
-PATIENCE_S = 40.0
 
 
 @pytest.mark.parametrize("way", WAYS_IN)

@@ -1,0 +1,94 @@
+"""Open one of several connections: whoever is first. An entry that is dead must not hold up one that is not."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+from membership_client.core.events import FailureKind
+from membership_client.net.connection import Connection
+from membership_client.net.opening import OpenFailed
+
+PATIENCE_S = 1.0
+"""After so long without a word from one, the next is tried as well."""
+
+_GRAVITY = (
+    FailureKind.UNREACHABLE,
+    FailureKind.NOT_KAFKA,
+    FailureKind.UNTRUSTED,
+    FailureKind.AUTHENTICATION,
+)
+
+Opener = Callable[[], Connection]
+
+
+def open_first(openers: Sequence[Opener], patience_s: float = PATIENCE_S) -> Connection:
+    """In their order: the next when one has failed, or has taken longer than it should. Blocks.
+
+    Raises:
+        OpenFailed: when all have failed, with what each of them said, and the gravest kind among them.
+    """
+    if len(openers) == 1:
+        return openers[0]()
+    race = _Race()
+    failures: list[OpenFailed] = []
+    started = 0
+    try:
+        while len(failures) < len(openers):
+            if started < len(openers):
+                race.start(openers[started])
+                started += 1
+            outcome = race.next_outcome(patience_s if started < len(openers) else None)
+            if isinstance(outcome, Connection):
+                return outcome
+            if outcome is not None:
+                failures.append(outcome)
+    finally:
+        race.end()
+    kind = max((failure.kind for failure in failures), key=_GRAVITY.index)
+    raise OpenFailed(kind, "; ".join(failure.detail for failure in failures))
+
+
+class _Race:
+    def __init__(self) -> None:
+        self._outcomes: queue.SimpleQueue[Connection | OpenFailed | Exception] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._over = False
+
+    def start(self, opener: Opener) -> None:
+        threading.Thread(target=self._run, args=(opener,), name="membership-connect", daemon=True).start()
+
+    def next_outcome(self, within_s: float | None) -> Connection | OpenFailed | None:
+        """None if there was none in time."""
+        try:
+            outcome = self._outcomes.get(timeout=within_s)
+        except queue.Empty:
+            return None
+        if isinstance(outcome, Connection | OpenFailed):
+            return outcome
+        raise outcome
+
+    def end(self) -> None:
+        """Whoever comes now is too late."""
+        with self._lock:
+            self._over = True
+        while not self._outcomes.empty():
+            _close(self._outcomes.get())
+
+    def _run(self, opener: Opener) -> None:
+        outcome: Connection | Exception
+        try:
+            outcome = opener()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
+            outcome = error
+        with self._lock:
+            if not self._over:
+                self._outcomes.put(outcome)
+                return
+        _close(outcome)
+
+
+def _close(outcome: Connection | Exception) -> None:
+    if isinstance(outcome, Connection):
+        outcome.close()

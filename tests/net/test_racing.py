@@ -1,0 +1,74 @@
+"""Several bootstrap entries, of which some are dead in one way or another."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import pytest
+
+from membership_client.core.events import FailureKind
+from membership_client.net.connection import Connection
+from membership_client.net.opening import OpenFailed, open_connection
+from membership_client.net.racing import Opener, open_first
+from membership_client.types import Node
+from tests.net.patience import LIMIT_S, open_descriptors, until
+from tests.net.scripted_broker import Peer, ScriptedBroker, black_hole, stay
+
+PATIENCE_S = 0.2
+
+
+def opener(node: Node) -> Opener:
+    return lambda: open_connection(node, client_id="tester", timeout_s=LIMIT_S)
+
+
+def refusing() -> Node:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return Node("127.0.0.1", listener.getsockname()[1])
+
+
+def hang(peer: Peer) -> None:
+    peer.wait_for_close()
+
+
+def strange(peer: Peer) -> None:
+    peer.request()
+    peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_dead_entries_hold_nobody_up() -> None:
+    """One refuses, one drops packets, one accepts and hangs: the fourth is connected to long before any time is up."""
+    with ScriptedBroker(hang) as hanging, black_hole() as hole, ScriptedBroker(stay) as broker:
+        nodes = [refusing(), hole, hanging.node, broker.node]
+        with contextlib.closing(open_first([opener(node) for node in nodes], PATIENCE_S)) as connection:
+            assert connection.address == broker.node
+
+
+def test_who_comes_too_late_is_closed() -> None:
+    """A second connection that nobody waits for must not stay open."""
+    goes, before = threading.Event(), open_descriptors()
+
+    with ScriptedBroker(stay) as broker, ScriptedBroker(stay) as slow:
+
+        def late() -> Connection:
+            opened = opener(slow.node)()
+            goes.wait(LIMIT_S)
+            return opened
+
+        with contextlib.closing(open_first([late, opener(broker.node)], PATIENCE_S)) as connection:
+            assert connection.address == broker.node
+        goes.set()
+        assert slow.client_gone.wait(LIMIT_S)
+    until(lambda: open_descriptors() <= before)
+
+
+def test_all_are_dead() -> None:
+    """Each of them is named, and the kind is that of the one which most needs somebody to do something."""
+    dead = refusing()
+    with ScriptedBroker(strange) as stranger:
+        with pytest.raises(OpenFailed) as caught:
+            open_first([opener(stranger.node), opener(dead)], PATIENCE_S)
+        assert str(stranger.node) in caught.value.detail
+    assert caught.value.kind is FailureKind.NOT_KAFKA
+    assert str(dead) in caught.value.detail
