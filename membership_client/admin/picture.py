@@ -76,7 +76,8 @@ def _wait(wait: Wait, seconds: float) -> str:
     who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
     whom = f"{wait.holder.name} ({wait.holder.host.removeprefix('/')})"
     what = f"{wait.kind.value} {named(wait.partitions)}"
-    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}, seen for {seconds:.0f} s"
+    since = f", seen for {seconds:.0f} s" if seconds >= 1 else ""
+    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{since}"
 
 
 def waiting_lines(waiting: Waiting) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Collection, Mapping
 
 from membership_client.admin import as_json
 from membership_client.admin.errors import UnknownMemberError
@@ -18,8 +19,8 @@ from membership_client.admin.groups_command import (
     run,
     show,
 )
-from membership_client.admin.removal import Removal
-from membership_client.admin.views import GroupView
+from membership_client.admin.removal import Removal, looks_alive
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
 from membership_client.admin.words import named
 
 
@@ -32,32 +33,40 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def _remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    view = admin.describe(options.group, lag=False)
-    names = [member.name for member in view.members] if options.all else options.members
-    if not is_confirmed(options, _question(view, names, force=options.force)):
+    members = _chosen(admin.describe(options.group, lag=False), options)
+    signs = {} if options.force else _signs(admin, options, members)
+    alive = {name: looks_alive(name, m, signs[m.name]) for name, m in members.items() if m.name in signs}
+    others = {name: member for name, member in members.items() if name not in alive}
+    if others and not is_confirmed(options, _question(options, others)):
         return NOT_CONFIRMED
-    outcomes = admin.remove(
-        options.group,
-        names,
-        reason=options.reason,
-        force=options.force,
-        watch_s=options.watch,
-        progress=progress("watching for signs of life"),
-    )
+    # They have been watched, and somebody has decided.
+    removed = admin.remove(options.group, others, reason=options.reason, force=True)
+    outcomes = [*removed, *alive.values()]
     show(options, map(_line, outcomes), [as_json.removal(outcome) for outcome in outcomes])
     return DONE if all(outcome.removed for outcome in outcomes) else BAD_NEWS
 
 
-def _question(view: GroupView, names: list[str], *, force: bool) -> str:
-    found = {name: view.find(name) for name in names}
-    if unknown := [name for name, member in found.items() if member is None]:
+def _chosen(view: GroupView, options: argparse.Namespace) -> dict[str, MemberView]:
+    names = [member.name for member in view.members] if options.all else options.members
+    found = {name: member for name in names if (member := view.find(name)) is not None}
+    if unknown := [name for name in names if name not in found]:
         raise UnknownMemberError(f"Group {view.group_id} has no member {', '.join(unknown)}.")
+    return found
+
+
+def _signs(admin: GroupAdmin, options: argparse.Namespace, members: Collection[str]) -> dict[str, str]:
+    tell = progress("watching for signs of life")
+    return admin.signs_of_life(options.group, members, watch_s=options.watch, progress=tell)
+
+
+def _question(options: argparse.Namespace, members: Mapping[str, MemberView]) -> str:
     who = "; ".join(
         f"{name} ({member.client_id} at {member.host.removeprefix('/')}, has {named(member.current)})"
-        for name, member in found.items()
-        if member is not None
+        for name, member in members.items()
     )
-    return f"Remove from {view.group_id}{', alive or not' if force else ', unless it looks alive'}: {who}?"
+    away = all(member.epoch == LEFT_TEMPORARILY for member in members.values())
+    seen = "" if options.force or away else f" No sign of life in {options.watch:g} s, which proves nothing."
+    return f"Remove from {options.group}: {who}?{seen}"
 
 
 def _line(outcome: Removal) -> str:
