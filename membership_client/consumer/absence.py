@@ -1,4 +1,4 @@
-"""Was this process away for so long that the group may have given its partitions to others?
+"""Was this process away for so long that the group may have given its partitions to others? Or are we out anyway?
 
 A process that was stopped, or a machine that slept, goes on where it was: with records that were fetched long ago. Its
 threads look at the clock every second or so; one that finds the last look too long ago knows that all were away.
@@ -17,6 +17,10 @@ _UNNOTICED_S = 1.5
 """A look comes once a second, give or take a quarter. So short an absence no session minds."""
 
 
+_OUT = frozenset({MemberState.FENCED, MemberState.STALE, MemberState.FATAL})
+"""We know that we are out, and the callback that says so may have to wait for another one."""
+
+
 def now() -> float:
     """By a clock that goes on while the machine sleeps, where there is one."""
     return time.clock_gettime(_CLOCK)
@@ -25,8 +29,8 @@ def now() -> float:
 class Absence:
     """Any thread. Without a heartbeat interval's worth of looks there is doubt, until the coordinator has confirmed us.
 
-    Only absence raises doubt: with looks, a coordinator that is silent for long stops nobody, and neither does slow work.
-    When doubt is raised a heartbeat is overdue, so it lasts one round trip.
+    Else only the coordinator raises doubt: with looks, one that is silent for long stops nobody, and neither does slow
+    work. When absence raises it a heartbeat is overdue, so it lasts one round trip.
     """
 
     def __init__(self) -> None:
@@ -45,7 +49,7 @@ class Absence:
 
     def _look(self) -> bool:
         if self._doubt_since is None and now() >= self.until:
-            self._doubt_since, self.until = time.monotonic(), 0.0
+            self._doubt()
         elif self._doubt_since is None:
             self._be_sure(None)
         return self._doubt_since is None
@@ -56,8 +60,13 @@ class Absence:
         with self._lock:
             if step.after.state is MemberState.UNSUBSCRIBED:
                 self.until, self._confirmed_until, self._doubt_since = float("inf"), None, None
+            elif step.after.state in _OUT:
+                self._doubt()
             elif self._look() or (asked is not None and asked.sent_at >= (self._doubt_since or 0.0)):
                 self._be_sure(None if asked is None else step.after.interval_s - (step.at - asked.sent_at))
+
+    def _doubt(self) -> None:
+        self._doubt_since, self.until = time.monotonic(), 0.0
 
     def _be_sure(self, for_s: float | None) -> None:
         at, self._doubt_since = now(), None

@@ -47,7 +47,7 @@ _DOUBT_S = 0.01
 
 _FIRST_TURN_S = 0.5
 """So long is asked for committed offsets before we look whether the question still stands; then twice as long."""
-_LONGEST_TURN_S = 8.0
+_LONGEST_TURN_S = 2.0
 
 _GOING = frozenset(MemberState) - {MemberState.JOINING, MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
 """States that end with the loss of all partitions."""

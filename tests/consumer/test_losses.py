@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from membership_client import Consumer, NotOwnedError
+from membership_client import Consumer, MemberState, NotOwnedError
 from tests.consumer.helpers import Places, Reader, World
-from tests.integration.members import eventually
+from tests.integration.members import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -85,6 +86,30 @@ def test_a_member_that_is_dropped_while_it_looks_for_its_offsets_says_nothing_of
     world.settle(reader)
     reader.read(4 - len(reader.records))
     assert refusals == []
+
+
+def test_nothing_is_read_of_a_loss_that_waits_for_another_callback(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An assignment that still looks for its offsets: the bug was that records of lost partitions came meanwhile."""
+    world.produce(500)
+    reader, other = world.join(), world.join()
+    world.settle(reader, other)
+    found, look = threading.Event(), reader.consumer._member.committed
+
+    def committed(partitions: Any, *, timeout_s: float) -> Any:
+        found.wait(PATIENCE_S)
+        return look(partitions, timeout_s=timeout_s)
+
+    monkeypatch.setattr(reader.consumer._member, "committed", committed)
+    other.consumer.close()
+    eventually(lambda: len(reader.consumer.snapshot.target) == 4, "an assignment that waits")
+    remove(world, reader)
+    eventually(lambda: reader.consumer.snapshot.state is MemberState.FENCED, "a member that knows")
+    assert [reader.poll(0.1) for _ in range(5)] == [None] * 5
+    found.set()
+    eventually(lambda: (reader.poll(), reader.events("lost"))[1], "a loss")
+    world.settle(reader)
 
 
 def test_without_on_lost_the_revoke_callback_is_told(world: World) -> None:
