@@ -6,6 +6,7 @@ change of state, every callback, and whatever the plan has to say.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -49,6 +50,21 @@ class StuckListener(SpeakingListener):
     def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
         super().on_partitions_revoked(partitions, context)
         threading.Event().wait()
+
+
+class ForkingListener(SpeakingListener):
+    """Starts a child in the middle of a rebalance, which looks at the member and ends."""
+
+    member: GroupMember
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        super().on_partitions_revoked(partitions, context)
+        child = os.fork()
+        if child == 0:
+            say("child", live=self.member.health().live)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        say("child ended", code=os.waitstatus_to_exitcode(status))
 
 
 def say_state(step: Step) -> None:
@@ -101,6 +117,14 @@ def go_when_told(member: GroupMember) -> None:
     say("ready")
     sys.stdin.read()
     say("going")
+
+
+def hold_the_interpreter(member: GroupMember) -> None:
+    """For as many seconds as each line says: calls into a PyDLL keep the lock that all threads need."""
+    say("ready")
+    for line in sys.stdin:
+        ctypes.PyDLL(None).sleep(int(line))
+        say("held")
 
 
 def fork(member: GroupMember) -> None:
@@ -158,13 +182,18 @@ PLANS = {
     "go with a stuck callback": go_without_close,
     "go when told": go_when_told,
     "fork": fork,
+    "fork in a revoke": stay,
+    "hold the interpreter": hold_the_interpreter,
 }
+LISTENERS = {"go with a stuck callback": StuckListener, "fork in a revoke": ForkingListener}
 
 
 def main() -> None:
     task = json.loads(sys.argv[1])
-    listener = StuckListener() if task["plan"] == "go with a stuck callback" else SpeakingListener()
+    listener = LISTENERS.get(task["plan"], SpeakingListener)()
     member = GroupMember(task["config"], listener=listener, observers=[say_state])
+    if isinstance(listener, ForkingListener):
+        listener.member = member
     member.subscribe(task["topics"])
     member.wait_until(lambda snapshot: snapshot.state is MemberState.STABLE and bool(snapshot.owned))
     PLANS[task["plan"]](member)

@@ -1,0 +1,78 @@
+"""A coordinator that changes its mind with every heartbeat: thousands of rebalances leave nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+from uuid import UUID
+
+from membership_client import GroupMember, MemberState
+from tests.net import answers
+from tests.net.answers import Asked
+from tests.net.patience import open_descriptors, until
+from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker
+
+TOPIC = UUID(int=10)
+WARM_UP, REBALANCES = 800, 2000
+"""By the first everything that is kept for a while, such as the last thousand steps, is full."""
+
+
+class Restless:
+    """Half of the topic, then the other half: the next target comes with the answer to the last one's acknowledgement."""
+
+    def __init__(self) -> None:
+        self.targets = 0
+        self.port = 0
+
+    def script(self, peer: Peer) -> None:
+        peer.welcome(MODERN)
+        while True:
+            asked = peer.request()
+            peer.answer(asked, self._answer(asked))
+
+    def _answer(self, asked: Asked) -> object:
+        match asked.api_key:
+            case answers.FIND_COORDINATOR:
+                group = asked.message.coordinator_keys[0]
+                return answers.coordinator(asked.version, group=group, host="127.0.0.1", port=self.port)
+            case answers.METADATA:
+                return answers.metadata(asked.version, [(TOPIC, "orders", 0)])
+            case answers.LEAVE_GROUP:
+                return answers.group_left()
+        return self._beat(asked)
+
+    def _beat(self, asked: Asked) -> object:
+        owned = asked.message.topic_partitions
+        held = [p for topic in owned or () for p in topic.partitions]
+        if self.targets == 0 or (owned is not None and sorted(held) == self._target()):
+            self.targets += 1
+        return answers.heartbeat(epoch=self.targets, interval_ms=100, assignment=[(TOPIC, self._target())])
+
+    def _target(self) -> list[int]:
+        return [0, 1, 2] if self.targets % 2 else [3, 4, 5]
+
+
+def test_thousands_of_rebalances_leave_nothing_behind() -> None:
+    """Neither memory nor threads nor descriptors grow, in a whole member with its trace and its telemetry."""
+    restless = Restless()
+    tracemalloc.start()
+    with ScriptedBroker(restless.script) as broker:
+        restless.port = broker.node.port
+        with GroupMember({"bootstrap.servers": f"127.0.0.1:{restless.port}", "group.id": "g"}) as member:
+            member.subscribe(["orders"])
+            until(lambda: restless.targets > WARM_UP)
+            before = held_now()
+            until(lambda: restless.targets > WARM_UP + REBALANCES)
+            after = held_now()
+            assert member.snapshot.state not in {MemberState.FATAL, MemberState.UNSUBSCRIBED}
+    tracemalloc.stop()
+    (memory, threads, descriptors), (memory_then, threads_then, descriptors_then) = before, after
+    assert memory_then - memory < 100_000
+    assert (threads_then, descriptors_then) == (threads, descriptors)
+
+
+def held_now() -> tuple[int, int, int]:
+    """Bytes, threads and descriptors."""
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0], threading.active_count(), open_descriptors()
