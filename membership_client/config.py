@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from membership_client.errors import ConfigError
+from membership_client.security import Security
 from membership_client.types import Node
 
 ConflictPolicy = Literal["wait", "takeover", "fail"]
@@ -152,6 +153,8 @@ def _field_name(key: str, known: Iterable[str]) -> str:
     by_dotted = {name.replace("_", "."): name for name in known}
     if dotted in by_dotted:
         return by_dotted[dotted]
+    if dotted in Security.KEYS or key in Security.KEYS:
+        raise ConfigError(f"{key} is about security: give it to GroupMember or Consumer, or to Security.from_dict().")
     nearest = difflib.get_close_matches(dotted, by_dotted, n=1)
     raise ConfigError(f"Unknown configuration key {key!r}." + (f" Did you mean {nearest[0]!r}?" if nearest else ""))
 

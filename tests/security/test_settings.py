@@ -1,0 +1,165 @@
+"""What a configuration says about security: taken at once, or refused at once and said why, and never shown."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from membership_client import ConfigError, GroupMember, MemberConfig, Security
+from membership_client.security import PLAINTEXT
+from membership_client.security.tls_context import context_of
+from tests.security.certificates import KEY_PASSWORD, Certificates
+
+PASSWORD = {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "hunter2"}
+OIDC = {
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "alice",
+    "sasl.oauthbearer.client.secret": "hunter2",
+    "sasl.oauthbearer.token.endpoint.url": "https://idp.test/token",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def secured(protocol: str, *parts: dict[str, Any], **more: Any) -> Security:
+    merged = {key: value for part in parts for key, value in part.items()}
+    return Security.from_dict({"security.protocol": protocol, **merged, **more})
+
+
+def test_nothing_said_is_plain_text() -> None:
+    """As in librdkafka."""
+    assert Security.from_dict({}) == PLAINTEXT
+    assert PLAINTEXT.protocol == "plaintext"
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "sasl_plaintext", "Sasl_Plaintext"])
+def test_names_are_librdkafkas(protocol: str) -> None:
+    """In any case, dotted or with underscores, and with its two names for a mechanism."""
+    by_keyword = Security.from_dict(
+        {
+            "security_protocol": protocol,
+            "sasl_mechanisms": "plain",
+            "sasl_username": "alice",
+            "sasl_password": "hunter2",
+        }
+    )
+    assert by_keyword == secured(protocol, PASSWORD)
+    assert by_keyword.protocol == "sasl_plaintext"
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"security.protocol": "tls"}, "security.protocol must be one of plaintext, ssl, sasl_plaintext, sasl_ssl"),
+        (PASSWORD, "sasl.mechanism, sasl.username, sasl.password: of no use"),
+        ({"ssl.ca.location": "/ca.pem"}, "ssl.ca.location: of no use, because security.protocol=plaintext has no TLS"),
+        ({"security.protocol": "sasl_ssl"}, "GSSAPI, librdkafka's default is not supported"),
+        ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}, "sasl.username and sasl.password must be"),
+        (
+            {"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.mechanisms": "SCRAM-SHA-256"},
+            "sasl.mechanism and sasl.mechanisms differ",
+        ),
+        ({"security.protocol": "sasl_plaintext", **PASSWORD, "oauth_cb": print}, "oauth_cb: of no use, because PLAIN"),
+        ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}, "needs oauth_cb"),
+        (
+            {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"},
+            "client.id and sasl.oauthbearer.client.secret and sasl.oauthbearer.token.endpoint.url must be set",
+        ),
+        (
+            {"security.protocol": "sasl_plaintext", **OIDC, "sasl.oauthbearer.extensions": "a b"},
+            "extensions must be name=value",
+        ),
+        (
+            {"security.protocol": "sasl_plaintext", **OIDC, "sasl.oauthbearer.token.endpoint.url": "https://a:b@idp"},
+            "hold no password",
+        ),
+        ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": ""}, "sasl.password must be a non-empty"),
+        ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": 7}, "sasl.password must be a non-empty"),
+        ({"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "off"}, "must be one of https, none"),
+        ({"security.protocol": "ssl", "enable.ssl.certificate.verification": "maybe"}, "must be one of true"),
+        ({"security.protocol": "ssl", "ssl.key.password": "hunter2"}, "ssl.key.password is set, and there is no"),
+        (
+            {"security.protocol": "ssl", "ssl.key.pem": "hunter2"},
+            "ssl.certificate.location or ssl.certificate.pem is missing",
+        ),
+        (
+            {"security.protocol": "ssl", "ssl.ca.location": "/nowhere.pem"},
+            "ssl.ca.location cannot be read: No such file",
+        ),
+        ({"security.protocol": "ssl", "ssl.ca.pem": "hunter2"}, "ssl.ca.pem cannot be used"),
+        ({"security.protocol": "ssl", "ssl.ca.pem": "a", "ssl.ca.location": "b"}, "which of them is meant"),
+        ({"group.id": "shop"}, "'group.id': not about security"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(config: dict[str, Any], told: str) -> None:
+    """What is missing, or contradicts what; and no value of anything that could be a secret."""
+    with pytest.raises(ConfigError) as refused:
+        Security.from_dict(config)
+    assert told in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_broken_certificates_and_keys_are_named_and_not_shown(files: Certificates, tmp_path: Path) -> None:
+    """A file that is none, a key of another certificate, a wrong password and a missing one, which nobody is asked for."""
+    broken = tmp_path / "broken.pem"
+    broken.write_text("hunter2")
+    certificate = {"ssl.certificate.location": str(files.certificate)}
+    for key in (
+        {"ssl.key.location": str(broken)},
+        {"ssl.key.pem": "hunter2"},
+        {"ssl.key.location": str(files.locked_key)},
+        {"ssl.key.location": str(files.locked_key), "ssl.key.password": "hunter2"},
+        {"ssl.key.pem": files.locked_key_pem, "ssl.key.password": "hunter2"},
+    ):
+        with pytest.raises(ConfigError, match=next(iter(key))) as refused:
+            secured("ssl", certificate, key)
+        assert "hunter2" not in str(refused.value)
+        assert refused.value.__suppress_context__
+
+
+def test_a_renewed_file_is_read_again(files: Certificates, tmp_path: Path) -> None:
+    """Certificates are renewed while processes run: the next connection has the new one, and all others share one."""
+    authority = tmp_path / "authority.pem"
+    authority.write_bytes(files.authority.read_bytes())
+    tls = secured("ssl", {"ssl.ca.location": str(authority)}).tls
+    assert tls is not None
+    first = context_of(tls)
+    assert context_of(tls) is first
+    authority.write_bytes(files.authority.read_bytes() + files.stranger.read_bytes())
+    assert len(context_of(tls).get_ca_certs()) == 2
+
+
+def test_secrets_are_neither_shown_nor_pickled(files: Certificates) -> None:
+    """Not by repr, format or pickle; the mapping that it came from can be sent instead, by whoever wants to."""
+    locked = {"ssl.certificate.location": str(files.certificate), "ssl.key.pem": files.locked_key_pem}
+    for made in (
+        secured("sasl_plaintext", PASSWORD),
+        secured("sasl_plaintext", OIDC),
+        secured("ssl", locked, {"ssl.key.password": KEY_PASSWORD}),
+    ):
+        shown = f"{made!r} {made} {made.sasl!r} {made.tls!r}"
+        assert not [secret for secret in ("hunter2", KEY_PASSWORD, "PRIVATE KEY") if secret in shown]
+        for carry in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(TypeError, match="pickle"):
+                carry(made)
+
+
+def test_a_member_config_knows_no_secrets() -> None:
+    """It is written to traces, so it does not take them, and says where they go."""
+    config = {"bootstrap.servers": "b:9092", "group.id": "shop"}
+    with pytest.raises(ConfigError, match="Security") as refused:
+        MemberConfig.from_dict({**config, "sasl.password": "hunter2"})
+    assert "hunter2" not in str(refused.value)
+    security = secured("sasl_plaintext", PASSWORD)
+    GroupMember(MemberConfig.from_dict(config), security=security).close()
+    GroupMember({**config, "security.protocol": "sasl_plaintext", **PASSWORD}).close()
+    with pytest.raises(ConfigError, match="not both"):
+        GroupMember({**config, "security.protocol": "sasl_plaintext", **PASSWORD}, security=security)
