@@ -51,7 +51,12 @@ class OidcTokens:
             self._fail(str(error))
 
     def _fail(self, why: str) -> NoReturn:
-        raise TokenError(f"{self.url} gave no token: {self.client_secret.hide_in(why)}") from None
+        """An endpoint may say back to us what it was told, in either form."""
+        hidden = self._identity().hide_in(self.client_secret.hide_in(why))
+        raise TokenError(f"{self.url} gave no token: {hidden}") from None
+
+    def _identity(self) -> Secret:
+        return Secret(base64.b64encode(f"{self.client_id}:{self.client_secret.reveal()}".encode()).decode())
 
     def _opener(self) -> urllib.request.OpenerDirector:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -60,8 +65,7 @@ class OidcTokens:
 
     def _request(self) -> urllib.request.Request:
         form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
-        identity = base64.b64encode(f"{self.client_id}:{self.client_secret.reveal()}".encode()).decode()
-        headers = {"Authorization": f"Basic {identity}", "Accept": "application/json"}
+        headers = {"Authorization": f"Basic {self._identity().reveal()}", "Accept": "application/json"}
         return urllib.request.Request(self.url, urllib.parse.urlencode(form).encode(), headers)  # noqa: S310 - checked
 
     def _token(self, body: bytes, now: float) -> Token:

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from membership_client.testing import ClusterAdmin, KafkaCluster, Listener
 from tests.security.certificates import KEY_PASSWORD, Certificates
 
-PATIENCE_S = 15.0
+PATIENCE_S = 40.0
 """How long a fact may take on a machine that runs everything else at once."""
 
 USER = "alice"
