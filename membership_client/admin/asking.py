@@ -30,7 +30,7 @@ from membership_client.types import Node
 
 T = TypeVar("T")
 
-_PASSING = frozenset(
+PASSING = frozenset(
     {
         Code.COORDINATOR_LOAD_IN_PROGRESS,
         Code.COORDINATOR_NOT_AVAILABLE,
@@ -55,6 +55,7 @@ class Asker:
     def __init__(self, connection: Connection) -> None:
         self._timeout_s = connection.timeout_s
         self._ids = itertools.count(1)
+        self._coordinators: dict[str, Node] = {}
         self._transport = BrokerTransport(
             connection.bootstrap,
             client_id=connection.client_id,
@@ -63,18 +64,18 @@ class Asker:
         )
 
     def ask_coordinator(self, group_id: str, request: Request) -> Response:
-        return self.insist(lambda: self.ask_once(request, self.coordinator_once(group_id)))
+        return self.insist(lambda: self.ask_coordinator_once(group_id, request))
 
     def ask(self, request: Request, to: Node | None = None) -> Response:
         """Of that broker, or of any."""
         return self.insist(lambda: self.ask_once(request, to))
 
     def coordinator(self, group_id: str) -> Node:
-        return self.insist(lambda: self.coordinator_once(group_id))
+        return self.insist(lambda: self._coordinator_once(group_id))
 
     def leaders(self, topics: frozenset[str] = frozenset()) -> LeadersLocated:
         """All brokers, and who leads these topics' partitions."""
-        return expect(LeadersLocated, self.ask(LocateLeaders(topics=topics)), "-", "be located")
+        return expect(LeadersLocated, self.ask(LocateLeaders(topics=topics)), None, "be asked where partitions are")
 
     def insist(self, attempt: Callable[[], T]) -> T:
         """Until it raises no AgainError any more, or the time is up."""
@@ -92,9 +93,22 @@ class Asker:
     def close(self) -> None:
         self._transport.close()
 
-    def coordinator_once(self, group_id: str) -> Node:
-        found = self.ask_once(FindCoordinator(group_id=group_id), None)
-        return expect(CoordinatorFound, found, group_id, "be found a coordinator").node
+    def ask_coordinator_once(self, group_id: str, request: Request) -> Response:
+        """One attempt; after an AgainError the coordinator is looked for anew."""
+        try:
+            return self.ask_once(request, self._coordinator_once(group_id))
+        except AgainError:
+            self.forget_coordinator(group_id)
+            raise
+
+    def forget_coordinator(self, group_id: str) -> None:
+        self._coordinators.pop(group_id, None)
+
+    def _coordinator_once(self, group_id: str) -> Node:
+        if group_id not in self._coordinators:
+            found = self.ask_once(FindCoordinator(group_id=group_id), None)
+            self._coordinators[group_id] = expect(CoordinatorFound, found, group_id, "be found a coordinator").node
+        return self._coordinators[group_id]
 
     def ask_once(self, request: Request, to: Node | None) -> Response:
         """One attempt; AgainError if another may do better."""
@@ -111,7 +125,7 @@ class Asker:
 def _answer(outcome: Answered | Failed) -> Response:
     if isinstance(outcome, Failed):
         raise _failure(outcome)
-    if isinstance(outcome.response, Refused) and outcome.response.code in _PASSING:
+    if isinstance(outcome.response, Refused) and outcome.response.code in PASSING:
         raise AgainError(f"{error_name(outcome.response.code)}.")
     return outcome.response
 

@@ -100,17 +100,21 @@ def error_name(code: int) -> str:
         return f"error code {code}"
 
 
-def expect(kind: type[T], response: Response, group_id: str, wish: str) -> T:
-    """The answer, if it is of that kind; otherwise the error that a refusal stands for. `wish` as in "be described"."""
+def expect(kind: type[T], response: Response, group_id: str | None, wish: str) -> T:
+    """The answer, if it is of that kind; otherwise the error that a refusal stands for.
+
+    `wish` is what the group, or without one the cluster, "cannot" do, as in "be described".
+    """
     if isinstance(response, kind):
         return response
     code, message = (response.code, response.message) if isinstance(response, Refused) else (-1, None)
     raise refusal(code, message, group_id, wish)
 
 
-def refusal(code: int, message: str | None, group_id: str, wish: str) -> MembershipError:
+def refusal(code: int, message: str | None, group_id: str | None, wish: str) -> MembershipError:
     """The error for a code that a broker answered with."""
-    what = f"Group {group_id} cannot {wish}: {error_name(code)}{f' ({message})' if message else ''}."
+    who = "The cluster" if group_id is None else f"Group {group_id}"
+    what = f"{who} cannot {wish}: {error_name(code)}{f' ({message})' if message else ''}."
     if code == ErrorCode.group_id_not_found:
         return GroupNotFoundError(f"There is no group {group_id}.")
     if code in _DENIED:

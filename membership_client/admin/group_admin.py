@@ -14,16 +14,22 @@ from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import Asker
 from membership_client.admin.blockers import Waiting, waiting
 from membership_client.admin.connection import Connection
+from membership_client.admin.errors import UnsupportedByBrokerError, expect
 from membership_client.admin.listing import GroupSummary
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
-from membership_client.admin.settings import SESSION_TIMEOUT, Setting
+from membership_client.admin.settings import Setting
 from membership_client.admin.signs import Signs
 from membership_client.admin.targets import Target
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView
 from membership_client.admin.watching import Watch
-from membership_client.core.events import FetchOffsets, OffsetsFetched
-from membership_client.errors import GroupNotFoundError, MembershipError
+from membership_client.core.events import (
+    DescribeSessionTimeout,
+    FetchOffsets,
+    OffsetsFetched,
+    SessionTimeoutDescribed,
+)
+from membership_client.errors import GroupNotFoundError
 from membership_client.types import Offset, TopicPartition
 
 _LOOK_S = 0.25
@@ -68,7 +74,7 @@ class GroupAdmin:
         wanted = frozenset(TopicPartition(*partition) for partition in partitions)
         request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=wanted)
         answer = self._asker.ask_coordinator(group_id, request)
-        found = answer.offsets if isinstance(answer, OffsetsFetched) else {}
+        found = expect(OffsetsFetched, answer, group_id, "be asked for its offsets").offsets
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
     def waiting_for(self, group_id: str) -> Waiting:
@@ -119,8 +125,10 @@ class GroupAdmin:
         its outcome. `force` removes all of them, at once. The reason is in the coordinator's log.
         """
         names = tuple(dict.fromkeys(members))
+        # Before they are watched: who takes an instance id meanwhile is not the one to be removed.
+        view = self.describe(group_id, lag=False)
+        found = {name: view.find(name) for name in names}
         signs = {} if force else self.signs_of_life(group_id, names, watch_s=watch_s, progress=progress)
-        found = removal.chosen(self.describe(group_id, lag=False), names)
         condemned = {name: m for name, m in found.items() if m is not None and m.name not in signs}
         outcomes = removal.remove(self._asker, group_id, condemned, removal.full_reason(reason))
         for name, member in found.items():
@@ -206,8 +214,7 @@ class GroupAdmin:
     def _session_timeout_s(self, group_id: str) -> float | None:
         """None where the brokers do not tell, or not us."""
         try:
-            found = {setting.name: setting.value for setting in self.settings(group_id)}
-        except MembershipError:
+            answer = self._asker.ask(DescribeSessionTimeout(group_id=group_id))
+        except UnsupportedByBrokerError:
             return None
-        milliseconds = found.get(SESSION_TIMEOUT)
-        return None if milliseconds is None else milliseconds / 1000
+        return answer.session_timeout_s if isinstance(answer, SessionTimeoutDescribed) else None

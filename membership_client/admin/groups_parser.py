@@ -145,10 +145,11 @@ def _add_execution(parser: argparse.ArgumentParser) -> None:
     _add_yes(parser)
 
 
-def _add_topics(parser: argparse.ArgumentParser) -> None:
+def _add_topics(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--topic",
         action="append",
+        required=required,
         default=[],
         type=_topic,
         dest="topics",
@@ -159,7 +160,7 @@ def _add_topics(parser: argparse.ArgumentParser) -> None:
 
 def _add_reset(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
-    _add_topics(parser)
+    _add_topics(parser, required=False)
     parser.add_argument("--all-topics", action="store_true", help="whatever the group has committed")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to-earliest", action="store_true", help="the first records that are still there")
@@ -181,7 +182,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
-    _add_topics(parser)
+    _add_topics(parser, required=True)
     _add_execution(parser)
     _runs(parser, "offsets_command", "forget")
 

@@ -38,7 +38,9 @@ def list_groups(
 
 def _all(asker: Asker) -> list[ListedGroup]:
     brokers = asker.leaders().brokers.values()
-    answers = [expect(GroupsListed, asker.ask(ListGroups(), broker), "-", "be listed") for broker in brokers]
+    answers = [
+        expect(GroupsListed, asker.ask(ListGroups(), broker), None, "be asked for its groups") for broker in brokers
+    ]
     return [group for answer in answers for group in answer.groups]
 
 

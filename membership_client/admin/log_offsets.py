@@ -41,7 +41,7 @@ def _ask_leaders(asker: Asker, wanted: frozenset[TopicPartition], at: int, resul
     moving = dict.fromkeys(wanted & cluster.unled, "no leader")
     for leader, theirs in _by_leader({p: n for p, n in cluster.leaders.items() if p in wanted}).items():
         answer = asker.ask_once(FindOffsets(at=at, partitions=frozenset(theirs)), leader)
-        told = expect(OffsetsFound, answer, "-", "be told offsets")
+        told = expect(OffsetsFound, answer, None, "be asked for offsets")
         result.found.update(told.offsets)
         for partition, code in told.codes.items():
             (moving if _is_passing(code) else result.missing)[partition] = error_name(code)

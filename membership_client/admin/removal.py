@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import Asker
 from membership_client.admin.errors import MemberAliveError, UnknownMemberError, expect, refusal
-from membership_client.admin.views import GroupView, MemberView
+from membership_client.admin.views import MemberView
 from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
 
@@ -37,11 +36,6 @@ class Removal:
 def full_reason(reason: str | None) -> str:
     """As Kafka's own admin client words it, and brokers take at most this much."""
     return (f"{DEFAULT_REASON}: {reason}" if reason else DEFAULT_REASON)[:_LONGEST_REASON]
-
-
-def chosen(view: GroupView, names: Iterable[str]) -> dict[str, MemberView | None]:
-    """Whom each name means; None where the group has no such member."""
-    return {name: view.find(name) for name in names}
 
 
 def remove(asker: Asker, group_id: str, members: dict[str, MemberView], reason: str) -> dict[str, Removal]:

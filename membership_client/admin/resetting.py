@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
-from membership_client.admin.asking import Asker
+from membership_client.admin.asking import PASSING, AgainError, Asker
 from membership_client.admin.errors import (
     GroupNotEmptyError,
     NoAnswerError,
@@ -17,7 +17,7 @@ from membership_client.admin.errors import (
 )
 from membership_client.admin.targets import Change, Given, Target, changes
 from membership_client.admin.views import GroupView
-from membership_client.core.events import CommitOffsets, OffsetsCommitted, Request
+from membership_client.core.events import CommitOffsets, OffsetsCommitted, Request, Response
 from membership_client.errors import ConfigError
 from membership_client.net.admin_requests import ForgetOffsets
 from membership_client.types import Offset, TopicPartition
@@ -88,7 +88,7 @@ def forget(asker: Asker, group_id: str, partitions: frozenset[TopicPartition]) -
 
 def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[TopicPartition, int | None]) -> None:
     try:
-        answer = asker.ask_coordinator(group_id, request)
+        answer = asker.insist(lambda: _attempt(asker, request, group_id))
     except NoAnswerError as silence:
         unknown = f"Whether any offset was changed is not known, look before you go on. {silence.detail}"
         raise OffsetsNotChangedError(unknown, {}, dict.fromkeys(wished, "no answer")) from silence
@@ -97,6 +97,15 @@ def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[To
     if refused:
         changed = {partition: offset for partition, offset in wished.items() if partition not in refused}
         raise OffsetsNotChangedError(_account(changed, refused), changed, refused)
+
+
+def _attempt(asker: Asker, request: Request, group_id: str) -> Response:
+    """A coordinator that has moved, or is loading, says so of each partition: then it is asked again, or its successor."""
+    answer = asker.ask_coordinator_once(group_id, request)
+    if isinstance(answer, OffsetsCommitted) and (passing := PASSING.intersection(answer.codes.values())):
+        asker.forget_coordinator(group_id)
+        raise AgainError(f"{', '.join(map(error_name, sorted(passing)))}.")
+    return answer
 
 
 def _why(code: int) -> str:

@@ -18,9 +18,8 @@ from membership_client.net.admin_requests import (
     Resource,
 )
 
-SESSION_TIMEOUT = "consumer.session.timeout.ms"
 SETTINGS = {
-    SESSION_TIMEOUT: "a member that sends no heartbeat for so long is removed",
+    "consumer.session.timeout.ms": "a member that sends no heartbeat for so long is removed",
     "consumer.heartbeat.interval.ms": "how often members send one, and so how soon they learn of changes",
     "consumer.assignment.interval.ms": "changes within so long are assigned together (Kafka 4.3 and later)",
 }

@@ -1,9 +1,9 @@
 """What shows, from outside, that a member lives.
 
 Coordinators do not tell when a member sent its last heartbeat. What can be seen is what a live member causes: its epoch
-moves, its assignment changes, offsets of its partitions are committed, it joins again. A member that is idle in a quiet
-group causes none of that, so seeing nothing proves nothing, with one exception: a member of KIP-848 that is watched for
-longer than a session and is still there has sent heartbeats.
+moves, it gives up or takes partitions (in a classic group others do that for it), offsets of its partitions are
+committed, it joins again. A member that is idle in a quiet group causes none of that, so seeing nothing proves nothing,
+with one exception: a member of KIP-848 that is watched for longer than a session and is still there has sent heartbeats.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Signs:
             return f"it joined again, as {after.member_id}"
         if before.epoch != after.epoch:
             return f"its epoch moved from {before.epoch} to {after.epoch}"
-        if before.current != after.current:
+        if before.current != after.current and not after.is_classic:
             return "what it has changed"
         both = before.current & after.current
         moved = [p for p in both if self._first.committed.get(p) != view.committed.get(p)]

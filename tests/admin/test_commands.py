@@ -82,8 +82,8 @@ def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsy
     """It is not removed, and the code says so; who is no member is not even asked about."""
     member = peers.join("ours", "till-1")
     peers.wait_settled([member])
-    run("config", "set", peers.id, "consumer.session.timeout.ms=1000", "--yes")
-    eventually(lambda: "1000" in told(run, peers.id, capsys), "the short session")
+    run("config", "set", peers.id, "consumer.session.timeout.ms=3000", "--yes")
+    eventually(lambda: "  3000  yes" in told(run, peers.id, capsys), "the short session")
     assert run("remove", peers.id, "--all", "--watch", "30", "--yes", "--json") == 1
     (outcome,) = printed(capsys)
     assert (outcome["name"], outcome["removed"], outcome["error"]) == ("till-1", False, "MemberAliveError")

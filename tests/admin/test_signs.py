@@ -1,0 +1,62 @@
+"""What counts as a sign of life, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from membership_client import Offset, TopicPartition
+from membership_client.admin import GroupView
+from membership_client.admin.signs import Signs
+from tests.admin.test_watch import SLOW, VIEW
+
+FIRST = replace(VIEW, members=(SLOW,))
+CLASSIC = replace(FIRST, protocol="classic", members=(replace(SLOW, epoch=None, is_classic=True),))
+
+
+def seen(first: GroupView, after: GroupView, *, after_s: float = 1.0) -> dict[str, str]:
+    signs = Signs(first, 100.0, session_timeout_s=45.0)
+    signs.see(after, 100.0 + after_s)
+    return signs.of
+
+
+@pytest.mark.parametrize(
+    ("after", "sign"),
+    [
+        (replace(FIRST, members=(replace(SLOW, epoch=5),)), "its epoch moved from 4 to 5"),
+        (replace(FIRST, members=(replace(SLOW, current=SLOW.target),)), "what it has changed"),
+        (replace(FIRST, members=(replace(SLOW, member_id="m9"),)), "it joined again, as m9"),
+        (replace(FIRST, committed={TopicPartition("orders", 0): Offset(8)}), "it committed offsets of orders[0]"),
+    ],
+)
+def test_what_a_live_member_causes_is_a_sign(after: GroupView, sign: str) -> None:
+    """By the member's instance id."""
+    assert seen(FIRST, after) == {"till-1": sign}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        FIRST,
+        replace(FIRST, epoch=9, assignment_epoch=9, members=(replace(SLOW, target=SLOW.current),)),
+        replace(FIRST, members=(replace(SLOW, epoch=-2),)),
+        replace(FIRST, members=()),
+        replace(FIRST, committed=dict(FIRST.committed) | {TopicPartition("bills", 0): Offset(8)}),
+    ],
+)
+def test_what_others_cause_is_none(after: GroupView) -> None:
+    """A new target, commits elsewhere, a goodbye, or its removal."""
+    assert seen(FIRST, after) == {}
+
+
+def test_in_a_classic_group_others_change_what_a_member_has() -> None:
+    """While it rebalances nobody has anything, and afterwards the leader has given it something."""
+    rebalancing = replace(CLASSIC, members=(replace(CLASSIC.members[0], current=frozenset()),))
+    assert seen(CLASSIC, rebalancing) == {}
+
+
+def test_only_a_kip_848_member_is_proven_alive_by_a_session() -> None:
+    """A classic member has chosen its own session timeout, which nobody tells."""
+    assert "still there after a session timeout of 45 s" in seen(FIRST, FIRST, after_s=46.0)["till-1"]
+    assert seen(CLASSIC, CLASSIC, after_s=46.0) == {}
