@@ -124,6 +124,13 @@ class KafkaCluster:
         self._brokers[broker].start()
         self._await_ready()
 
+    def start_all(self) -> None:
+        """After all were ended: none of them is ready without the others."""
+        for broker in self._brokers.values():
+            if not broker.is_running:
+                broker.start()
+        self._await_ready()
+
     def pause(self, broker: int) -> None:
         """SIGSTOP: its connections stay open and nothing answers."""
         self._brokers[broker].pause()

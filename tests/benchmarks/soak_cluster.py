@@ -38,12 +38,6 @@ class SoakCluster(KafkaCluster):
         super().__exit__(*raised)
         self._running.close()
 
-    def start_again(self) -> None:
-        """After all were killed: none is ready alone."""
-        for broker in self._brokers.values():
-            broker.start()
-        self._await_ready()
-
     @property
     def proxied_servers(self) -> str:
         return ",".join(proxy.address for proxy in self.proxies.values())

@@ -118,7 +118,7 @@ class Monkey:
     def restart_the_cluster(self) -> None:
         for number in self.cluster.brokers:
             self.cluster.kill(number)
-        self.cluster.start_again()
+        self.cluster.start_all()
 
     # --- networks ----------------------------------------------------------------------------------------------------
 

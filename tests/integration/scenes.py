@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 from membership_client import LeaveMode, MemberConfig, MemberState, NotOwnedError, Offset
 from tests.integration.members import PATIENCE_S, Call, RecordingListener, WatchedMember, eventually
@@ -106,7 +106,7 @@ def committing(cast: Cast) -> Scene:
     yield
     partition = min(member.assignment())
     with ThreadPoolExecutor(1) as pool:
-        commit = pool.submit(member.commit, {partition: Offset(7)}, timeout_s=PATIENCE_S)
+        commit = pool.submit(member.commit, {partition: Offset(7)}, timeout_s=3 * PATIENCE_S)
         yield
         with contextlib.suppress(NotOwnedError):
             commit.result(PATIENCE_S)
@@ -127,3 +127,36 @@ def leaving(cast: Cast) -> Scene:
 
 
 SCENES: tuple[Callable[[Cast], Scene], ...] = (joining, revoking, acknowledging, stable, committing, leaving)
+
+
+class Stage:
+    """All scenes at once, in both protocols, each in a group of its own; `settings` of members by protocol."""
+
+    def __init__(self, servers: str, topic: str, settings: Mapping[str, dict[str, Any]] | None = None) -> None:
+        more = settings or {}
+        self._casts = [
+            Cast(servers, topic, base | more.get(protocol, {})) for protocol, base in PROTOCOLS.items() for _ in SCENES
+        ]
+        self._scenes = [scene(cast) for scene, cast in zip(SCENES * len(PROTOCOLS), self._casts, strict=True)]
+        self._pool = ThreadPoolExecutor(len(self._scenes))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._pool:
+            list(self._pool.map(Cast.close, self._casts))
+
+    def prepare(self) -> None:
+        """While all is well."""
+        list(self._pool.map(next, self._scenes))
+
+    def act(self) -> None:
+        """While nothing works."""
+        list(self._pool.map(next, self._scenes))
+
+    def finish(self) -> None:
+        """When everything works again: all do what they wanted, and none has ended."""
+        assert set(self._pool.map(lambda scene: next(scene, "ended"), self._scenes)) == {"ended"}
+        members = [member for cast in self._casts for member in cast.members]
+        assert not [member.error for member in members if MemberState.FATAL in member.states]

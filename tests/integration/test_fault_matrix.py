@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
 
-from membership_client import MemberState
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client.testing.wire import parse_addresses
 from tests.integration.conftest import ProxiedKafka
 from tests.integration.proxy import Proxy
-from tests.integration.scenes import PARTITIONS, PROTOCOLS, SCENES, Cast, Scene
+from tests.integration.scenes import PARTITIONS, Stage
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -78,31 +76,13 @@ def test_no_fault_leaves_a_member_silent(kafka_of_module: ProxiedKafka, fault: F
     """Joining, revoking, acknowledging, stable, committing, leaving: all of them at once, each in a group of its own."""
     proxy = kafka_of_module.proxy
     session = {"classic": {"session_timeout_ms": int(SESSION_S * 1000)}}
-    casts = [
-        Cast(proxy.address, TOPIC, settings | session.get(protocol, {}))
-        for protocol, settings in PROTOCOLS.items()
-        for _ in SCENES
-    ]
-    scenes = [scene(cast) for scene, cast in zip(SCENES * len(PROTOCOLS), casts, strict=True)]
-    with ThreadPoolExecutor(len(scenes)) as pool:
+    with Stage(proxy.address, TOPIC, session) as stage:
         try:
-            list(pool.map(next, scenes))
+            stage.prepare()
             fault.begin(proxy)
-            list(pool.map(next, scenes))
+            stage.act()
             time.sleep(fault.lasts_s)
             proxy.mend()
-            list(pool.map(end, scenes))
-            assert_none_ended(casts)
+            stage.finish()
         finally:
             proxy.mend()
-            list(pool.map(Cast.close, casts))
-
-
-def end(scene: Scene) -> None:
-    assert next(scene, "ended") == "ended"
-
-
-def assert_none_ended(casts: list[Cast]) -> None:
-    """No fault of a network is a reason to give up."""
-    fatal = [member.error for cast in casts for member in cast.members if MemberState.FATAL in member.states]
-    assert not fatal
