@@ -6,7 +6,7 @@ import argparse
 
 from membership_client.admin import as_json
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.groups_command import DONE, NOT_CONFIRMED, is_confirmed, run, show
+from membership_client.admin.groups_command import DONE, NOT_CONFIRMED, is_confirmed, show
 from membership_client.admin.settings import SETTINGS, Setting
 from membership_client.admin.tables import table
 
@@ -14,15 +14,7 @@ _HEAD = ("SETTING", "MS", "SET FOR THE GROUP", "DEFAULT", "LOWEST", "HIGHEST", "
 _CLASSIC = "each classic member chooses its own, within these limits"
 
 
-def show_settings(options: argparse.Namespace) -> int:
-    return run(options, _show)
-
-
-def change(options: argparse.Namespace) -> int:
-    return run(options, _change)
-
-
-def _show(admin: GroupAdmin, options: argparse.Namespace) -> int:
+def show_settings(admin: GroupAdmin, options: argparse.Namespace) -> int:
     found = admin.settings(options.group)
     show(options, table(_HEAD, map(_row, found)), [as_json.setting(setting) for setting in found])
     return DONE
@@ -34,7 +26,7 @@ def _row(setting: Setting) -> tuple[object, ...]:
     return setting.name, setting.value, own, setting.default, setting.lowest, setting.highest, meaning
 
 
-def _change(admin: GroupAdmin, options: argparse.Namespace) -> int:
+def change(admin: GroupAdmin, options: argparse.Namespace) -> int:
     wanted = dict(options.settings)
     before = {setting.name: setting.value for setting in admin.settings(options.group)}
     lines = [f"{name}: {before.get(name)} -> {'default' if value is None else value}" for name, value in wanted.items()]

@@ -41,11 +41,13 @@ def connection_of(options: argparse.Namespace) -> dict[str, Any]:
 
 def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> None:
     """Lines for people, or JSON."""
+    _end_progress()
     print(json.dumps(machine) if options.json else "\n".join(lines), flush=True)
 
 
 def is_confirmed(options: argparse.Namespace, question: str) -> bool:
     """By --yes, or by somebody at the terminal."""
+    _end_progress()
     if options.yes:
         return True
     if not sys.stdin.isatty():
@@ -64,7 +66,12 @@ def progress(what: str) -> Callable[[float], None]:
         if seconds in told or (told and not sys.stderr.isatty()):
             return
         told.append(seconds)
-        end = "\r" if sys.stderr.isatty() else "\n"
-        print(f"{what}: {seconds} s left ", end=end, file=sys.stderr, flush=True)
+        start, end = ("\r", "") if sys.stderr.isatty() else ("", "\n")
+        print(f"{start}{what}: {seconds} s left ", end=end, file=sys.stderr, flush=True)
 
     return tell
+
+
+def _end_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

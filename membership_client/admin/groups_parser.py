@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import re
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -71,10 +70,10 @@ def _runs(parser: argparse.ArgumentParser, module: str, function: str) -> None:
     """Imported late: --help answers at once."""
 
     def run(options: argparse.Namespace) -> int:
-        command: Callable[[argparse.Namespace], int] = getattr(
-            import_module(f"membership_client.admin.{module}"), function
-        )
-        return command(options)
+        from membership_client.admin import groups_command  # noqa: PLC0415
+
+        command = getattr(import_module(f"membership_client.admin.{module}"), function)
+        return groups_command.run(options, command)
 
     parser.set_defaults(run=run)
     add_connection(parser)

@@ -12,40 +12,22 @@ from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.groups_command import (
     BAD_NEWS,
     DONE,
-    IMPOSSIBLE,
     NOT_CONFIRMED,
     is_confirmed,
-    run,
     show,
 )
 from membership_client.admin.offsets_csv import read_csv, write_csv
 from membership_client.admin.resetting import Plan
 from membership_client.admin.tables import table
 from membership_client.admin.targets import Earliest, Given, Latest, Shift, Since, Target
+from membership_client.errors import ConfigError
 from membership_client.types import TopicPartition
 
 
-def reset(options: argparse.Namespace) -> int:
+def reset(admin: GroupAdmin, options: argparse.Namespace) -> int:
     """BAD_NEWS if not all could be changed."""
     if bool(options.topics) == options.all_topics:
-        print("Say which topics (--topic, may be repeated), or --all-topics.", file=sys.stderr)
-        return IMPOSSIBLE
-    return run(options, _reset)
-
-
-def import_offsets(options: argparse.Namespace) -> int:
-    return run(options, _import)
-
-
-def export(options: argparse.Namespace) -> int:
-    return run(options, _export)
-
-
-def forget(options: argparse.Namespace) -> int:
-    return run(options, _forget)
-
-
-def _reset(admin: GroupAdmin, options: argparse.Namespace) -> int:
+        raise ConfigError("Say which topics (--topic, may be repeated), or --all-topics.")
     topics, partitions = _places(options)
     if options.to_offset is not None:
         at_ends = admin.plan_reset(options.group, Latest(), topics=topics, partitions=partitions)
@@ -65,7 +47,7 @@ def _target(options: argparse.Namespace) -> Target:
     return Earliest() if options.to_earliest else Latest()
 
 
-def _import(admin: GroupAdmin, options: argparse.Namespace) -> int:
+def import_offsets(admin: GroupAdmin, options: argparse.Namespace) -> int:
     given = Given(read_csv(options.file.read_text(encoding="utf-8"), options.group))
     return _carry_out(admin, options, admin.plan_reset(options.group, given))
 
@@ -91,14 +73,14 @@ def _do(options: argparse.Namespace, question: str, change: Callable[[], None]) 
     return DONE
 
 
-def _export(admin: GroupAdmin, options: argparse.Namespace) -> int:
+def export(admin: GroupAdmin, options: argparse.Namespace) -> int:
     view = admin.describe(options.group)
     text = write_csv({partition: offset.offset for partition, offset in view.committed.items()})
     show(options, [text.rstrip("\n")], as_json.offsets(view))
     return DONE
 
 
-def _forget(admin: GroupAdmin, options: argparse.Namespace) -> int:
+def forget(admin: GroupAdmin, options: argparse.Namespace) -> int:
     topics, named = _places(options)
     committed = admin.describe(options.group).committed
     wanted = sorted(place for place in committed if place.topic in topics or place in named)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Collection, Mapping
 
 from membership_client.admin import as_json
@@ -12,27 +11,21 @@ from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.groups_command import (
     BAD_NEWS,
     DONE,
-    IMPOSSIBLE,
     NOT_CONFIRMED,
     is_confirmed,
     progress,
-    run,
     show,
 )
 from membership_client.admin.removal import Removal, looks_alive
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
 from membership_client.admin.words import named
+from membership_client.errors import ConfigError
 
 
-def remove(options: argparse.Namespace) -> int:
+def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
     """BAD_NEWS if one of them was not removed."""
     if bool(options.members) == options.all:
-        print("Say which members to remove, or --all of them.", file=sys.stderr)
-        return IMPOSSIBLE
-    return run(options, _remove)
-
-
-def _remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
+        raise ConfigError("Say which members to remove, or --all of them.")
     members = _chosen(admin.describe(options.group, lag=False), options)
     signs = {} if options.force else _signs(admin, options, members)
     alive = {name: looks_alive(name, m, signs[m.name]) for name, m in members.items() if m.name in signs}
