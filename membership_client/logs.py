@@ -8,7 +8,7 @@ from membership_client.core.events import Budget, CallbackReturned
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.errors import ProblemKind
-from membership_client.types import MemberState
+from membership_client.types import GroupProtocol, MemberState
 from membership_client.watchdog import BudgetWarning
 
 S = MemberState
@@ -25,6 +25,8 @@ def log_step(step: Step) -> None:
     who = name_of(after)
     if isinstance(step.event, CallbackReturned) and step.event.error:
         logger.warning("%s: a callback raised: %s", who, step.event.error)
+    if after.settled is GroupProtocol.CLASSIC and before.settled is None:
+        logger.info("%s: these brokers do not have KIP-848; it speaks the classic protocol with them", who)
     if after.state is not before.state:
         _log_state(who, before, after)
     elif _is_new_problem(before, after):

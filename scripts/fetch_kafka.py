@@ -1,4 +1,4 @@
-"""Brings Kafka's published jars into the cache, once, and checks each against scripts/kafka-jars.sha256.
+"""Brings a Kafka's published jars into the cache, once, and checks each against scripts/kafka-jars-VERSION.sha256.
 
 The Ivy inside pyspark does the download, from where Ivy goes by default, so neither Maven nor an address is needed.
 """
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from membership_client.testing import find_java
-from membership_client.testing.jars import KAFKA_VERSION, cached_kafka_jars, kafka_directory
+from membership_client.testing.jars import cached_kafka_jars, kafka_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PROGRESS_INTERVAL_S = 2
-LOCK_FILE = Path(__file__).with_name("kafka-jars.sha256")
 
 # No user-local repository is consulted: Maven leaves descriptors without jars there, and Ivy would trust them.
 SETTINGS = """\
@@ -36,34 +35,47 @@ SETTINGS = """\
 
 # Without an slf4j 1.7 binding a broker that cannot start says nothing at all, hence log4j-slf4j-impl.
 # Of the tools only those for groups are run, and these need nothing that brokers do not bring.
-DEPENDENCIES = f"""\
+DEPENDENCIES = """\
 <ivy-module version="2.0">
   <info organisation="membership-client" module="kafka"/>
   <configurations><conf name="default"/></configurations>
   <dependencies defaultconf="default->default,runtime">
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{KAFKA_VERSION}" transitive="false"/>
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}" transitive="false"/>
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
   </dependencies>
 </ivy-module>
 """
+
+Digests = dict[str, str]
+"""Of jars, by their names."""
 
 
 class FetchError(Exception):
     """The download did not give what was asked for; another attempt may."""
 
 
-def fetch_once() -> None:
+def fetch_once(version: str) -> None:
     """Fetches the jars unless they are there. Raises FetchError when all attempts have failed."""
-    if cached_kafka_jars() is not None:
+    if cached_kafka_jars(version) is not None:
         return
-    target = kafka_directory()
+    expected = locked(version)
+    target = kafka_directory(version)
     target.parent.mkdir(parents=True, exist_ok=True)
-    print(f"  fetching Kafka {KAFKA_VERSION}, 45 MB, into {target}", flush=True)
+    print(f"  fetching Kafka {version}, about 40 MB, into {target}", flush=True)
     # In the cache, not in the system's temporary directory: the final rename must stay on one file system.
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=target.parent) as scratch:
-        fetch(Path(scratch))
-        publish(Path(scratch, "jars"), target)
+        fetch(version, expected, Path(scratch))
+        publish(version, Path(scratch, "jars"))
+
+
+def locked(version: str) -> Digests:
+    """The jars of that version, from its lock file."""
+    lock = Path(__file__).with_name(f"kafka-jars-{version}.sha256")
+    if not lock.exists():
+        known = ", ".join(sorted(path.stem.rpartition("-")[2] for path in lock.parent.glob("kafka-jars-*.sha256")))
+        sys.exit(f"error: Which jars Kafka {version} consists of is not locked; it is of {known}.")
+    return {name: digest for digest, name in map(str.split, lock.read_text().splitlines())}
 
 
 @retry(
@@ -73,29 +85,29 @@ def fetch_once() -> None:
     before_sleep=lambda attempt: print(f"  attempt {attempt.attempt_number} failed, trying again", flush=True),
     reraise=True,
 )
-def fetch(scratch: Path) -> None:
+def fetch(version: str, expected: Digests, scratch: Path) -> None:
     """One attempt. What an earlier attempt brought is kept in Ivy's cache and not downloaded again."""
     shutil.rmtree(scratch / "jars", ignore_errors=True)
-    run_ivy(scratch)
-    verify(scratch / "jars")
+    run_ivy(version, scratch)
+    verify(scratch / "jars", expected)
 
 
-def run_ivy(scratch: Path) -> None:
+def run_ivy(version: str, scratch: Path) -> None:
     """Resolves and retrieves into `scratch`."""
     (scratch / "ivysettings.xml").write_text(SETTINGS)
-    (scratch / "ivy.xml").write_text(DEPENDENCIES)
+    (scratch / "ivy.xml").write_text(DEPENDENCIES.format(version=version))
     pattern = f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"
     command: list[str | Path] = [java(), f"-Duser.home={scratch}", "-jar", ivy_jar()]
     command += ["-settings", scratch / "ivysettings.xml", "-cache", scratch / "cache", "-ivy", scratch / "ivy.xml"]
     command += ["-confs", "default", "-retrieve", pattern]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         assert ivy.stdout is not None
-        log = follow(ivy.stdout)
+        log = follow(version, ivy.stdout)
     if ivy.returncode != 0:
         raise FetchError(f"Ivy ended with code {ivy.returncode}:\n{''.join(log[-30:])}")
 
 
-def follow(lines: Iterable[str]) -> list[str]:
+def follow(version: str, lines: Iterable[str]) -> list[str]:
     """Ivy's output, with a line of progress every few seconds while it comes."""
     log: list[str] = []
     found = fetched = 0
@@ -106,26 +118,23 @@ def follow(lines: Iterable[str]) -> list[str]:
         fetched += "[SUCCESSFUL ]" in line
         if time.monotonic() - shown > PROGRESS_INTERVAL_S:
             shown = time.monotonic()
-            print(
-                f"  Kafka {KAFKA_VERSION}: {found} jars found, {fetched} fetched, {shown - started:.0f} s", flush=True
-            )
+            print(f"  Kafka {version}: {found} jars found, {fetched} fetched, {shown - started:.0f} s", flush=True)
     return log
 
 
-def verify(directory: Path) -> None:
-    """Raises FetchError unless the jars are exactly those of the lock file."""
-    expected = {name: digest for digest, name in map(str.split, LOCK_FILE.read_text().splitlines())}
+def verify(directory: Path, expected: Digests) -> None:
+    """Raises FetchError unless the jars are exactly those that are expected."""
     actual = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in directory.glob("*.jar")}
     if wrong := sorted(name for name, _ in expected.items() ^ actual.items()):
         raise FetchError(f"these jars are missing, unexpected or altered: {', '.join(dict.fromkeys(wrong))}")
 
 
-def publish(jars: Path, target: Path) -> None:
+def publish(version: str, jars: Path) -> None:
     """Moves the complete directory into place; if another run was faster, its jars are as good as ours."""
     try:
-        jars.rename(target)
+        jars.rename(kafka_directory(version))
     except OSError:
-        if cached_kafka_jars() is None:
+        if cached_kafka_jars(version) is None:
             raise
 
 

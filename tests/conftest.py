@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.testing import KafkaCluster, MockCluster
+from membership_client.testing.jars import OLD_KAFKA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -16,7 +17,7 @@ _STARTED = pytest.StashKey[list[KafkaCluster]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What the simulation, the hostile and the conformance tests take: see tests/simulation, tests/hostile, tests/conformance."""
+    """What single directories of tests take; the groups have their names."""
     group = parser.getgroup("simulation")
     group.addoption("--seed", type=int, help="play this seed and no other")
     group.addoption("--seeds", type=int, default=2000, help="how many seeds to play")
@@ -25,6 +26,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance")
     group.addoption("--script", type=int, help="play this script on the fake and on a broker, and no other")
     group.addoption("--scripts", type=int, default=30, help="how many random scripts to play on both")
+    group = parser.getgroup("brokers")
+    group.addoption("--old-kafka", default=OLD_KAFKA_VERSION, help="the version of the old broker; prepare it first")
+    group = parser.getgroup("peers")
+    group.addoption("--orders", default="4", help="how many orders of joining to play per assignor, or all")
 
 
 @pytest.fixture(scope="session")

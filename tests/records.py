@@ -16,8 +16,13 @@ def filled_topic(bootstrap_servers: str, prefix: str, *, partitions: int, record
     admin = ClusterAdmin(bootstrap_servers)
     admin.set_group_config(name, **QUICK)
     admin.create_topic(name, partitions)
+    produce(bootstrap_servers, name, partitions=partitions, records=records, value=value)
+    return name
+
+
+def produce(bootstrap_servers: str, topic: str, *, partitions: int, records: int, value: bytes = b"x") -> None:
+    """Returns when all are written, evenly spread."""
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     for number in range(records):
-        producer.produce(name, value, partition=number % partitions)
+        producer.produce(topic, value, partition=number % partitions)
     producer.flush()
-    return name

@@ -16,8 +16,8 @@ from confluent_kafka.admin import (
 from kio.schema.consumer_group_describe.v1 import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
-from kio.schema.metadata.v12 import MetadataRequest, MetadataResponse
-from kio.schema.metadata.v12.request import MetadataRequestTopic
+from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v9.request import MetadataRequestTopic
 from kio.schema.types import GroupId, TopicName
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -105,9 +105,11 @@ class ClusterAdmin:
 
     @_patiently
     def _await_partitions(self, topic: str, count: int) -> None:
-        wanted = MetadataRequestTopic(topic_id=None, name=TopicName(topic))
         request = MetadataRequest(
-            topics=(wanted,), allow_auto_topic_creation=False, include_topic_authorized_operations=False
+            topics=(MetadataRequestTopic(name=TopicName(topic)),),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
         )
         for answer in self._ask_live_brokers(request, MetadataResponse):
             led = sum(partition.leader_id >= 0 for partition in answer.topics[0].partitions)

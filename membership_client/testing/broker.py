@@ -7,7 +7,7 @@ import signal
 import subprocess
 from typing import TYPE_CHECKING
 
-from kio.schema.metadata.v12 import MetadataRequest, MetadataResponse
+from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 
 from membership_client.testing import guard
 from membership_client.testing.wire import Address, ask
@@ -82,7 +82,9 @@ class Broker:
 
     def sees(self) -> set[int]:
         """The brokers it would send clients to: registered, unfenced. Empty while it does not answer."""
-        request = MetadataRequest(topics=(), include_topic_authorized_operations=False)
+        request = MetadataRequest(
+            topics=(), include_cluster_authorized_operations=False, include_topic_authorized_operations=False
+        )
         try:
             answer = ask(self.address, request, MetadataResponse, timeout_s=2)
         except OSError:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 KAFKA_VERSION = "4.3.1"
+OLD_KAFKA_VERSION = "2.8.2"
+"""The oldest that starts without ZooKeeper: joins have no reasons, topics hardly have ids, and nobody knows KIP-848."""
 
 
 def cache_directory() -> Path:
@@ -16,14 +18,14 @@ def cache_directory() -> Path:
     return Path(base) / "membership-client"
 
 
-def kafka_directory() -> Path:
-    """Where the jars of the Kafka version we test with belong. It exists only when it is complete.
+def kafka_directory(version: str = KAFKA_VERSION) -> Path:
+    """Where the jars of that Kafka belong. It exists only when it is complete.
 
     Named after what is in it: one that an earlier version of this project filled lacks Kafka's tools.
     """
-    return cache_directory() / f"kafka-{KAFKA_VERSION}-with-tools"
+    return cache_directory() / f"kafka-{version}-with-tools"
 
 
-def cached_kafka_jars() -> list[Path] | None:
+def cached_kafka_jars(version: str = KAFKA_VERSION) -> list[Path] | None:
     """Kafka's jars in a fixed order (a class archive is valid for one order only), or None if not fetched yet."""
-    return sorted(kafka_directory().glob("*.jar")) or None
+    return sorted(kafka_directory(version).glob("*.jar")) or None

@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from membership_client.testing import guard
 from membership_client.testing.broker import Broker
-from membership_client.testing.jars import cached_kafka_jars
+from membership_client.testing.jars import KAFKA_VERSION, cached_kafka_jars
 from membership_client.testing.java import find_java
 from membership_client.testing.jvm import Jvm
 from membership_client.testing.ports import free_ports
@@ -44,8 +44,8 @@ class KafkaCluster:
 
     Brokers are numbered from 1. `settings` are server properties and win over those of `default_settings`; `listeners`
     come beside the plain-text one, and `address_of` says where they are.
-    Java and the jars are looked for where `scripts/test` puts them, unless given. Without a `directory` the data lives
-    in a temporary one that `stop()` removes. No broker outlives this process, even if it is killed.
+    Java and the jars of that version are looked for where `scripts/test` puts them, unless given. Without a `directory`
+    the data lives in a temporary one that `stop()` removes. No broker outlives this process, even if it is killed.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class KafkaCluster:
         settings: Mapping[str, Value] | None = None,
         *,
         listeners: Mapping[str, Listener] | None = None,
+        version: str = KAFKA_VERSION,
         jars: Sequence[Path] | None = None,
         java: Path | None = None,
         directory: Path | None = None,
@@ -62,7 +63,7 @@ class KafkaCluster:
         self._size = brokers
         self._settings = dict(settings or {})
         self._listeners = dict(listeners or {})
-        self._jvm = Jvm(java or _require_java(), tuple(jars or _require_jars()), tuple(jvm_options))
+        self._jvm = Jvm(java or _require_java(), tuple(jars or _require_jars(version)), tuple(jvm_options))
         self._given_directory = directory
         self._directory: Path | None = None
         self._brokers: dict[int, Broker] = {}
@@ -204,8 +205,11 @@ def _require_java() -> Path:
     return java
 
 
-def _require_jars() -> list[Path]:
-    jars = cached_kafka_jars()
+def _require_jars(version: str) -> list[Path]:
+    jars = cached_kafka_jars(version)
     if jars is None:
-        raise KafkaUnavailableError("Kafka's jars are not in the cache. Run scripts/test, which fetches them.")
+        raise KafkaUnavailableError(
+            f"Kafka {version}'s jars are not in the cache. Run scripts/test, which fetches those of the versions that all "
+            f"tests need, or scripts/prepare_kafka.py {version}."
+        )
     return jars
