@@ -55,6 +55,7 @@ class ConfluentPeer(PollingPeer):
 
     def _close(self) -> None:
         assert self._consumer is not None
+        assert not (self._for_good and self.seat.instance_id), "a static member of librdkafka always keeps its place"
         self._consumer.close()
 
 

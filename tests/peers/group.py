@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from membership_client import TopicPartition
-from membership_client.testing import ClusterAdmin, GroupDescription
+from membership_client.testing import ClusterAdmin
+from tests.peers.coordinator import Coordinator
 from tests.peers.history import History, assert_never_shared
 from tests.peers.jvm import PeerJvm
 from tests.peers.kinds import new_peer
@@ -49,6 +50,7 @@ class PeerGroup:
         self._bootstrap_servers = bootstrap_servers
         self._jvm = jvm
         self._admin = ClusterAdmin(bootstrap_servers)
+        self._coordinator = Coordinator(bootstrap_servers)
         if settings:
             self._admin.set_group_config(self.id, **settings)
         # In this order: a broker that knows the topic has also read the settings, which were logged before it.
@@ -57,9 +59,6 @@ class PeerGroup:
     @property
     def epoch(self) -> int:
         return self._admin.group_epoch(self.id)
-
-    def describe(self) -> GroupDescription:
-        return self._admin.describe(self.id)
 
     def new(self, kind: PeerKind, instance_id: str | None = None, **settings: Any) -> Peer:
         """A peer that has not joined yet."""
@@ -94,19 +93,15 @@ class PeerGroup:
         eventually(lambda: self._is_settled(present), lambda: self._account(present))
 
     def _is_settled(self, members: list[Member]) -> bool:
-        try:
-            group = self.describe()
-        except LookupError:  # Nobody has joined yet.
-            return False
+        described = self._coordinator.describe(self.id)
         told = {member.member_id: member.history.owned for member in members}
-        known = {member.member_id: member.current for member in group.members}
         shares = sorted(partition for owned in told.values() for partition in owned)
         wanted = sorted(self.partitions) if members else []
-        return group.state == ("Stable" if members else "Empty") and told == known and shares == wanted
+        return described.settled and told == described.shares and shares == wanted
 
     def _account(self, members: list[Member]) -> str:
         told = {member.member_id: (sorted(member.history.owned), member.error) for member in members}
-        return f"{self.id} settled.\nMembers say {told}.\nThe coordinator says {self.describe()}."
+        return f"{self.id} settled.\nMembers say {told}.\nThe coordinator says {self._coordinator.describe(self.id)}."
 
     def assert_never_shared(self) -> None:
         """Over the whole life of the group."""

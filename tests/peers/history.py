@@ -26,7 +26,7 @@ class Change:
 
 
 class Span(NamedTuple):
-    """One uninterrupted time of holding a partition; infinite where it is still held."""
+    """One uninterrupted time of holding a partition, or of its being free; infinite where it is still held."""
 
     partition: TopicPartition
     start: float
@@ -67,11 +67,14 @@ def assert_never_shared(histories: Iterable[History]) -> None:
         assert one.partition != next_one.partition or one.end <= next_one.start, f"held twice: {one} and {next_one}"
 
 
-def unowned_s(histories: Iterable[History]) -> float:
-    """Partition-seconds without an owner, between the first and the last time each partition was held."""
+def gaps(histories: Iterable[History]) -> Iterator[Span]:
+    """The times without an owner, between the first and the last time each partition was held."""
     spans = sorted(span for history in histories for span in history.spans())
-    return sum(
-        max(0.0, later.start - earlier.end)
-        for earlier, later in itertools.pairwise(spans)
-        if earlier.partition == later.partition
-    )
+    for earlier, later in itertools.pairwise(spans):
+        if earlier.partition == later.partition and earlier.end < later.start:
+            yield Span(earlier.partition, earlier.end, later.start)
+
+
+def unowned_s(histories: Iterable[History]) -> float:
+    """Partition-seconds without an owner."""
+    return sum(gap.end - gap.start for gap in gaps(histories))

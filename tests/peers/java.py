@@ -56,7 +56,11 @@ class JavaPeer(PollingPeer):
         return str(self._consumer.groupMetadata().memberId())
 
     def _close(self) -> None:
-        self._consumer.close()
+        if not self._for_good:
+            self._consumer.close()
+            return
+        options = self._java.org.apache.kafka.clients.consumer.CloseOptions
+        self._consumer.close(options.groupMembershipOperation(options.GroupMembershipOperation.LEAVE_GROUP))
 
 
 def config_of(seat: Seat) -> dict[str, str]:

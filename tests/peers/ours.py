@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from membership_client import GroupMember, MemberConfig, MemberState, RebalanceListener, TopicPartition
+from membership_client import GroupMember, LeaveMode, MemberConfig, MemberState, RebalanceListener, TopicPartition
 from membership_client.worker import Observer
 from tests.peers.history import History
 from tests.peers.peer import Peer, Seat
@@ -46,6 +46,9 @@ class OurPeer(Peer):
 
     def join(self) -> None:
         self.member.subscribe([self.seat.topic])
+
+    def leave_for_good(self) -> None:
+        self.member.close(LeaveMode.LEAVE)
 
     def leave(self) -> None:
         self.member.close()

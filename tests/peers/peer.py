@@ -50,5 +50,9 @@ class Peer(ABC):
         """Subscribes and returns at once."""
 
     @abstractmethod
+    def leave_for_good(self) -> None:
+        """As `leave`, but a static member gives up its place too, where the client can do that."""
+
+    @abstractmethod
     def leave(self) -> None:
         """Closes the client as its documentation says, and waits for it: static members keep their place. May be repeated."""

@@ -2,70 +2,90 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from membership_client import TopicPartition
+from membership_client.testing import KafkaCluster
 from tests.peers.classic import SHARED, classic_settings
-from tests.peers.group import Member, PeerGroup, eventually
+from tests.peers.group import Member, PeerGroup
+from tests.peers.jvm import PeerJvm
+from tests.peers.orders import Order, orders_of, play_each, some_of
 from tests.peers.peer import PeerKind
+
+Stage = Callable[[], contextlib.closing[PeerGroup]]
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-ORDERS = [
-    (strategy, order) for strategy, kinds in SHARED.items() for order in itertools.permutations(kinds) if len(kinds) > 2
-]
-PAIRS = [
-    (strategy, order)
-    for strategy, kinds in SHARED.items()
-    for other in kinds[1:]
-    for order in sorted(set(itertools.permutations(("ours", "ours", other, other))))
-]
+OF_ALL = [strategy for strategy, kinds in SHARED.items() if len(kinds) > 2]
+PAIRS = [(strategy, other) for strategy, kinds in SHARED.items() for other in kinds[1:]]
 
 
-def name_of(part: str | tuple[PeerKind, ...]) -> str:
-    return part if isinstance(part, str) else "-".join(part)
+@pytest.fixture
+def stage(kafka: KafkaCluster, peer_jvm: PeerJvm) -> Stage:
+    """For a `with` statement, at whose end its members have left."""
+    return lambda: contextlib.closing(PeerGroup(kafka.bootstrap_servers, peer_jvm, "orders"))
+
+
+@pytest.mark.parametrize("strategy", OF_ALL)
+@pytest.mark.timeout(1800)
+def test_two_of_each_client_come_and_go(stage: Stage, strategy: str, request: pytest.FixtureRequest) -> None:
+    """In whatever order they join, and when they leave in the opposite one: every partition is owned once after every step.
+
+    A sample, unless asked for more: `--orders all`.
+    """
+    orders = orders_of(SHARED[strategy])
+    play_each(
+        some_of(orders, request.config.getoption("--orders"), seed=strategy),
+        lambda order: come_and_go(stage, strategy, order),
+    )
+
+
+@pytest.mark.parametrize(("strategy", "other"), PAIRS)
+def test_two_of_ours_and_two_of_another_client(stage: Stage, strategy: str, other: PeerKind) -> None:
+    """In every order of joining, and whoever leads: after each join every partition is owned once."""
+    play_each(orders_of(("ours", other)), lambda order: come_and_go(stage, strategy, order))
+
+
+def come_and_go(stage: Stage, strategy: str, order: Order) -> None:
+    with stage() as group:
+        members: list[Member] = []
+        for kind in order:
+            members.append(group.join(kind, **classic_settings(kind, strategy)))
+            wait_shared(group, members)
+        while members:
+            members.pop().leave()
+            wait_shared(group, members)
+        group.assert_never_shared()
+
+
+@pytest.mark.parametrize("strategy", OF_ALL)
+def test_all_join_at_once_and_the_first_leave(stage: Stage, strategy: str) -> None:
+    """Whoever comes first leads and assigns for all, and another client's member takes over: no two own the same."""
+    play_each(list(itertools.permutations(SHARED[strategy])), lambda order: rush(stage, strategy, order))
+
+
+def rush(stage: Stage, strategy: str, order: Order) -> None:
+    with stage() as group:
+        members: list[Member] = []
+        for kind in (*order, *order):
+            members.append(group.join(kind, **classic_settings(kind, strategy)))
+            if len(members) == 1:
+                wait_shared(group, members)
+        wait_shared(group, members)
+        for _ in order:
+            members.pop(0).leave()
+        wait_shared(group, members)
+        group.assert_never_shared()
 
 
 def wait_shared(group: PeerGroup, members: Iterable[Member]) -> None:
-    """Until these members, by their own account, hold every partition once, and each of them holds one."""
+    """Until these members and the broker agree on who has what, every partition is held once and nobody has nothing."""
     present = list(members)
-
-    def held() -> list[TopicPartition]:
-        return sorted(partition for member in present for partition in member.history.owned)
-
-    def account() -> str:
-        return f"every partition held once: {[(m.member_id, sorted(m.history.owned), m.error) for m in present]}"
-
-    eventually(lambda: held() == sorted(group.partitions) and all(m.history.owned for m in present), account)
-
-
-@pytest.mark.parametrize(("strategy", "order"), PAIRS, ids=name_of)
-def test_two_of_ours_and_two_of_another_client(group: PeerGroup, strategy: str, order: tuple[PeerKind, ...]) -> None:
-    """In every order of joining, and whoever leads: after each join every partition is owned once."""
-    members: list[Member] = []
-    for kind in order:
-        members.append(group.join(kind, **classic_settings(kind, strategy)))
-        wait_shared(group, members)
-    group.assert_never_shared()
-
-
-@pytest.mark.parametrize(("strategy", "order"), ORDERS, ids=name_of)
-def test_two_of_each_client_in_every_order(group: PeerGroup, strategy: str, order: tuple[PeerKind, ...]) -> None:
-    """Whoever comes first leads and assigns for all: every partition is owned once, and never by two at a time."""
-    members: list[Member] = []
-    for kind in (*order, *order):
-        members.append(group.join(kind, **classic_settings(kind, strategy)))
-        if len(members) == 1:
-            wait_shared(group, members)
-    wait_shared(group, members)
-    # The leader goes first, and another client's member must take over.
-    for _ in order:
-        members.pop(0).leave()
-    wait_shared(group, members)
-    group.assert_never_shared()
+    group.wait_settled(present)
+    assert all(member.history.owned for member in present)
 
 
 @pytest.mark.parametrize("strategy", SHARED)
