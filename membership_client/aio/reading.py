@@ -13,7 +13,6 @@ from confluent_kafka import Message
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.records import Records
 from membership_client.aio.reply import Reply
-from membership_client.consumer.absence import now
 
 _SLICE_S = 0.1
 """Longest stay inside librdkafka's poll(). Jobs get in meanwhile; what ends the consumer does not."""
@@ -42,7 +41,7 @@ class Reading:
 
     def at_hand(self, count: int) -> list[Message]:
         """Up to so many records out of the line, if the thread was there a moment ago; else none. Cheap."""
-        return self._take(count) if now() - self._read_at < _FRESH_S else []
+        return self._take(count) if time.monotonic() - self._read_at < _FRESH_S else []
 
     def _take(self, count: int) -> list[Message]:
         return self._records.take(count) if self._certain else []
@@ -82,7 +81,7 @@ class Reading:
             self._certain = True
         else:
             self._certain = consumer.is_certain()
-        self._read_at = now()
+        self._read_at = time.monotonic()
         self._grant()
         return True
 

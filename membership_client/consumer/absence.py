@@ -12,18 +12,17 @@ import time
 from membership_client.core.machine import Step
 from membership_client.types import MemberState
 
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 _UNNOTICED_S = 1.5
 """A look comes once a second, give or take a quarter. So short an absence no session minds."""
-
 
 _OUT = frozenset({MemberState.FENCED, MemberState.STALE, MemberState.FATAL})
 """We know that we are out, and the callback that says so may have to wait for another one."""
 
 
-def now() -> float:
-    """By a clock that goes on while the machine sleeps, where there is one."""
-    return time.clock_gettime(_CLOCK)
+def slept_s() -> float:
+    """How long the machine has been asleep, where that is known: the clock of steps does not count it."""
+    return time.clock_gettime(_CLOCK) - time.monotonic() if _CLOCK is not None else 0.0
 
 
 class Absence:
@@ -35,12 +34,12 @@ class Absence:
 
     def __init__(self) -> None:
         self.until = float("inf")
-        """Before that moment there is no doubt. Cheap to compare with `now()`, as every record is."""
+        """Before that moment there is no doubt. Cheap to compare with, as is done for every record."""
+        self._slept_s = slept_s()
         self._lock = threading.Lock()
         self._confirmed_until: float | None = None
         """No session is shorter than the heartbeat interval. None while we are not a member."""
         self._doubt_since: float | None = None
-        """By the clock of steps."""
 
     def look(self) -> bool:
         """Whether we are sure; from now on, or since the last doubt."""
@@ -48,7 +47,9 @@ class Absence:
             return self._look()
 
     def _look(self) -> bool:
-        if self._doubt_since is None and now() >= self.until:
+        before, self._slept_s = self._slept_s, slept_s()
+        away = time.monotonic() >= self.until or self._slept_s - before > _UNNOTICED_S
+        if self._doubt_since is None and away and self._confirmed_until is not None:
             self._doubt()
         elif self._doubt_since is None:
             self._be_sure(None)
@@ -69,7 +70,7 @@ class Absence:
         self._doubt_since, self.until = time.monotonic(), 0.0
 
     def _be_sure(self, for_s: float | None) -> None:
-        at, self._doubt_since = now(), None
+        at, self._doubt_since = time.monotonic(), None
         if for_s is not None:
             self._confirmed_until = at + for_s
         if self._confirmed_until is not None:

@@ -6,12 +6,13 @@ instance's dictionary is looked up there for good, which every later call of pol
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Protocol, TypeVar
 
 import confluent_kafka
 from confluent_kafka import Message
 
-from membership_client.consumer.absence import Absence, now
+from membership_client.consumer.absence import Absence
 
 _poll = confluent_kafka.Consumer.poll
 
@@ -29,7 +30,7 @@ class Checked(confluent_kafka.Consumer):
 
     def poll(self: Watchable, timeout: float = -1) -> Message | None:
         message = _poll(self, timeout)  # type: ignore[arg-type]  # it is a Consumer
-        if message is None or now() < self._absence.until or self._may_hand_out([message]):
+        if message is None or monotonic() < self._absence.until or self._may_hand_out([message]):
             return message
         return self.poll(timeout)
 

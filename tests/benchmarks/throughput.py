@@ -25,6 +25,8 @@ from tests.peers.peer import PeerKind
 _ROOT = Path(__file__).parents[2]
 PARTITIONS = 4
 _STYLES: dict[Style, str] = {"poll": "poll(1.0)", "consume": "consume(500, 1.0)"}
+_AT_LEAST: dict[Style, float] = {"poll": 0.7, "consume": 0.97}
+"""Of confluent-kafka's. A poll looks at the clock, which takes a tenth to a fifth of a microsecond: see absence.py."""
 _TURNS = 40
 """Of each, in a round."""
 _PROCESSES = 3
@@ -72,7 +74,7 @@ def _race(stage: Stage, sizes: Sizes, racers: dict[PeerKind, Racer], style: Styl
     rates = {kind: statistics.median(lap.records / lap.seconds for lap in ran) for kind, ran in laps.items()}
     costs = {kind: statistics.median(1e6 * lap.cpu_s / lap.records for lap in ran) for kind, ran in laps.items()}
     how = f"median of {len(laps['ours'])} turns, records of 100 bytes, all fetched ahead"
-    limit = Limit(at_least=0.98, of_confluent=True)
+    limit = Limit(at_least=_AT_LEAST[style], of_confluent=True)
     return [
         Figure(name=f"records by {_STYLES[style]}", unit="records/s", values=rates, how=how, limit=limit),
         Figure(name="  CPU of the polling thread", unit="us/record", values=costs, how=""),
