@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
+from membership_client.admin.views import GroupView, MemberView, Wait
 from membership_client.admin.watching import Watched
 
 _SILENT = "The coordinator of a classic group does not tell who is waited for."
@@ -43,10 +43,6 @@ class Blocker:
     def removed_within_s(self) -> float | None:
         """If it is dead, it is removed within this time at most; None if it is not, or that is not known."""
         return None if self.session_timeout_s is None or self.is_alive else self.session_timeout_s - self.seen_s
-
-    @property
-    def has_to_return(self) -> bool:
-        return self.wait.kind is WaitKind.RETURN
 
 
 @dataclass(frozen=True, slots=True)

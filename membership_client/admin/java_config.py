@@ -21,21 +21,16 @@ _SAME = frozenset(
         "ssl.key.password",
     }
 )
-_IDLE = frozenset(
-    {
-        "sasl.client.callback.handler.class",
-        "sasl.kerberos.kinit.cmd",
-        "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.ticket.renew.jitter",
-        "sasl.kerberos.ticket.renew.window.factor",
-        "ssl.enabled.protocols",
-        "ssl.protocol",
-        "ssl.secure.random.implementation",
-        "ssl.trustmanager.algorithm",
-        "ssl.keymanager.algorithm",
-    }
+_IDLE = (
+    "sasl.kerberos.",
+    "sasl.login.refresh.",
+    "ssl.enabled.protocols",
+    "ssl.keymanager.algorithm",
+    "ssl.protocol",
+    "ssl.secure.random.implementation",
+    "ssl.trustmanager.algorithm",
 )
-"""How Java does it, which is not our affair; or about Kerberos, which sasl.mechanism already refuses."""
+"""Beginnings of keys about how Java does it, which is not our affair, and about Kerberos, which is refused already."""
 
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;]+))""")
 _PEM = (
@@ -138,7 +133,7 @@ def _jaas(entry: str | None, mechanism: str) -> dict[str, str]:
         if mechanism == "OAUTHBEARER":
             return {}
         raise ConfigError("sasl.jaas.config is missing; a login configuration of the JVM's is not read here.")
-    module, _, options = entry.partition(" ")
+    module, options = (*entry.split(None, 1), "")[:2]
     wanted = {"PLAIN": "PlainLoginModule", "OAUTHBEARER": "OAuthBearerLoginModule"}.get(mechanism, "ScramLoginModule")
     if not module.endswith(wanted):
         raise ConfigError(f"sasl.jaas.config names {module}, and sasl.mechanism={mechanism} needs {wanted}.")
@@ -163,6 +158,7 @@ def _token(given: Mapping[str, str], options: Mapping[str, str]) -> dict[str, st
 
 
 def _refuse_unknown(given: Mapping[str, str], prefix: str, known: frozenset[str]) -> None:
-    """About security nothing is passed over in silence, but how Java loads its classes."""
-    if unknown := sorted(key for key in given if key.startswith(prefix) and key not in known | _IDLE):
+    """About security nothing else is passed over in silence."""
+    ours = {key for key in given if key.startswith(prefix) and not key.startswith(_IDLE)}
+    if unknown := sorted(ours - known):
         raise ConfigError(f"{', '.join(unknown)}: not supported here. Take it out if the brokers do not need it.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from membership_client.admin.blockers import Blocker, Waiting
 from membership_client.admin.tables import table
-from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
 from membership_client.admin.watching import Watched
 from membership_client.admin.words import named
 
@@ -95,7 +95,7 @@ def _blocker(blocker: Blocker) -> list[str]:
 
 def _patience(blocker: Blocker) -> str:
     """What the coordinator will do about it, and when."""
-    if blocker.removed_within_s is not None and blocker.has_to_return:
+    if blocker.removed_within_s is not None and blocker.wait.kind is WaitKind.RETURN:
         return f"If it does not come back, the coordinator removes it in at most {blocker.removed_within_s:.0f} s."
     if blocker.removed_within_s is not None:
         return f"If it is dead, the coordinator removes it in at most {blocker.removed_within_s:.0f} s. {_rebalance(blocker)}"

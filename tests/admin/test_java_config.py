@@ -130,7 +130,7 @@ PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         (PLAIN, "sasl.jaas.config is missing"),
         (PLAIN | {"sasl.jaas.config": 'a.ScramLoginModule required username="a";'}, "needs PlainLoginModule"),
         (PLAIN | {"sasl.jaas.config": 'a.PlainLoginModule required username="a";'}, "has no password"),
-        (PLAIN | {"sasl.login.class": "Own"}, "sasl.login.class: not supported here"),
+        (PLAIN | {"sasl.login.class": "Own"}, r"sasl\.login\.class: not supported here"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_that_says_what_to_do(properties: dict[str, str], complaint: str) -> None:
