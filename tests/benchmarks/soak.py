@@ -193,6 +193,7 @@ class Soak:
             },
             "violations": self._watch.violations,
             "died": self._fleet.died,
+            "fenced_producers": self._fleet.fenced_producers,
             "processes": self._fleet.started,
             "acts": dict(self._monkey.acts),
             "counts": dict(self._watch.counts),

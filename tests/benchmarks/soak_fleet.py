@@ -68,7 +68,10 @@ def _static(name: str, count: int) -> Slot:
 
 @dataclass(slots=True)
 class Fleet:
-    """Any thread. A process that ends by itself is noted in `died`, and started again by `revive`."""
+    """Any thread. A process that ends by itself is started again by `revive`, and noted in `died`.
+
+    Only counted are those that transform: a producer whose transaction took too long is fenced for good, and that is that.
+    """
 
     servers: str
     directory: Path
@@ -76,6 +79,7 @@ class Fleet:
     diaries: dict[Path, str] = field(default_factory=dict)
     """Every diary there is, and its group."""
     started: int = 0
+    fenced_producers: int = 0
     _processes: dict[Slot, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -131,7 +135,10 @@ class Fleet:
         with self._lock:
             dead = [(slot, process) for slot, process in self._processes.items() if process.poll() is not None]
         for slot, process in dead:
-            self.died.append(f"{slot.name} ended with code {process.returncode}: {self._last_words(slot)}")
+            if slot.members:
+                self.died.append(f"{slot.name} ended with code {process.returncode}: {self._last_words(slot)}")
+            else:
+                self.fenced_producers += 1
             self._forget(process)
             self.start(slot)
 
