@@ -1,11 +1,22 @@
-"""The heartbeats of one run, each with what became of it."""
+"""The heartbeats of one run, of either protocol, each with what became of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from membership_client.core.events import Answered, Failed, Heartbeat, HeartbeatAccepted, Refused, Response, Send
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    Failed,
+    Heartbeat,
+    HeartbeatAccepted,
+    HeartbeatConfirmed,
+    Refused,
+    Response,
+    Send,
+)
 from membership_client.debugger.moment import Moment
 from membership_client.types import Node
 
@@ -15,7 +26,7 @@ class Beat:
     """Neither answered nor failed: it timed out, or the trace ends before its answer."""
 
     request_id: int
-    request: Heartbeat
+    request: Heartbeat | ClassicHeartbeat
     to: Node | None
     sent: Moment
     ended: Moment | None = None
@@ -27,8 +38,11 @@ class Beat:
         return self.response if isinstance(self.response, HeartbeatAccepted) else None
 
     @property
-    def refused(self) -> Refused | None:
-        return self.response if isinstance(self.response, Refused) else None
+    def is_confirmed(self) -> bool:
+        """Did the coordinator count on the member? In a classic group it says so also when the group rebalances."""
+        if isinstance(self.response, Refused):
+            return self.response.code == Code.REBALANCE_IN_PROGRESS
+        return isinstance(self.response, HeartbeatAccepted | HeartbeatConfirmed)
 
     @property
     def interval_s(self) -> float:
@@ -42,7 +56,7 @@ def beats_of(steps: Iterable[Moment]) -> tuple[Beat, ...]:
     for step in steps:
         _end(beats, step)
         for send in step.effects_of(Send):
-            if isinstance(send.request, Heartbeat):
+            if isinstance(send.request, Heartbeat | ClassicHeartbeat):
                 beats[send.request_id] = Beat(request_id=send.request_id, request=send.request, to=send.to, sent=step)
     return tuple(beats.values())
 

@@ -6,7 +6,8 @@ import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from membership_client.debugger.beats import Beat
+from membership_client.core import reasons
+from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, Send
 from membership_client.debugger.deaths import just_ends
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment
@@ -150,6 +151,7 @@ def _triggers(group: Group, seen: dict[int, list[Arrival]]) -> dict[int, list[Tr
             for epoch, trigger in (
                 *_joins(group, life, stay, seen),
                 *_changes(life, stay),
+                *_rejoins(life, stay),
                 *_ends(group, life, stay, seen),
             ):
                 found.setdefault(epoch, []).append(trigger)
@@ -182,18 +184,44 @@ def _changes(life: Life, stay: Stay) -> list[tuple[int, Trigger]]:
     found: list[tuple[int, Trigger]] = []
     stated: tuple[object, object] | None = None
     for beat in life.beats:
-        if beat.request.topics is None or beat.accepted is None:
+        request = beat.request
+        if isinstance(request, ClassicHeartbeat) or request.topics is None or beat.accepted is None:
             continue
-        before, stated = stated, (beat.request.topics, beat.request.regex)
+        before, stated = stated, (request.topics, request.regex)
         in_stay = stay.first.at < beat.sent.at <= stay.last.at
-        if in_stay and before not in {None, stated} and beat.accepted.epoch > beat.request.epoch > 0:
-            found.append((beat.accepted.epoch, _change(life, beat)))
+        if in_stay and before not in {None, stated} and beat.accepted.epoch > request.epoch > 0:
+            found.append((beat.accepted.epoch, _change(life, beat.sent, request)))
     return found
 
 
-def _change(life: Life, beat: Beat) -> Trigger:
-    wanted = beat.request.regex or ", ".join(beat.request.topics or ())
-    return Trigger(life, beat.sent, f"{life.name} changed its subscription to {wanted}", sure=True, is_change=True)
+def _change(life: Life, sent: Moment, request: Heartbeat | JoinGroup) -> Trigger:
+    regex = request.regex if isinstance(request, Heartbeat) else None
+    wanted = regex or ", ".join(sorted(request.topics or ()))
+    return Trigger(life, sent, f"{life.name} changed its subscription to {wanted}", sure=True, is_change=True)
+
+
+def _rejoins(life: Life, stay: Stay) -> list[tuple[int, Trigger]]:
+    """In a classic group whoever wants a rebalance joins again, and says why. Those who follow say that they do."""
+    found: list[tuple[int, Trigger]] = []
+    for step in life.steps_between(stay.first.at, stay.last.at):
+        for send in step.effects_of(Send):
+            request = send.request
+            if not isinstance(request, JoinGroup) or step is stay.first or not _leads_off(request.reason):
+                continue
+            epoch = next((epoch for epoch, reached in stay.epochs if reached.at > step.at), None)
+            if epoch is not None:
+                found.append((epoch, _rejoin(life, step, request)))
+    return found
+
+
+def _leads_off(reason: str) -> bool:
+    return reason not in {reasons.REBALANCING, reasons.NO_ANSWER} and not reason.startswith(reasons.COORDINATOR_ERROR)
+
+
+def _rejoin(life: Life, sent: Moment, request: JoinGroup) -> Trigger:
+    if request.reason == reasons.SUBSCRIPTION_CHANGED:
+        return _change(life, sent, request)
+    return Trigger(life, sent, f"{life.name} joined again ({request.reason})", sure=True)
 
 
 _SAID = {
@@ -233,7 +261,8 @@ def _confirmed_time(life: Life, stay: Stay) -> float:
     """When it was last sure to be in the group: who is thrown out learns it later."""
     if stay.ending not in {Ending.FENCED, Ending.OPEN}:
         return stay.last.time
-    times = [b.ended.time for b in life.beats if b.accepted and b.ended and stay.first.at <= b.ended.at <= stay.last.at]
+    ends = [beat.ended for beat in life.beats if beat.is_confirmed and beat.ended]
+    times = [end.time for end in ends if stay.first.at <= end.at <= stay.last.at]
     return times[-1] if times else stay.first.time
 
 

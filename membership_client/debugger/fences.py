@@ -14,6 +14,7 @@ from membership_client.debugger.gaps import Gap
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.outages import Outage
 from membership_client.debugger.stays import refusal_of
+from membership_client.types import MemberState
 
 _SLACK_S = 1.0
 _REMOVALS = frozenset({Code.UNKNOWN_MEMBER_ID, Code.GROUP_ID_NOT_FOUND})
@@ -33,7 +34,6 @@ class Why(enum.Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
     moment: Moment
-    code: int
     said: str
     why: Why
     confirmed: Moment | None
@@ -53,24 +53,32 @@ class Surroundings:
     calls: Sequence[Call]
     patience_s: float
     """How long the group waits for a callback."""
+    interval_s: float
+    is_classic: bool
 
 
 def fences_of(steps: Sequence[Moment], around: Surroundings) -> tuple[Fence, ...]:
-    return tuple(_fence(step, code, around) for step in steps if (code := _fence_code(step)) is not None)
+    found: list[Fence] = []
+    let_in = float("-inf")
+    for step in steps:
+        if _is_fence(step):
+            found.append(_fence(step, let_in, around))
+        if step.epoch_before == 0 < step.epoch:
+            let_in = step.at
+    return tuple(found)
 
 
-def _fence(step: Moment, code: int, around: Surroundings) -> Fence:
+def _fence(step: Moment, let_in: float, around: Surroundings) -> Fence:
     confirmed = _confirmed(around.beats, step)
-    since = confirmed.sent.at if confirmed else float("-inf")
+    since = max(let_in, confirmed.sent.at if confirmed else let_in)
     gap = next((gap for gap in around.gaps if gap.after.at > since and gap.before.at <= step.at), None)
     outage = next((o for o in around.outages if o.last.at > since and o.first.at <= step.at), None)
-    call = next((call for call in around.calls if _outlasts(call, step, around.patience_s)), None)
-    late = confirmed is None or step.at - since > 2 * confirmed.interval_s + _SLACK_S
+    call = next((call for call in around.calls if _outlasts(call, step, around)), None)
+    late = confirmed is None or step.at - since > 2 * (confirmed.interval_s or around.interval_s) + _SLACK_S
     return Fence(
         moment=step,
-        code=code,
-        said=refusal_of(step) or "",
-        why=_why(code, gap, outage, call, late=late),
+        said=refusal_of(step) or step.cause or "",
+        why=_why(step, gap, outage, call, late=late),
         confirmed=confirmed.ended if confirmed else None,
         gap=gap,
         outage=outage,
@@ -78,25 +86,32 @@ def _fence(step: Moment, code: int, around: Surroundings) -> Fence:
     )
 
 
-def _fence_code(step: Moment) -> int | None:
-    event = step.event
+def _is_fence(step: Moment) -> bool:
+    """In a classic group a member finds out by itself that its session is over, or that the group went on without it."""
     thrown_out = step.epoch_before > 0 and step.epoch == 0
-    if not thrown_out or not isinstance(event, Answered) or not isinstance(event.response, Refused):
-        return None
-    return event.response.code
+    return thrown_out and (_code(step) is not None or step.state is MemberState.FENCED)
+
+
+def _code(step: Moment) -> int | None:
+    event = step.event
+    return event.response.code if isinstance(event, Answered) and isinstance(event.response, Refused) else None
 
 
 def _confirmed(beats: Sequence[Beat], step: Moment) -> Beat | None:
-    before = (beat for beat in reversed(beats) if beat.accepted and beat.ended and beat.ended.at <= step.at)
+    before = (beat for beat in reversed(beats) if beat.is_confirmed and beat.ended and beat.ended.at <= step.at)
     return next(before, None)
 
 
-def _outlasts(call: Call, step: Moment, patience_s: float) -> bool:
-    runs = call.wanted.at <= step.at <= call.last.at
-    return runs and call.kind is CallbackKind.REVOKED and step.at - call.wanted.at >= _PATIENCE * patience_s
+def _outlasts(call: Call, step: Moment, around: Surroundings) -> bool:
+    """In a classic group an assigned callback is waited for too, and the fence may come with the join after it."""
+    until = min(step.at, call.last.at)
+    runs = call.wanted.at <= step.at and (around.is_classic or step.at <= call.last.at)
+    waited_for = call.kind is CallbackKind.REVOKED or (around.is_classic and call.kind is CallbackKind.ASSIGNED)
+    return runs and waited_for and until - call.wanted.at >= _PATIENCE * around.patience_s
 
 
-def _why(code: int, gap: Gap | None, outage: Outage | None, call: Call | None, *, late: bool) -> Why:
+def _why(step: Moment, gap: Gap | None, outage: Outage | None, call: Call | None, *, late: bool) -> Why:
+    code = _code(step)
     if code == Code.FENCED_INSTANCE_ID:
         return Why.SUPERSEDED
     if gap is not None and (outage is None or gap.lasted_s >= outage.lasted_s):

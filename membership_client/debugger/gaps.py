@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from membership_client.core.events import (
     Answered,
+    ClassicHeartbeat,
     DescribeTopics,
     Disconnect,
     Failed,
@@ -75,6 +76,8 @@ class _Clock:
         if step.effects_of(Disconnect):
             self._flights = {}
         for send in step.effects_of(Send):
+            if isinstance(send.request, JoinGroup | ClassicHeartbeat):
+                self._interval_s = self._config.heartbeat_interval_ms / 1000
             self._flights[_slot(send.request)] = send.request_id, step.at + self._patience_s(send.request)
             self._beat_at = step.at
 

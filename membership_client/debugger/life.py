@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from membership_client.core.events import Close, Stop
+from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Stop
 from membership_client.core.member import Member
 from membership_client.debugger.beats import Beat, beats_of
 from membership_client.debugger.calls import Call, calls_of
@@ -18,6 +18,7 @@ from membership_client.debugger.holdings import Holding, holdings_of
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.outages import Outage, outages_of
 from membership_client.debugger.stays import Stay, stays_of
+from membership_client.types import GroupProtocol
 
 
 # Without slots, for what is computed once; compared by identity, because nobody asks for more.
@@ -37,9 +38,17 @@ class Life:
     saved: bool
     """It was saved from memory, so its end is nobody's end."""
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
-        return self.instance_id or self.member_id
+        """What brokers and their logs call it, as far as it is known."""
+        return self.instance_id or self._given_id or self.member_id
+
+    @property
+    def _given_id(self) -> str:
+        """The first one, where coordinators give ids."""
+        answers = (step.event.response for step in self.steps if isinstance(step.event, Answered))
+        given = (answer.member_id for answer in answers if isinstance(answer, MemberIdGiven | GroupJoined))
+        return self.start.classic.given_id or next(given, "")
 
     @property
     def where(self) -> str:
@@ -88,7 +97,13 @@ class Life:
     @functools.cached_property
     def fences(self) -> tuple[Fence, ...]:
         around = Surroundings(
-            beats=self.beats, gaps=self.gaps, outages=self.outages, calls=self.calls, patience_s=self.poll_interval_s
+            beats=self.beats,
+            gaps=self.gaps,
+            outages=self.outages,
+            calls=self.calls,
+            patience_s=self.poll_interval_s,
+            interval_s=self.interval_s,
+            is_classic=self.is_classic,
         )
         return fences_of(self.steps, around)
 
@@ -112,8 +127,17 @@ class Life:
 
     @functools.cached_property
     def interval_s(self) -> float:
-        """The longest heartbeat interval it was told."""
+        """Its own in a classic group; under KIP-848 the longest that it was told."""
+        if self.is_classic:
+            return self.start.config.heartbeat_interval_ms / 1000
         return max((beat.interval_s for beat in self.beats if beat.interval_s), default=self.start.interval_s)
+
+    @functools.cached_property
+    def is_classic(self) -> bool:
+        """Was it ever let into a classic group? A run speaks one protocol once it has found out which."""
+        answers = (step.event.response for step in self.steps if isinstance(step.event, Answered))
+        joins = any(isinstance(answer, GroupJoined) for answer in answers)
+        return joins or self.start.protocol is GroupProtocol.CLASSIC
 
     @property
     def poll_interval_s(self) -> float:

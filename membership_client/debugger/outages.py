@@ -12,8 +12,11 @@ from membership_client.core.events import (
     Disconnect,
     Failed,
     FailureKind,
+    GroupJoined,
+    GroupSynced,
     HeartbeatAccepted,
     HeartbeatConfirmed,
+    MemberIdGiven,
     Refused,
 )
 from membership_client.debugger.moment import Moment
@@ -22,12 +25,13 @@ from membership_client.errors import ProblemKind
 from membership_client.types import Node
 
 _AWAY = frozenset({Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.COORDINATOR_LOAD_IN_PROGRESS})
+_ANSWERS = (HeartbeatAccepted, HeartbeatConfirmed, MemberIdGiven, GroupJoined, GroupSynced, Refused)
 _SILENT = frozenset({FailureKind.UNREACHABLE, FailureKind.DISCONNECTED, FailureKind.TIMED_OUT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """From the first failure to the next heartbeat that was answered as a heartbeat is."""
+    """From the first failure to the next heartbeat, or classic join, that was answered as such."""
 
     failures: tuple[Moment, ...]
     """Steps that record a lost connection, an answer that did not come, or a broker that is not the coordinator."""
@@ -97,9 +101,8 @@ def is_broken(step: Moment) -> bool:
 
 
 def _is_answered(step: Moment) -> bool:
-    """A heartbeat was, whatever the answer: then the coordinator is there."""
-    event = step.event
-    return isinstance(event, Answered) and isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed | Refused)
+    """A heartbeat or a join was, whatever the answer: then the coordinator is there."""
+    return isinstance(step.event, Answered) and isinstance(step.event.response, _ANSWERS)
 
 
 def coordinator_of(step: Moment) -> Node | None:

@@ -78,6 +78,8 @@ def _ending(stretch: list[Moment], member_id: str) -> tuple[Moment, Ending, str]
     if (fence := refusal_of(last)) is not None and last.epoch == 0:
         ending = Ending.FATAL if last.state is S.FATAL else Ending.FENCED
         return last, ending, fence
+    if last.state is S.FENCED:
+        return last, Ending.FENCED, last.cause or ""
     if last.state is S.STALE or (last.cause or "").startswith("poll interval"):
         return last, Ending.STALE, "the poll interval was exceeded"
     if (farewell := _farewell(stretch, member_id)) is not None:

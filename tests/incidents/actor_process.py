@@ -52,7 +52,12 @@ def flush_to_the_database(seconds: float) -> None:
 def say_state(step: Step) -> None:
     member = step.after
     if member.state is not step.before.state or member.owned is not step.before.owned:
-        say("state", state=member.state.name, owned=sorted(member.owned.named(member.names)), member=member.member_id)
+        say(
+            "state",
+            state=member.state.name,
+            owned=sorted(member.owned.named(member.names)),
+            member=member.identity.member_id,
+        )
 
 
 def hold_the_interpreter(seconds: float) -> None:

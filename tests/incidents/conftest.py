@@ -71,11 +71,12 @@ class Actor(SpeakingProcess):
 class Stage:
     """A group with a topic of its own, on one broker or behind whatever stands before it."""
 
-    def __init__(self, bootstrap_servers: str, traces: Path, partitions: int = 4) -> None:
+    def __init__(self, bootstrap_servers: str, traces: Path, protocol: Mapping[str, Any], partitions: int = 4) -> None:
         self.name = f"incident-{uuid.uuid4().hex[:8]}"
         self.bootstrap_servers = bootstrap_servers
         self.admin = ClusterAdmin(bootstrap_servers)
         self._traces = traces
+        self._protocol = protocol
         self._actors: list[Actor] = []
         settings = {"consumer_heartbeat_interval_ms": 300, "consumer_assignment_interval_ms": 0}
         self.admin.set_group_config(self.name, **settings, consumer_session_timeout_ms=int(SESSION_S * 1000))
@@ -93,7 +94,7 @@ class Stage:
         """An actor on the way into the group; `misbehaviour` is what actor_process.py takes."""
         own: dict[str, Any] = {"group.instance.id": name} if static else {}
         trace = {"trace.file": str(self._traces / f"{name}{incarnation}.jsonl")}
-        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name}
+        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self._protocol}
         task = {**_WELL_BEHAVED, **misbehaviour, "topic": self.name}
         actor = Actor(name, {**task, "config": {**base, **own, **trace, **(config or {})}})
         self._actors.append(actor)
@@ -117,15 +118,29 @@ class Stage:
 _WELL_BEHAVED: dict[str, Any] = {"consumes": False, "slow": {}, "fails": [], "work_s": 0.0}
 
 
+CLASSIC: dict[str, Any] = {
+    "group.protocol": "classic",
+    "session.timeout.ms": int(SESSION_S * 1000),
+    "heartbeat.interval.ms": 300,
+    "partition.assignment.strategy": "cooperative-sticky",
+}
+
+
+@pytest.fixture(params=["consumer", "classic"])
+def protocol(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a member is told so that it speaks it."""
+    return CLASSIC if request.param == "classic" else {"group.protocol": "consumer"}
+
+
 @pytest.fixture
-def new_stage(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+def new_stage(tmp_path: Path, protocol: dict[str, Any]) -> Iterator[Callable[..., Stage]]:
     """On any broker; the actors end with the test."""
     made: list[Stage] = []
 
     def make(bootstrap_servers: str, partitions: int = 4) -> Stage:
         traces = tmp_path / "traces"
         traces.mkdir(exist_ok=True)
-        made.append(Stage(bootstrap_servers, traces, partitions))
+        made.append(Stage(bootstrap_servers, traces, protocol, partitions))
         return made[-1]
 
     yield make

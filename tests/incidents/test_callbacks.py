@@ -11,6 +11,9 @@ from tests.integration.members import eventually
 
 pytestmark = pytest.mark.kafka
 
+same_in_both = pytest.mark.parametrize("protocol", ["consumer"], indirect=True)
+"""What the application does is told alike in both protocols, so one is enough."""
+
 
 def the(findings: list[Finding], kind: Kind) -> Finding:
     """The one finding of that kind."""
@@ -43,6 +46,7 @@ def test_a_slow_revoke_is_blamed_on_who_was_slow_and_not_on_who_waited(stage: St
     assert "flush_to_the_database" in told(finding)
 
 
+@same_in_both
 def test_a_callback_that_raises_is_named_with_its_place_and_without_its_message(stage: Stage) -> None:
     """What it could not load is the customer's business."""
     stage.enter("broken", fails=["assigned"]).wait_for("assigned")
@@ -56,6 +60,7 @@ def test_a_callback_that_raises_is_named_with_its_place_and_without_its_message(
     assert "4711" not in text
 
 
+@same_in_both
 def test_a_handler_that_does_not_poll_holds_back_the_others_and_is_named(stage: Stage) -> None:
     """The revoke waited for the next poll, because a record was in hand: which one, and in which function.
 
@@ -87,6 +92,7 @@ def test_a_record_that_takes_longer_than_the_poll_interval_is_named(stage: Stage
     assert "charge_the_customer" in text
 
 
+@same_in_both
 def test_a_close_that_a_callback_holds_up_is_told(stage: Stage) -> None:
     """It was given three seconds, and its callback took them all."""
     closing = stage.enter("closing", slow={"revoked": 30.0})
@@ -98,6 +104,7 @@ def test_a_close_that_a_callback_holds_up_is_told(stage: Stage) -> None:
     assert "flush_to_the_database" in told(finding)
 
 
+@same_in_both
 def test_a_commit_after_the_partition_was_gone_is_told(stage: Stage) -> None:
     """Who committed, what, and that ownership was over."""
     late = stage.enter("late", static=False)
@@ -113,6 +120,7 @@ def test_a_commit_after_the_partition_was_gone_is_told(stage: Stage) -> None:
     assert f"{stage.name}-{gone}" in told(finding)
 
 
+@same_in_both
 def test_a_member_that_comes_and_goes_is_the_one_that_churns(stage: Stage) -> None:
     """Many rebalances in a short time, and the member who caused them; not those who suffered them."""
     steady = stage.enter("steady")

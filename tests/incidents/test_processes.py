@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import ResourceType
@@ -101,8 +102,9 @@ def test_two_pods_with_one_instance_id_are_both_named(stage: Stage) -> None:
     assert str(second.pid) in text
 
 
+@pytest.mark.parametrize("protocol", ["consumer"], indirect=True)
 def test_a_second_holder_that_gives_way_is_told_too(stage: Stage) -> None:
-    """It failed at once, and the first never noticed."""
+    """It failed at once, and the first never noticed. In a classic group the newcomer always wins."""
     first = stage.enter("till-1", incarnation="-a")
     first.wait_owner(4)
     second = stage.enter("till-1", incarnation="-b", config={"group.instance.id.conflict": "fail"})
@@ -111,11 +113,14 @@ def test_a_second_holder_that_gives_way_is_told_too(stage: Stage) -> None:
     assert str(second.pid) in told(finding)
 
 
-def test_a_broker_that_restarts_is_blamed_and_no_member_is(new_stage: Callable[..., Stage]) -> None:
-    """All lost it at the same moment, and found it again."""
+def test_a_broker_that_restarts_is_blamed_and_no_member_is(
+    new_stage: Callable[..., Stage], protocol: dict[str, Any]
+) -> None:
+    """All lost it at the same moment, and found it again. Members of a classic group must not have given up meanwhile."""
+    patience = {"session.timeout.ms": 60_000} if "session.timeout.ms" in protocol else {}
     with KafkaCluster() as cluster:
         stage = new_stage(cluster.bootstrap_servers)
-        actors = [stage.enter(name) for name in ("one", "two")]
+        actors = [stage.enter(name, config=patience) for name in ("one", "two")]
         for actor in actors:
             actor.wait_owner(2)
         cluster.kill(1)
@@ -141,7 +146,7 @@ def test_a_removal_from_outside_is_not_blamed_on_the_member(stage: Stage) -> Non
 
 @pytest.fixture
 def small_kafka() -> Iterator[KafkaCluster]:
-    with KafkaCluster(settings={"group.consumer.max.size": 1}) as cluster:
+    with KafkaCluster(settings={"group.consumer.max.size": 1, "group.max.size": 1}) as cluster:
         yield cluster
 
 

@@ -66,7 +66,7 @@ def _is_refuted(group: Group, losses: list[_Loss]) -> bool:
         group.clearly_before(began, beat.sent.time) and group.clearly_before(beat.sent.time, ended)
         for life in spared
         for beat in life.beats
-        if beat.accepted is not None and beat.to == losses[0].outage.node
+        if beat.is_confirmed and beat.to == losses[0].outage.node
     )
 
 

@@ -15,8 +15,10 @@ _KINDS = {
     ProblemKind.TOPIC_DENIED: Kind.ACCESS_DENIED,
 }
 _ADVICE = {
-    ProblemKind.GROUP_FULL: "Raise group.consumer.max.size on the brokers, run fewer members, or set retry_when_full_s.",
-    ProblemKind.WAITING_FOR_ROOM: "Raise group.consumer.max.size on the brokers, or run fewer members.",
+    ProblemKind.GROUP_FULL: "Raise group.consumer.max.size (classic groups: group.max.size) on the brokers, run fewer members, "
+    "or set retry_when_full_s.",
+    ProblemKind.WAITING_FOR_ROOM: "Raise group.consumer.max.size (classic groups: group.max.size) on the brokers, or run "
+    "fewer members.",
     ProblemKind.GROUP_DENIED: "Grant READ on the group to this client's user, then restart it or subscribe again.",
     ProblemKind.TOPIC_DENIED: "Grant DESCRIBE and READ on the topics to this client's user; the member recovers by itself.",
 }

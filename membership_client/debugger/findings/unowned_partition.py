@@ -76,8 +76,8 @@ def _finding(group: Group, voids: list[Void]) -> Finding:
         ),
         evidence=_evidence(longest),
         advice=(
-            "See to the cause. Records wait meanwhile; a shorter session timeout (group.consumer.session.timeout.ms) "
-            "bounds how long the group waits for who does not come back."
+            "See to the cause. Records wait meanwhile; a shorter session timeout (the group's consumer.session.timeout.ms; "
+            "classic: session.timeout.ms) bounds how long the group waits for who does not come back."
         ),
         certainty="likely",
     )
