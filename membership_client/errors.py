@@ -13,6 +13,7 @@
     ├── GroupNotFoundError           no coordinator knows the group
     ├── OffsetError                  offsets could not be committed or read
     │   ├── NotOwnedError            the partition is others' by now
+    │   ├── OffsetAccessError        no access to the group or a topic
     │   └── OffsetTimeoutError       (also a TimeoutError) not in time; asked again it may go well
     └── FatalError                   the member has ended
         ├── FencedInstanceIdError    another process took our group.instance.id
@@ -163,6 +164,10 @@ class OffsetError(MembershipError):
 
 class NotOwnedError(OffsetError):
     advice = "Drop the work on these partitions: their new owner repeats it from the last commit that was accepted."
+
+
+class OffsetAccessError(OffsetError):
+    advice = "Grant READ on the group, and on the topics READ to commit and DESCRIBE to read offsets; then ask again."
 
 
 class OffsetTimeoutError(OffsetError, TimeoutError):

@@ -28,7 +28,13 @@ from membership_client.core.events import (
 )
 from membership_client.core.member import Member
 from membership_client.errands import Errand
-from membership_client.errors import MembershipError, NotOwnedError, OffsetError, OffsetTimeoutError
+from membership_client.errors import (
+    MembershipError,
+    NotOwnedError,
+    OffsetAccessError,
+    OffsetError,
+    OffsetTimeoutError,
+)
 from membership_client.types import Offset, TopicPartition
 from membership_client.worker import Worker
 
@@ -37,6 +43,7 @@ class Verdict(enum.Enum):
     AGAIN = "it passes: ask again, with the newest epoch"
     ELSEWHERE = "not the coordinator: find it, then ask again"
     GONE = "the membership that this commit speaks for is over"
+    DENIED = "access has to be granted first"
     REFUSED = "asking again would not help"
 
 
@@ -57,6 +64,8 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
         Code.FENCED_INSTANCE_ID: Verdict.GONE,
         Code.FENCED_MEMBER_EPOCH: Verdict.GONE,
         Code.GROUP_ID_NOT_FOUND: Verdict.GONE,
+        Code.GROUP_AUTHORIZATION_FAILED: Verdict.DENIED,
+        Code.TOPIC_AUTHORIZATION_FAILED: Verdict.DENIED,
     }
 )
 """What an error means for a commit or a fetch of offsets; a code that is not listed is REFUSED."""
@@ -149,11 +158,11 @@ class Offsets:
             self._worker.post(CoordinatorDoubted(coordinator))
         if verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
             raise _AgainError(said)
-        error = NotOwnedError if verdict is Verdict.GONE else OffsetError
-        raise error(said, self._worker.member.identity)
+        raise _ERRORS[verdict](said, self._worker.member.identity)
 
 
-_GRAVITY = (Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.REFUSED)
+_ERRORS = {Verdict.GONE: NotOwnedError, Verdict.DENIED: OffsetAccessError, Verdict.REFUSED: OffsetError}
+_GRAVITY = (Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
 
 
 def _commit_request(member: Member, offsets: Mapping[TopicPartition, Offset]) -> CommitOffsets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from membership_client.core import policy
 from membership_client.core.copying import replace
+from membership_client.core.denials import denied
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.joining import fatal, lingers
@@ -48,6 +49,7 @@ def _refused(member: Member, response: Refused, now: float) -> Change:
     detail = f"The coordinator of group {member.config.group_id} could not be found: {said}."
     if policy.FIND_COORDINATOR.get(response.code, Action.FATAL) is Action.FATAL and member.state in IN_GROUP:
         kind = policy.FATAL_KINDS.get(response.code, ProblemKind.UNEXPECTED)
-        return fatal(member, Problem(kind=kind, detail=detail))
+        missing = denied(member, FindCoordinator(group_id=member.config.group_id), response.code)
+        return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))
     member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
     return slow_down(member, "lookup_pace", now), ()

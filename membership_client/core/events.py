@@ -233,6 +233,8 @@ class TopicsDescribed:
     """Topics that the broker does not know, or may not show us, are missing."""
 
     layouts: Mapping[str, TopicLayout]
+    denied: frozenset[str] = frozenset()
+    """Those that it may not show us."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from membership_client.core.assigning import assignor
 from membership_client.core.assignors.flaws import flaw_in
 from membership_client.core.assignors.registry import BUILT_IN
 from membership_client.core.copying import replace
+from membership_client.core.denials import denied_topics
 from membership_client.core.events import (
     DescribeClassicGroup,
     DescribeTopics,
@@ -20,10 +21,11 @@ from membership_client.core.events import (
     Response,
     TopicsDescribed,
 )
-from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member
+from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member, with_problem
 from membership_client.core.pace import FRESH
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import TopicPartition
 
@@ -115,7 +117,7 @@ LOOK = Rule(_looks, _look)
 def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
     """How the topics are now; a leader whose plan was made for other ones has the group rebalance."""
     classic, asked = member.classic, flight.request
-    member = replace(member, survey=None, survey_pace=FRESH)
+    member = _told_of(replace(member, survey=None, survey_pace=FRESH), answer.denied)
     assert isinstance(asked, DescribeTopics)
     if asked.topics is not None and not classic.watched <= asked.topics:
         return member  # Asked for an earlier plan, so it says too little for this one.
@@ -130,6 +132,15 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
         rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if changed else None),
     )
     return replace(member, classic=news)
+
+
+def _told_of(member: Member, denied: frozenset[str]) -> Member:
+    """Only who looks at topics learns that some are denied; they are looked for again, so access may be granted later."""
+    known = member.problem if member.problem and member.problem.kind is ProblemKind.TOPIC_DENIED else None
+    detail = f"{denied_topics(denied)}." if denied else None
+    if detail is not None and (known is None or known.detail != detail):
+        return with_problem(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=detail))
+    return replace(member, problem=None) if known and detail is None else member
 
 
 def not_looked(member: Member, now: float) -> Member:

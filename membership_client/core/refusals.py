@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from membership_client.core import classic_joining, contest, policy, reasons
 from membership_client.core.copying import replace
+from membership_client.core.denials import denied
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
 from membership_client.core.joining import deny, fall_back, fatal, fence, may_fall_back
@@ -35,15 +36,15 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Ch
         case Action.CONTEST:
             return contest.refused(member, answer.message, now)
         case Action.FULL:
-            return _full(member, answer, now)
+            return _full(member, answer, flight, now)
         case Action.REBALANCE:
             return classic_joining.rebalances(member, flight, now), ()
         case Action.MISMATCH:
             return classic_joining.mismatched(member, now)
         case Action.FATAL:
-            return _fatal(member, answer)
+            return _fatal(member, answer, flight)
         case Action.DENIED_TOPIC:
-            return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_said(answer)), now), ()
+            return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_why(member, flight, answer)), now), ()
         case Action.REDISCOVER:
             return _again(forget_coordinator(member), answer, now)
         case _:
@@ -69,20 +70,25 @@ def _said(answer: Refused) -> str:
     return f"{code_name(answer.code)}: {answer.message}" if answer.message else f"{code_name(answer.code)}."
 
 
+def _why(member: Member, flight: InFlight, answer: Refused) -> str:
+    missing = denied(member, flight.request, answer.code)
+    return f"{missing} ({_said(answer).rstrip('.')})." if missing else _said(answer)
+
+
 def _again(member: Member, answer: Refused, now: float) -> Change:
     member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=_said(answer)))
     member = classic_joining.restarted(member, f"{reasons.COORDINATOR_ERROR} {code_name(answer.code)}")
     return slow_down(member, "dialogue_pace", now), ()
 
 
-def _full(member: Member, answer: Refused, now: float) -> Change:
+def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Change:
     wait_s = member.config.retry_when_full_s
     if wait_s is None:
-        return _fatal(member, answer)
+        return _fatal(member, answer, flight)
     member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))
     return replace(member, enrolled=False, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
 
 
-def _fatal(member: Member, answer: Refused) -> Change:
+def _fatal(member: Member, answer: Refused, flight: InFlight) -> Change:
     kind = policy.FATAL_KINDS.get(answer.code, ProblemKind.UNEXPECTED)
-    return fatal(member, Problem(kind=kind, detail=_said(answer)))
+    return fatal(member, Problem(kind=kind, detail=_why(member, flight, answer)))

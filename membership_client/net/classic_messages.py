@@ -22,6 +22,7 @@ from membership_client.subscriptions import MemberSubscription, TopicLayout
 
 PROTOCOL_TYPE = "consumer"
 MEMBER_ID_REQUIRED = 79
+TOPIC_DENIED = 29
 
 
 def said(text: str | None) -> str | None:
@@ -194,7 +195,8 @@ def topics_described(request: events.DescribeTopics, answer: Any) -> events.Resp
     known = (topic for topic in answer.topics if not topic.error_code and topic.name is not None)
     # Whoever asks for all topics does not mean Kafka's own.
     wanted = (topic for topic in known if request.topics is not None or not topic.is_internal)
-    return events.TopicsDescribed({topic.name: _layout(topic, racks) for topic in wanted})
+    denied = frozenset(topic.name for topic in answer.topics if topic.error_code == TOPIC_DENIED and topic.name)
+    return events.TopicsDescribed({topic.name: _layout(topic, racks) for topic in wanted}, denied)
 
 
 def _layout(topic: Any, racks: Mapping[int, str]) -> TopicLayout:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from membership_client import GroupAuthorizationError, MemberState, TopicAuthorizationError
+from membership_client import GroupAuthorizationError, MemberState, OffsetAccessError, TopicAuthorizationError
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import assert_never_shared, eventually
 
@@ -78,6 +78,7 @@ def test_a_denied_topic_heals_when_access_is_granted(guarded_kafka: KafkaCluster
     denied = member.wait(lambda snapshot: snapshot.error is not None)
     assert denied.state is MemberState.JOINING
     assert isinstance(denied.error, TopicAuthorizationError)
+    assert f"DESCRIBE on topic {group.topic} is not granted" in str(denied.error)
     assert "Grant DESCRIBE" in str(denied.error)
     rules.allow()
     group.wait_for_shares([member], group.partitions(6))
@@ -124,11 +125,38 @@ def test_a_denied_group_is_fatal_until_subscribed_again(guarded_kafka: KafkaClus
     rules = Rules(guarded_kafka, ResourceType.GROUP, group.id)
     rules.deny()
     member = group.join()
-    with pytest.raises(GroupAuthorizationError, match="Grant READ"):
+    with pytest.raises(GroupAuthorizationError, match=f"DESCRIBE on group {group.id} is not granted.* Grant READ"):
         member.wait_stable()
     rules.allow()
     member.subscribe([group.topic])
     group.wait_for_shares([member], group.partitions(6))
+
+
+def test_a_topic_denied_to_a_classic_leader(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+    """It had looked like a topic that does not exist, and nobody was told."""
+    group = new_group(guarded_kafka)
+    rules = Rules(guarded_kafka, ResourceType.TOPIC, group.topic)
+    rules.deny()
+    member = group.join(group_protocol="classic")
+    denied = member.wait(lambda snapshot: snapshot.error is not None)
+    assert isinstance(denied.error, TopicAuthorizationError)
+    assert f"DESCRIBE on topic {group.topic} is not granted" in str(denied.error)
+    rules.allow()
+    member.wait(lambda snapshot: snapshot.error is None and len(snapshot.owned) == 6)
+
+
+def test_a_commit_to_a_topic_that_is_denied(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+    """Typed, with the partitions; and it goes well once it is granted."""
+    group = new_group(guarded_kafka)
+    rules = Rules(guarded_kafka, ResourceType.TOPIC, group.topic)
+    member = group.join()
+    group.wait_for_shares([member], group.partitions(6))
+    rules.deny()
+    one = min(member.assignment())
+    with pytest.raises(OffsetAccessError, match=f"TOPIC_AUTHORIZATION_FAILED for {one}.* Grant READ"):
+        member.commit({one: 1})
+    rules.allow()
+    member.commit({one: 1})
 
 
 def test_access_that_is_taken_away(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
@@ -138,7 +166,7 @@ def test_access_that_is_taken_away(guarded_kafka: KafkaCluster, new_group: Group
     member = group.join()
     member.wait_stable()
     rules.deny()
-    with pytest.raises(GroupAuthorizationError):
+    with pytest.raises(GroupAuthorizationError, match=f"READ on group {group.id} is not granted"):
         member.wait(lambda snapshot: False)
     eventually(lambda: member.listener.of("lost"), "the lost callback")
     rules.allow()

@@ -284,11 +284,12 @@ def test_topics_are_described_with_the_racks_of_their_replicas() -> None:
     racks = {1: "east", 2: "west"}
     response = decoded(events.DescribeTopics(topics=None), 4, described(racks=racks))
     layout = TopicLayout(2, (frozenset({"east"}), frozenset({"east", "west"})))
-    assert response == events.TopicsDescribed({"orders": layout})
+    assert response == events.TopicsDescribed({"orders": layout}, denied=frozenset({"hidden"}))
 
 
 def test_topics_that_are_asked_for_may_be_kafkas_own() -> None:
     """Whoever names one means it; without racks a layout is a number."""
     asked = events.DescribeTopics(topics=frozenset({"orders", "__own", "hidden"}))
     response = decoded(asked, 4, described(racks={1: None}))
-    assert response == events.TopicsDescribed({"orders": TopicLayout(2), "__own": TopicLayout(1)})
+    layouts = {"orders": TopicLayout(2), "__own": TopicLayout(1)}
+    assert response == events.TopicsDescribed(layouts, denied=frozenset({"hidden"}))

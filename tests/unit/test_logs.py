@@ -124,4 +124,6 @@ def test_the_end_is_an_error_with_its_cause(log: pytest.LogCaptureFixture) -> No
     """FATAL is the one thing nobody may miss."""
     play = logged()
     play.joining().answer(Heartbeat, Refused(30, "no access"))
-    assert lines(log, logging.ERROR) == ["[g/me]: ended: GROUP_AUTHORIZATION_FAILED: no access"]
+    assert lines(log, logging.ERROR) == [
+        "[g/me]: ended: READ on group g is not granted (GROUP_AUTHORIZATION_FAILED: no access)."
+    ]
