@@ -48,3 +48,5 @@ def test_missing_jars_are_an_error_that_says_what_to_do(tmp_path: Path, monkeypa
     assert cached_kafka_jars() is None
     with pytest.raises(KafkaUnavailableError, match="Run scripts/test"):
         KafkaCluster(java=tmp_path / "java")
+    with pytest.raises(KafkaUnavailableError, match=r"scripts/prepare_kafka\.py 3\.9\.1"):
+        KafkaCluster(java=tmp_path / "java", version="3.9.1")
