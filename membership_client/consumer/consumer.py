@@ -173,11 +173,14 @@ class Consumer(Checked):
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
+        while (batch := self._consume_once(num_messages, timeout)) and not self._may_hand_out(batch):
+            pass
+        return batch
+
+    def _consume_once(self, num_messages: int, timeout: float) -> list[Message]:
         if self._watched_calls <= 0 and not self._polling.desk.waiting:
-            batch = self._consume(num_messages, timeout)
-        else:
-            batch = self._watched_consume(num_messages, timeout)
-        return batch if not batch or self._may_hand_out(batch) else self.consume(num_messages, timeout)
+            return self._consume(num_messages, timeout)
+        return self._watched_consume(num_messages, timeout)
 
     def _watched_consume(self, num_messages: int, timeout: float) -> list[Message]:
         with self._polling.time:

@@ -22,7 +22,6 @@ class Watchable(Protocol):
 
     def _watched_poll(self, timeout: float = -1) -> Message | None: ...
     def _may_hand_out(self, messages: list[Message]) -> bool: ...
-    def poll(self, timeout: float = -1) -> Message | None: ...
 
 
 class Checked(confluent_kafka.Consumer):
@@ -32,7 +31,7 @@ class Checked(confluent_kafka.Consumer):
         message = _poll(self, timeout)  # type: ignore[arg-type]  # it is a Consumer
         if message is None or monotonic() < self._absence.until or self._may_hand_out([message]):
             return message
-        return self.poll(timeout)
+        return _Layer.poll(self, timeout)
 
 
 T = TypeVar("T", bound=type)
@@ -42,8 +41,9 @@ class _Layer(Checked):
     """Behind the application's own subclass, if it has one, and before the C class: `super().poll()` comes here."""
 
     def poll(self: Watchable, timeout: float = -1) -> Message | None:
-        message = self._watched_poll(timeout)
-        return message if message is None or self._may_hand_out([message]) else self.poll(timeout)
+        while (message := self._watched_poll(timeout)) is not None and not self._may_hand_out([message]):
+            pass
+        return message
 
 
 _WATCHED: dict[type, type] = {}
