@@ -29,6 +29,7 @@ from membership_client.core.events import (
     HeartbeatAccepted,
     JoinGroup,
     LeaveGroup,
+    OutsideRequest,
     Refused,
     Request,
     ResolveTopics,
@@ -149,6 +150,8 @@ class FakeCoordinator:
                 return Refused(Code.UNSUPPORTED_VERSION)  # It keeps no offsets.
             case JoinGroup() | SyncGroup() | ClassicHeartbeat():
                 return Refused(Code.UNSUPPORTED_VERSION)  # These may be held back: see `ask`.
+            case OutsideRequest():
+                return Refused(Code.UNSUPPORTED_VERSION)  # Members never ask it.
 
     def _layouts(self, names: frozenset[str] | None) -> dict[str, TopicLayout]:
         """Topics that metadata has not heard of yet are missing, as they are on a broker that lags behind."""

@@ -36,6 +36,8 @@ from membership_client.core.events import (
     MemberIdGiven,
     OffsetsCommitted,
     OffsetsFetched,
+    OutsideRequest,
+    OutsideResponse,
     Polled,
     Rebalance,
     Refused,
@@ -175,7 +177,12 @@ def _describe_classic(
 
 
 def _describe_short(
-    response: CoordinatorFound | GroupLeft | SessionTimeoutDescribed | OffsetsCommitted | OffsetsFetched,
+    response: CoordinatorFound
+    | GroupLeft
+    | SessionTimeoutDescribed
+    | OffsetsCommitted
+    | OffsetsFetched
+    | OutsideResponse,
 ) -> str:
     match response:
         case OffsetsCommitted():
@@ -188,6 +195,8 @@ def _describe_short(
             return f"sessions last {response.session_timeout_s:g} s"
         case GroupLeft():
             return "left"
+        case OutsideResponse():
+            return type(response).__name__
 
 
 def _describe_acceptance(response: HeartbeatAccepted, names: Names) -> str:
@@ -251,7 +260,7 @@ def _describe_classic_request(request: JoinGroup | SyncGroup | ClassicHeartbeat 
             return f"how are the topics {'' if request.topics is None else ' '.join(sorted(request.topics))}?"
 
 
-def _describe_short_request(request: DescribeSessionTimeout | CommitOffsets | FetchOffsets) -> str:
+def _describe_short_request(request: DescribeSessionTimeout | CommitOffsets | FetchOffsets | OutsideRequest) -> str:
     match request:
         case DescribeSessionTimeout():
             return "how long is a session?"
@@ -259,6 +268,8 @@ def _describe_short_request(request: DescribeSessionTimeout | CommitOffsets | Fe
             return f"commit {len(request.offsets)} offsets"
         case FetchOffsets():
             return f"what was committed for {len(request.partitions)} partitions?"
+        case OutsideRequest():
+            return type(request).__name__
 
 
 def _describe_heartbeat(request: Heartbeat, names: Names) -> str:
