@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from membership_client.errors import ConfigError
-from membership_client.security import Security
+from membership_client.security import keys
 from membership_client.types import Node
 
 ConflictPolicy = Literal["wait", "takeover", "fail"]
@@ -153,7 +153,7 @@ def _field_name(key: str, known: Iterable[str]) -> str:
     by_dotted = {name.replace("_", "."): name for name in known}
     if dotted in by_dotted:
         return by_dotted[dotted]
-    if dotted in Security.KEYS or key in Security.KEYS:
+    if dotted in keys.ALL or key in keys.ALL:
         raise ConfigError(f"{key} is about security: give it to GroupMember or Consumer, or to Security.from_dict().")
     nearest = difflib.get_close_matches(dotted, by_dotted, n=1)
     raise ConfigError(f"Unknown configuration key {key!r}." + (f" Did you mean {nearest[0]!r}?" if nearest else ""))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from membership_client.errors import ConfigError
+from membership_client.security import keys
 from membership_client.security.secret import Secret
 from membership_client.security.tls import Tls
 from membership_client.security.tokens import CallbackTokens, Token, TokenCache
@@ -14,34 +15,7 @@ from membership_client.security.tokens import CallbackTokens, Token, TokenCache
 _PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
-_OIDC = "sasl.oauthbearer."
-_TLS_KEYS = (
-    "ssl.ca.location",
-    "ssl.ca.pem",
-    "ssl.certificate.location",
-    "ssl.certificate.pem",
-    "ssl.key.location",
-    "ssl.key.pem",
-    "ssl.key.password",
-    "ssl.endpoint.identification.algorithm",
-    "enable.ssl.certificate.verification",
-)
-_PASSWORD_KEYS = ("sasl.username", "sasl.password")
-_OIDC_KEYS = (
-    f"{_OIDC}client.id",
-    f"{_OIDC}client.secret",
-    f"{_OIDC}token.endpoint.url",
-    f"{_OIDC}scope",
-    f"{_OIDC}extensions",
-    "https.ca.location",
-    "https.ca.pem",
-)
-_TOKEN_KEYS = ("oauth_cb", f"{_OIDC}method", f"{_OIDC}config", *_OIDC_KEYS)
-_SASL_KEYS = ("sasl.mechanism", "sasl.mechanisms", *_PASSWORD_KEYS, *_TOKEN_KEYS)
-
-_KEYS = frozenset({"security.protocol", *_TLS_KEYS, *_SASL_KEYS})
-
-_BY_ANY_NAME = {name: key for key in _KEYS for name in (key, key.replace(".", "_"))}
+_BY_ANY_NAME = {name: key for key in keys.ALL for name in (key, key.replace(".", "_"))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +35,7 @@ class Security:
     Without `tls` all is sent in the clear; without `sasl` nobody says who they are, save by certificate.
     """
 
-    KEYS: ClassVar[frozenset[str]] = _KEYS
+    KEYS: ClassVar[frozenset[str]] = keys.ALL
     """The configuration's keys that it is made of, dotted."""
 
     tls: Tls | None = None
@@ -99,15 +73,15 @@ def _security(given: Mapping[str, Any]) -> Security:
     protocol = _choice(given, "security.protocol", _PROTOCOLS, "plaintext")
     uses_tls, uses_sasl = protocol.endswith("ssl"), protocol.startswith("sasl")
     if not uses_tls:
-        _refuse(given, _TLS_KEYS, f"security.protocol={protocol} has no TLS")
+        _refuse(given, keys.TLS, f"security.protocol={protocol} has no TLS")
     if not uses_sasl:
-        _refuse(given, _SASL_KEYS, f"security.protocol={protocol} has no SASL")
+        _refuse(given, keys.SASL, f"security.protocol={protocol} has no SASL")
     return Security(tls=_tls(given) if uses_tls else None, sasl=_sasl(given) if uses_sasl else None)
 
 
-def _refuse(given: Mapping[str, Any], keys: Iterable[str], why: str) -> None:
+def _refuse(given: Mapping[str, Any], useless: Iterable[str], why: str) -> None:
     """A setting that nobody acts on is a mistake, and about security a dangerous one."""
-    if idle := [key for key in keys if key in given]:
+    if idle := [key for key in useless if key in given]:
         raise ConfigError(f"{', '.join(idle)}: of no use, because {why}.")
 
 
@@ -151,10 +125,10 @@ def _check_certificate(tls: Tls) -> None:
 def _sasl(given: Mapping[str, Any]) -> Sasl:
     mechanism = _mechanism(given)
     if mechanism == "OAUTHBEARER":
-        _refuse(given, _PASSWORD_KEYS, "OAUTHBEARER takes a token")
+        _refuse(given, keys.PASSWORD, "OAUTHBEARER takes a token")
         return Sasl(mechanism=mechanism, tokens=_tokens(given))
-    _refuse(given, _TOKEN_KEYS, f"{mechanism} takes a password")
-    _require(given, _PASSWORD_KEYS, f"sasl.mechanism={mechanism}")
+    _refuse(given, keys.TOKEN, f"{mechanism} takes a password")
+    _require(given, keys.PASSWORD, f"sasl.mechanism={mechanism}")
     username, password = _text(given, "sasl.username"), _secret(given, "sasl.password")
     assert username
     return Sasl(mechanism=mechanism, username=username, password=password)
@@ -171,32 +145,32 @@ def _mechanism(given: Mapping[str, Any]) -> str:
 
 
 def _tokens(given: Mapping[str, Any]) -> TokenCache:
-    method = _choice(given, f"{_OIDC}method", ("default", "oidc"), "default")
+    method = _choice(given, f"{keys.BEARER}method", ("default", "oidc"), "default")
     if method == "oidc":
-        _refuse(given, ("oauth_cb", f"{_OIDC}config"), f"{_OIDC}method=oidc asks the token endpoint")
+        _refuse(given, ("oauth_cb", f"{keys.BEARER}config"), f"{keys.BEARER}method=oidc asks the token endpoint")
         return TokenCache(_oidc(given))
-    _refuse(given, _OIDC_KEYS, f"{_OIDC}method is not oidc")
+    _refuse(given, keys.OIDC, f"{keys.BEARER}method is not oidc")
     callback: Callable[[str], Any] | None = given.get("oauth_cb")
     if not callable(callback):
-        raise ConfigError(f"OAUTHBEARER needs oauth_cb, a function that returns a token, or {_OIDC}method=oidc.")
-    return TokenCache(CallbackTokens(callback, _text(given, f"{_OIDC}config") or ""))
+        raise ConfigError(f"OAUTHBEARER needs oauth_cb, a function that returns a token, or {keys.BEARER}method=oidc.")
+    return TokenCache(CallbackTokens(callback, _text(given, f"{keys.BEARER}config") or ""))
 
 
 def _oidc(given: Mapping[str, Any]) -> Callable[[], Token]:
     from membership_client.security.oidc import OidcTokens  # noqa: PLC0415 - loads an HTTP client
 
-    _require(given, _OIDC_KEYS[:3], f"{_OIDC}method=oidc")
-    url, secret = _text(given, f"{_OIDC}token.endpoint.url"), _secret(given, f"{_OIDC}client.secret")
+    _require(given, keys.OIDC[:3], f"{keys.BEARER}method=oidc")
+    url, secret = _text(given, f"{keys.BEARER}token.endpoint.url"), _secret(given, f"{keys.BEARER}client.secret")
     assert url
     assert secret
     if not url.startswith(("https://", "http://")) or "@" in url:
-        raise ConfigError(f"{_OIDC}token.endpoint.url must begin with https:// or http://, and hold no password.")
+        raise ConfigError(f"{keys.BEARER}token.endpoint.url must begin with https:// or http://, and hold no password.")
     return OidcTokens(
         url=url,
-        client_id=_text(given, f"{_OIDC}client.id") or "",
+        client_id=_text(given, f"{keys.BEARER}client.id") or "",
         client_secret=secret,
-        scope=_text(given, f"{_OIDC}scope"),
-        extensions=_extensions(_text(given, f"{_OIDC}extensions") or ""),
+        scope=_text(given, f"{keys.BEARER}scope"),
+        extensions=_extensions(_text(given, f"{keys.BEARER}extensions") or ""),
         ca_location=_text(given, "https.ca.location"),
         ca_pem=_text(given, "https.ca.pem"),
     )
@@ -205,15 +179,17 @@ def _oidc(given: Mapping[str, Any]) -> Callable[[], Token]:
 def _extensions(text: str) -> dict[str, str]:
     pairs = [pair.partition("=") for pair in text.split(",") if pair]
     if not all(name.isalpha() and equals for name, equals, _ in pairs):
-        raise ConfigError(f"{_OIDC}extensions must be name=value pairs separated by commas, the names letters only.")
+        raise ConfigError(
+            f"{keys.BEARER}extensions must be name=value pairs separated by commas, the names letters only."
+        )
     return {name: value for name, _, value in pairs}
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _require(given: Mapping[str, Any], keys: Iterable[str], why: str) -> None:
-    if missing := [key for key in keys if key not in given]:
+def _require(given: Mapping[str, Any], needed: Iterable[str], why: str) -> None:
+    if missing := [key for key in needed if key not in given]:
         raise ConfigError(f"{' and '.join(missing)} must be set: {why} needs {'it' if len(missing) == 1 else 'them'}.")
 
 
