@@ -38,11 +38,14 @@ class Beat:
         return self.response if isinstance(self.response, HeartbeatAccepted) else None
 
     @property
+    def is_accepted(self) -> bool:
+        return isinstance(self.response, HeartbeatAccepted | HeartbeatConfirmed)
+
+    @property
     def is_confirmed(self) -> bool:
         """Did the coordinator count on the member? In a classic group it says so also when the group rebalances."""
-        if isinstance(self.response, Refused):
-            return self.response.code == Code.REBALANCE_IN_PROGRESS
-        return isinstance(self.response, HeartbeatAccepted | HeartbeatConfirmed)
+        rebalances = isinstance(self.response, Refused) and self.response.code == Code.REBALANCE_IN_PROGRESS
+        return self.is_accepted or rebalances
 
     @property
     def interval_s(self) -> float:

@@ -261,7 +261,7 @@ def _confirmed_time(life: Life, stay: Stay) -> float:
     """When it was last sure to be in the group: who is thrown out learns it later."""
     if stay.ending not in {Ending.FENCED, Ending.OPEN}:
         return stay.last.time
-    ends = [beat.ended for beat in life.beats if beat.is_confirmed and beat.ended]
+    ends = [beat.ended for beat in life.beats if beat.is_accepted and beat.ended]
     times = [end.time for end in ends if stay.first.at <= end.at <= stay.last.at]
     return times[-1] if times else stay.first.time
 

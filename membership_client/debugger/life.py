@@ -43,7 +43,7 @@ class Life:
         """What brokers and their logs call it, as far as it is known."""
         return self.instance_id or self._given_id or self.member_id
 
-    @property
+    @functools.cached_property
     def _given_id(self) -> str:
         """The first one, where coordinators give ids."""
         answers = (step.event.response for step in self.steps if isinstance(step.event, Answered))
@@ -134,10 +134,8 @@ class Life:
 
     @functools.cached_property
     def is_classic(self) -> bool:
-        """Was it ever let into a classic group? A run speaks one protocol once it has found out which."""
-        answers = (step.event.response for step in self.steps if isinstance(step.event, Answered))
-        joins = any(isinstance(answer, GroupJoined) for answer in answers)
-        return joins or self.start.protocol is GroupProtocol.CLASSIC
+        """A run speaks one protocol once it has found out which."""
+        return bool(self._given_id) or self.start.protocol is GroupProtocol.CLASSIC
 
     @property
     def poll_interval_s(self) -> float:

@@ -43,7 +43,7 @@ def test_rebalances(audited: Audit, told: Told) -> None:
     )
     assert told.rebalances() == found
     causes = {cause for row in rows for cause in row.cause.split(", ")}
-    assert {"joined", "left", "away", "thrown out", "vanished", "unknown"} <= causes
+    assert {"joined", "left", "away", "thrown out", "vanished", "asked for", "unknown"} <= causes
 
 
 def test_callbacks(audited: Audit, told: Told) -> None:

@@ -42,9 +42,12 @@ _NARROW = """
             THEN event END AS event,
         CASE WHEN event.response.is = 'HeartbeatAccepted' THEN struct(
             event.request_id, event.response.epoch, event.response.interval_s) END AS answer,
+        event.response.is IN ('HeartbeatAccepted', 'HeartbeatConfirmed') AS is_confirmed,
+        CASE WHEN event.response.is IN ('MemberIdGiven', 'GroupJoined') THEN event.response.member_id END AS given_id,
         -- Of what was sent, only what is not said with every heartbeat.
         CASE WHEN array_contains(effects.is, 'RunCallback') OR array_contains(effects.is, 'Stop')
-            OR array_contains(effects.request.is, 'LeaveGroup') OR array_min(effects.request.epoch) < 0
+            OR array_contains(effects.request.is, 'LeaveGroup') OR array_contains(effects.request.is, 'JoinGroup')
+            OR array_min(effects.request.epoch) < 0
             OR array_max(effects.request.regex) IS NOT NULL THEN effects END AS effects,
         xxhash64(trace, `group`, member, host, pid, wall, at, cpu, note, state, epoch, event.is, event.request_id,
             event.call_id) AS content
@@ -78,7 +81,7 @@ _CARRIED = """
         last(CASE kind WHEN 'header' THEN coalesce(header.start.epoch, 0) WHEN 'entry' THEN epoch END, true)
             OVER before AS epoch_before,
         last(CASE WHEN state IS NOT NULL THEN struct(section, at) END, true) OVER before AS step_before,
-        last(CASE WHEN answer IS NOT NULL THEN struct(section, at, answer.interval_s) END, true) OVER so_far AS beat,
+        last(CASE WHEN is_confirmed THEN struct(section, at, answer.interval_s) END, true) OVER so_far AS beat,
         last(CASE WHEN array_max(effects.request.regex) IS NOT NULL THEN array_max(effects.request_id) END, true)
             OVER before AS stated_id,
         sum(coalesce(jumped, 0D)) OVER so_far AS jumped_s,
@@ -94,6 +97,7 @@ _KEPT = """
         OR sound AND state IS NOT NULL AND (
             step_before.section IS DISTINCT FROM section OR state <> state_before OR epoch <> epoch_before
             OR owned IS NOT NULL OR cause IS NOT NULL OR event IS NOT NULL OR effects IS NOT NULL
+            OR given_id IS NOT NULL
             OR answer.request_id = stated_id)"""
 
 

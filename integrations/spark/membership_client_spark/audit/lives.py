@@ -10,7 +10,10 @@ _LIVES = """
         min_by(time, moment) AS began, max_by(time, moment) AS ended, max_by(state, moment) AS state,
         max_by(is_saved, moment) AS is_saved, max_by(is_torn, moment) AS is_torn,
         min(CASE WHEN array_contains(effects.is, 'Stop') THEN time END) AS stopped,
-        coalesce(max(CASE WHEN beat.interval_s > 0 THEN beat.interval_s END), min_by(start.interval_s, moment), 5D)
+        coalesce(CASE WHEN count(given_id) > 0 OR min_by(coalesce(start.settled, start.config.group_protocol), moment)
+                    IN ('CLASSIC', 'classic')
+                THEN coalesce(min_by(start.config.heartbeat_interval_ms, moment), 3000) / 1000 END,
+            max(CASE WHEN beat.interval_s > 0 THEN beat.interval_s END), min_by(start.interval_s, moment), 5D)
             + coalesce(min_by(start.config.request_timeout_ms, moment), 10000) / 1000 AS silent_s,
         flatten(collect_list(topics)) AS topics,
         count(wish) = 0 OR count(wish.regex) > 0 AS any_topic

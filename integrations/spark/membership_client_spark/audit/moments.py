@@ -28,7 +28,7 @@ _SUMMED = """
 # The header of a trace that was saved from memory is the last to know the time of day, not the first.
 _ENTRIES = """
     SELECT struct(head.`group`, head.member_id, head.host, head.pid) AS life,
-        head.instance_id, coalesce(head.instance_id, head.member_id) AS name, head.pod, head.spark,
+        head.instance_id, head.pod, head.spark,
         file, number, first_at, content, is_torn, head.at > final_at AS is_saved,
         kind_before = 'header' AS opens, CASE WHEN kind_before = 'header' THEN head.start END AS start,
         at, head.wall - head.at + jumped_here_s
@@ -36,6 +36,7 @@ _ENTRIES = """
         state IS NOT NULL AS is_step, state_before, coalesce(state, state_before) AS state,
         epoch_before, coalesce(epoch, epoch_before) AS epoch,
         cause, owned, event, answer, effects,
+        coalesce(given_id, CASE WHEN kind_before = 'header' THEN nullif(head.start.classic.given_id, '') END) AS given_id,
         CASE WHEN beat.section = section THEN beat END AS beat,
         CASE WHEN step_before.section = section THEN step_before.at END AS step_before_at,
         row_number() OVER (PARTITION BY head.`group`, head.member_id, head.host, head.pid, at, content
@@ -45,12 +46,16 @@ _ENTRIES = """
 
 _MOMENTS = """
     SELECT *, at + offset_s AS time,
+        -- What brokers and their logs call it: where coordinators give ids, the first one.
+        coalesce(instance_id, first(given_id, true) OVER whole, life.member_id) AS name,
         row_number() OVER life AS moment,
         -- Until the next moment all steps are as this one, and left out; this is the last of them.
         coalesce(lead(step_before_at) OVER life, at) AS last_at
     FROM {entries}
     WHERE copy = 1
-    WINDOW life AS (PARTITION BY life ORDER BY at, first_at, file, number)"""
+    WINDOW life AS (PARTITION BY life ORDER BY at, first_at, file, number),
+        whole AS (PARTITION BY life ORDER BY at, first_at, file, number
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"""
 
 
 def moments(spark: SparkSession, lines: DataFrame) -> DataFrame:

@@ -26,7 +26,7 @@ _OVERLAPS = """
         SELECT *, lead(edge) OVER (PARTITION BY `group`, topic, partition ORDER BY edge) AS until FROM edges)
     SELECT s.`group`, s.topic, s.partition, CAST(edge AS TIMESTAMP) AS began, CAST(until AS TIMESTAMP) AS ended,
         until - edge AS lasted_s,
-        array_sort(collect_list(struct(o.instance_id, o.life.member_id, o.life.host, o.life.pid))) AS owners,
+        array_sort(collect_list(struct(o.instance_id, o.member_id, o.life.host, o.life.pid))) AS owners,
         until - edge > CASE WHEN count(DISTINCT o.life.host) > 1 THEN :skew ELSE :same_clock END AS sure
     FROM spans s JOIN {contested} o
         ON s.`group` = o.life.`group` AND s.topic = o.topic AND s.partition = o.partition

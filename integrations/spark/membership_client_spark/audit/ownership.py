@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 _OWNED = """
-    SELECT l.life, l.instance_id, l.name, h.topic, h.partition, h.began.epoch, h.began.time AS began,
+    SELECT l.life, l.instance_id, l.name, CASE WHEN l.instance_id IS NULL THEN l.name ELSE l.life.member_id END AS member_id,
+        h.topic, h.partition, h.began.epoch, h.began.time AS began,
         coalesce(h.ended.time, greatest(l.until, h.began.time)) AS ended,
         CASE WHEN h.ended IS NOT NULL THEN coalesce(c.kind, 'missing')
             WHEN l.vanished THEN 'vanished' WHEN l.stopped IS NOT NULL THEN 'closed' ELSE 'open' END AS ending,
@@ -14,7 +15,7 @@ _OWNED = """
     LEFT JOIN {calls} c ON h.life = c.life AND h.ended.call_id = c.call_id"""
 
 _OWNERSHIP = """
-    SELECT life.`group`, topic, partition, instance_id, life.member_id, life.host, life.pid, epoch,
+    SELECT life.`group`, topic, partition, instance_id, member_id, life.host, life.pid, epoch,
         CAST(began AS TIMESTAMP) AS began, CAST(ended AS TIMESTAMP) AS ended, ended - began AS lasted_s, ending
     FROM {owned}"""
 

@@ -8,13 +8,15 @@ VERSION = 1
 _SUBSCRIPTION = "STRUCT<topics: ARRAY<STRING>, regex: STRING>"
 
 _START = f"""STRUCT<
-    state: STRING, epoch: INT, interval_s: DOUBLE, config: STRUCT<request_timeout_ms: INT>,
+    state: STRING, epoch: INT, interval_s: DOUBLE, config: STRUCT<
+        request_timeout_ms: INT, group_protocol: STRING, heartbeat_interval_ms: INT>,
+    settled: STRING, classic: STRUCT<given_id: STRING>,
     subscription: {_SUBSCRIPTION}, owned: MAP<STRING, STRING>, names: MAP<STRING, STRING>>"""
 
 _EVENT = """STRUCT<
     `is`: STRING, request_id: BIGINT, call_id: BIGINT, error: STRING, began_at: DOUBLE,
     topics: ARRAY<STRING>, regex: STRING, reason: STRING,
-    response: STRUCT<`is`: STRING, epoch: INT, interval_s: DOUBLE, code: INT, message: STRING>>"""
+    response: STRUCT<`is`: STRING, epoch: INT, interval_s: DOUBLE, code: INT, message: STRING, member_id: STRING>>"""
 
 _REQUEST = """STRUCT<
     `is`: STRING, member_id: STRING, epoch: INT, topics: ARRAY<STRING>, regex: STRING, reason: STRING>"""

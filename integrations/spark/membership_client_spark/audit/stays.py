@@ -33,6 +33,7 @@ _ENDED = """
     SELECT *, first.epoch_before = 0 AS joined,
         CASE WHEN final.response.is = 'Refused' AND final.epoch = 0
                 THEN CASE WHEN final.state = 'FATAL' THEN 'ended' ELSE 'thrown out' END
+            WHEN final.state = 'FENCED' THEN 'thrown out'
             WHEN final.state = 'STALE' OR startswith(final.cause, 'poll interval') THEN 'did not poll'
             WHEN farewell IS NOT NULL
                 THEN CASE WHEN farewell.is = 'Heartbeat' AND farewell.epoch < -1 THEN 'away' ELSE 'left' END
@@ -44,7 +45,8 @@ _STAYS = """
     SELECT life, stay, name, instance_id, joined, first, first_epoch, last_epoch, ending,
         CASE WHEN ending IN ('left', 'away') AND farewell IS NOT NULL THEN struct(farewell.at, farewell.time)
             ELSE struct(final.at, final.at + final.offset_s AS time) END AS last,
-        CASE WHEN ending IN ('thrown out', 'ended') AND final.epoch = 0 THEN concat_ws(': ',
+        CASE WHEN ending = 'thrown out' AND final.response.is IS DISTINCT FROM 'Refused' THEN coalesce(final.cause, '')
+            WHEN ending IN ('thrown out', 'ended') AND final.epoch = 0 THEN concat_ws(': ',
                 CASE final.response.code WHEN 22 THEN 'ILLEGAL_GENERATION' WHEN 25 THEN 'UNKNOWN_MEMBER_ID'
                     WHEN 69 THEN 'GROUP_ID_NOT_FOUND' WHEN 82 THEN 'FENCED_INSTANCE_ID'
                     WHEN 110 THEN 'FENCED_MEMBER_EPOCH' WHEN 113 THEN 'STALE_MEMBER_EPOCH' ELSE concat('error code ', final.response.code) END,

@@ -31,6 +31,25 @@ _CHANGES = """
             CASE WHEN wish.regex <> '' THEN wish.regex ELSE array_join(wish.topics, ', ') END) AS text, true AS sure
     FROM stated WHERE wish <> wish_before AND epoch > request.epoch AND request.epoch > 0"""
 
+# In a classic group whoever wants a rebalance joins again, and says why. Those who follow say that they do.
+_REJOINS = """
+    WITH sent AS (
+        SELECT life, name, moment, at, time, e.request.reason, e.request.topics
+        FROM {moments} LATERAL VIEW explode(filter(effects, e -> e.request.is = 'JoinGroup'
+            AND e.request.reason NOT IN ('group is rebalancing', 'no answer from the coordinator')
+            AND NOT startswith(e.request.reason, 'coordinator error'))) AS e),
+    brought AS (
+        SELECT s.life, s.moment, min(a.epoch) AS epoch
+        FROM sent s JOIN {stays} st ON s.life = st.life AND s.moment > st.first.moment AND s.at <= st.last.at
+            JOIN {arrivals} a ON a.life = st.life AND a.stay = st.stay AND a.at > s.at
+        GROUP BY s.life, s.moment)
+    SELECT s.life, s.name, b.epoch, s.at, s.time,
+        CASE s.reason WHEN 'subscription changed' THEN 'subscription' ELSE 'asked for' END AS cause,
+        CASE s.reason WHEN 'subscription changed'
+            THEN concat(s.name, ' changed its subscription to ', array_join(array_sort(s.topics), ', '))
+            ELSE concat(s.name, ' joined again (', s.reason, ')') END AS text, true AS sure
+    FROM sent s JOIN brought b ON s.life = b.life AND s.moment = b.moment"""
+
 # The next epoch that anybody else reached after it had gone, as far as the clocks can tell.
 _ENDS = """
     WITH gone AS (
@@ -64,4 +83,6 @@ def triggers(
     skew = {"skew": skew_s}
     joins = spark.sql(_JOINS, args=skew, arrivals=arrivals, epochs=epochs)
     ends = spark.sql(_ENDS, args=skew, stays=stays, lives=lives, epochs=epochs)
-    return joins.unionByName(spark.sql(_CHANGES, moments=moments)).unionByName(ends)
+    changes = spark.sql(_CHANGES, moments=moments)
+    rejoins = spark.sql(_REJOINS, moments=moments, stays=stays, arrivals=arrivals)
+    return joins.unionByName(changes).unionByName(rejoins).unionByName(ends)
