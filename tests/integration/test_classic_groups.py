@@ -25,6 +25,7 @@ from membership_client import (
 )
 from membership_client.core.events import Send, SyncGroup
 from membership_client.testing import KafkaCluster
+from tests.integration.classic import read, rebalances, wait_shared
 from tests.integration.conftest import GroupFactory
 from tests.integration.members import (
     Call,
@@ -51,23 +52,6 @@ STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 def classic(strategy: str = "range", **more: Any) -> dict[str, Any]:
     return CLASSIC | {"partition_assignment_strategy": (strategy,)} | more
-
-
-def wait_shared(group: Group, members: list[WatchedMember], count: int = 6) -> None:
-    """Until these members own every partition once, all in one generation."""
-
-    def shared() -> bool:
-        snapshots = [member.snapshot for member in members]
-        owned = sorted(partition for snapshot in snapshots for partition in snapshot.owned)
-        settled = all(snapshot.state is MemberState.STABLE for snapshot in snapshots)
-        return settled and len({s.epoch for s in snapshots}) == 1 and owned == sorted(group.partitions(count))
-
-    eventually(shared, f"each of {count} partitions with one stable owner")
-
-
-def rebalances(kafka: KafkaCluster, group: Group) -> int:
-    """How often the broker began one."""
-    return log_about(kafka, f"Preparing to rebalance group {group.id} ")().count("\n") + 1
 
 
 # --- joining ---------------------------------------------------------------------------------------------------------
@@ -388,15 +372,7 @@ def test_a_consumer_reads_in_a_classic_group(group: Group) -> None:
     consumer = Consumer(config)
     try:
         consumer.subscribe([topic])
-        read: list[bytes] = []
-
-        def all_read() -> bool:
-            message = consumer.poll(0.1)
-            if message is not None and message.error() is None:
-                read.append(message.value() or b"")
-            return len(read) == 20
-
-        eventually(all_read, "twenty records")
+        assert len(read(consumer, 20)) == 20
     finally:
         consumer.close()
 

@@ -14,12 +14,12 @@ from membership_client import (
     Consumer,
     GroupProtocol,
     LeaveMode,
-    MemberState,
     TopicPartition,
 )
 from membership_client.admin import GroupAdmin
 from membership_client.testing import KafkaCluster
-from tests.integration.members import Group, WatchedMember, assert_never_shared, eventually, log_about
+from tests.integration.classic import read, rebalances, wait_shared
+from tests.integration.members import Group, assert_never_shared, log_about
 from tests.records import produce
 
 pytestmark = pytest.mark.kafka
@@ -58,22 +58,6 @@ def group(old_kafka: OldKafka) -> Iterator[Group]:
 
 def quickly(strategy: str = "range", **more: Any) -> dict[str, Any]:
     return {"heartbeat_interval_ms": 200, "partition_assignment_strategy": (strategy,), **more}
-
-
-def wait_shared(group: Group, members: list[WatchedMember]) -> None:
-    """Until these own every partition once, all in one generation."""
-
-    def shared() -> bool:
-        snapshots = [member.snapshot for member in members]
-        owned = sorted(partition for snapshot in snapshots for partition in snapshot.owned)
-        calm = all(snapshot.state is MemberState.STABLE for snapshot in snapshots)
-        return calm and len({s.epoch for s in snapshots}) == 1 and owned == sorted(group.partitions(6))
-
-    eventually(shared, "every partition with one stable owner")
-
-
-def rebalances(old_kafka: OldKafka, group: Group) -> int:
-    return log_about(old_kafka.cluster, f"Preparing to rebalance group {group.id} ")().count("\n")
 
 
 def test_auto_speaks_the_classic_protocol(group: Group, caplog: pytest.LogCaptureFixture) -> None:
@@ -115,12 +99,12 @@ def test_a_static_restart_disturbs_nobody(old_kafka: OldKafka, group: Group, who
         members[name] = group.join(name, **quickly())
         wait_shared(group, list(members.values()))
     (other,) = (member for name, member in members.items() if name != who)
-    owned, calls, began = members[who].assignment(), len(other.calls), rebalances(old_kafka, group)
+    owned, calls, began = members[who].assignment(), len(other.calls), rebalances(old_kafka.cluster, group)
     members[who].close()
     members[who] = group.join(who, **quickly())
     wait_shared(group, list(members.values()))
     assert (members[who].assignment(), len(other.calls)) == (owned, calls)
-    assert rebalances(old_kafka, group) == began
+    assert rebalances(old_kafka.cluster, group) == began
 
 
 @pytest.mark.parametrize("instance_id", [None, "one"], ids=["dynamic", "static"])
@@ -136,12 +120,12 @@ def test_a_member_leaves_for_good(old_kafka: OldKafka, group: Group, instance_id
 def test_a_consumer_reads_and_commits(group: Group) -> None:
     """Twenty records; the next consumer of the group begins where this one ended."""
     produce(group.bootstrap_servers, group.topic, partitions=6, records=20)
-    assert len(read(group, 20)) == 20
+    assert len(read_as_member(group, 20)) == 20
     produce(group.bootstrap_servers, group.topic, partitions=6, records=5, value=b"later")
-    assert read(group, 5) == [b"later"] * 5
+    assert read_as_member(group, 5) == [b"later"] * 5
 
 
-def read(group: Group, count: int) -> list[bytes]:
+def read_as_member(group: Group, count: int) -> list[bytes]:
     """As a consumer of the group that commits what it has read and leaves."""
     config = {
         "bootstrap.servers": group.bootstrap_servers,
@@ -150,17 +134,9 @@ def read(group: Group, count: int) -> list[bytes]:
         "enable.auto.commit": False,
     }
     consumer = Consumer(config)
-    values: list[bytes] = []
     try:
         consumer.subscribe([group.topic])
-
-        def all_read() -> bool:
-            message = consumer.poll(0.1)
-            if message is not None and message.error() is None:
-                values.append(message.value() or b"")
-            return len(values) >= count
-
-        eventually(all_read, f"{count} records")
+        values = read(consumer, count)
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
