@@ -37,6 +37,15 @@ def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
         OSError, NotKafka, Undecodable: as any exchange.
     """
     _choose_mechanism(channel, sasl.mechanism, deadline)
+    try:
+        return _prove(channel, sasl, deadline)
+    except Denied:
+        if sasl.tokens is not None:
+            sasl.tokens.forget()
+        raise
+
+
+def _prove(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
     conversation, secret = converse(sasl)
     request = _REQUESTS[min(2, channel.offer[_AUTHENTICATE][1])]
     message = next(conversation)

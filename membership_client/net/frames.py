@@ -60,5 +60,5 @@ def _guess(start: bytes, length: int) -> str:
         return "it answers like an HTTP server"
     # A TLS record of type alert (21), version 3.x.
     if start.startswith(b"\x15\x03"):
-        return "it answers with a TLS alert: this is a TLS port, and the connection is plain text"
+        return "it answers with a TLS alert: this is a TLS port, and the connection is plain text; is security.protocol right?"
     return f"it announces {length} bytes: is it another service, or a TLS port?"

@@ -24,6 +24,8 @@ UNKNOWN_SERVER_ERROR = -1
 SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
 _GROUP_RESOURCE = 32
 _CLASSIC_MEMBER = 0
+_CONSUMERS = "consumer"
+_INCONSISTENT_GROUP_PROTOCOL = 23
 
 
 def refused(answer: Any) -> events.Refused:
@@ -190,6 +192,9 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
         return incomplete(f"the answer does not describe group {request.group_id}")
     if group.error_code:
         return refused(group)
+    if group.protocol_type not in {"", _CONSUMERS}:
+        # What members of other kinds write to each other is theirs to read.
+        return events.Refused(_INCONSISTENT_GROUP_PROTOCOL, f"it is a group of {group.protocol_type}")
     reader = SubscriptionReader(group.protocol_data)
     members = tuple(_classic_member(member, reader) for member in group.members)
     return events.GroupDescribed(members, state=group.group_state, assignor=group.protocol_data)

@@ -52,7 +52,7 @@ def open_first(openers: Sequence[Opener], patience_s: float = PATIENCE_S) -> Con
 
 class _Race:
     def __init__(self) -> None:
-        self._outcomes: queue.SimpleQueue[Connection | OpenFailed | Exception] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Connection | OpenFailed] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._over = False
 
@@ -62,12 +62,9 @@ class _Race:
     def next_outcome(self, within_s: float | None) -> Connection | OpenFailed | None:
         """None if there was none in time."""
         try:
-            outcome = self._outcomes.get(timeout=within_s)
+            return self._outcomes.get(timeout=within_s)
         except queue.Empty:
             return None
-        if isinstance(outcome, Connection | OpenFailed):
-            return outcome
-        raise outcome
 
     def end(self) -> None:
         """Whoever comes now is too late."""
@@ -77,11 +74,13 @@ class _Race:
             _close(self._outcomes.get())
 
     def _run(self, opener: Opener) -> None:
-        outcome: Connection | Exception
+        outcome: Connection | OpenFailed
         try:
             outcome = opener()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
-            outcome = error
+        except OpenFailed as failed:
+            outcome = failed
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others may do better
+            outcome = OpenFailed(FailureKind.UNREACHABLE, repr(error))
         with self._lock:
             if not self._over:
                 self._outcomes.put(outcome)
@@ -89,6 +88,6 @@ class _Race:
         _close(outcome)
 
 
-def _close(outcome: Connection | Exception) -> None:
+def _close(outcome: Connection | OpenFailed) -> None:
     if isinstance(outcome, Connection):
         outcome.close()

@@ -70,7 +70,7 @@ class OidcTokens:
 
     def _token(self, body: bytes, now: float) -> Token:
         answer = json.loads(body)
-        text, life_s = answer["access_token"], answer.get("expires_in")
+        text, life_s = str(answer["access_token"]), answer.get("expires_in")
         expires_at = _expiry_in(text) if life_s is None else now + float(life_s)
         return Token(text=Secret(text), expires_at=expires_at, extensions=self.extensions)
 

@@ -97,7 +97,7 @@ def _tls(given: Mapping[str, Any]) -> Tls:
         ca_location=_text(given, "ssl.ca.location"),
         ca_pem=_text(given, "ssl.ca.pem"),
         certificate_location=_text(given, "ssl.certificate.location"),
-        certificate_pem=_text(given, "ssl.certificate.pem"),
+        certificate_pem=_secret(given, "ssl.certificate.pem"),
         key_location=_text(given, "ssl.key.location"),
         key_pem=_secret(given, "ssl.key.pem"),
         key_password=_secret(given, "ssl.key.password"),
@@ -203,9 +203,16 @@ def _choice(given: Mapping[str, Any], key: str, choices: tuple[str, ...], defaul
 def _text(given: Mapping[str, Any], key: str) -> str | None:
     """Its value is not shown, whatever it is: people put things into the wrong key."""
     value = given.get(key)
-    if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
-        raise ConfigError(f"{key} must be a non-empty string.")
+    if value is not None and not (isinstance(value, str) and value.strip() and _can_be_sent(value)):
+        raise ConfigError(f"{key} must be a non-empty string, and have a form in UTF-8.")
     return value
+
+
+def _can_be_sent(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _secret(given: Mapping[str, Any], key: str) -> Secret | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from membership_client.security.secret import Secret
 
@@ -13,9 +13,10 @@ class Tls:
 
     ca_location: str | None = None
     """A file or a directory of PEM certificates; None, or `probe`, trusts whom the system trusts."""
-    ca_pem: str | None = None
+    ca_pem: str | None = field(default=None, repr=False)
     certificate_location: str | None = None
-    certificate_pem: str | None = None
+    certificate_pem: Secret | None = None
+    """No secret in itself, but people keep the key in the same file."""
     key_location: str | None = None
     key_pem: Secret | None = None
     key_password: Secret | None = None

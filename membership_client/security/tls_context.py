@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from membership_client.errors import ConfigError
+from membership_client.security.secret import Secret
 from membership_client.security.tls import Tls
 
 _PIPE_BYTES = 65536
@@ -63,7 +64,7 @@ def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
     password = tls.key_password.reveal() if tls.key_password else ""
     with (
         _as_file(tls.certificate_pem, tls.certificate_location, certificate) as certificate_file,
-        _as_file(tls.key_pem.reveal() if tls.key_pem else None, tls.key_location, key) as key_file,
+        _as_file(tls.key_pem, tls.key_location, key) as key_file,
     ):
         # The password is always given: OpenSSL would ask for a missing one on the terminal.
         _load(
@@ -85,13 +86,13 @@ def _load(key: str, load: Callable[[], None]) -> None:
 
 
 @contextlib.contextmanager
-def _as_file(pem: str | None, location: str | None, key: str) -> Iterator[str]:
+def _as_file(pem: Secret | None, location: str | None, key: str) -> Iterator[str]:
     """OpenSSL reads certificates and keys from files only. A pipe is one, and leaves nothing on any disk."""
     if pem is None:
         assert location is not None
         yield location
         return
-    content = pem.encode()
+    content = pem.reveal().encode()
     if len(content) > _PIPE_BYTES:
         raise ConfigError(f"{key} is longer than {_PIPE_BYTES} bytes.")
     reader, writer = os.pipe()

@@ -40,13 +40,23 @@ class TokenCache:
         self._refresh_at = 0.0
 
     def token(self) -> Token:
-        """Raises what `fetch` raises: TokenError."""
-        token, now = self._token, time.time()
-        if token is None or now >= self._refresh_at:
+        """An old one as long as it is good, if there is no new one. Raises what `fetch` raises: TokenError."""
+        old, now = self._token, time.time()
+        if old is not None and now < self._refresh_at:
+            return old
+        try:
             token = self._fetch()
-            self._refresh_at = now + (token.expires_at - now) * _REFRESH_AT
-            self._token = token
+        except TokenError:
+            if old is None or now >= old.expires_at:
+                raise
+            return old
+        self._refresh_at = now + (token.expires_at - now) * _REFRESH_AT
+        self._token = token
         return token
+
+    def forget(self) -> None:
+        """The broker refused it; whoever tries again wants another one."""
+        self._token = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,10 @@ def test_names_are_librdkafkas(protocol: str) -> None:
         ),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": ""}, "sasl.password must be a non-empty"),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": 7}, "sasl.password must be a non-empty"),
+        (
+            {"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": "hunter2\ud800"},
+            "sasl.password must be",
+        ),
         ({"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "off"}, "must be one of https, none"),
         ({"security.protocol": "ssl", "enable.ssl.certificate.verification": "maybe"}, "must be one of true"),
         ({"security.protocol": "ssl", "ssl.key.password": "hunter2"}, "ssl.key.password is set, and there is no"),
