@@ -19,6 +19,7 @@ from membership_client.admin.offsets_csv import read_csv, write_csv
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
+from membership_client.admin.signs import Life, Sign
 from membership_client.admin.targets import Change, Earliest, Given, Latest, Shift, Since, Target
 from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
 
@@ -34,6 +35,7 @@ __all__ = [
     "GroupView",
     "InvalidGroupError",
     "Latest",
+    "Life",
     "MemberAliveError",
     "MemberView",
     "NoAnswerError",
@@ -44,6 +46,7 @@ __all__ = [
     "Setting",
     "SettingRefusedError",
     "Shift",
+    "Sign",
     "Since",
     "Target",
     "UnknownMemberError",

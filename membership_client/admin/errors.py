@@ -1,19 +1,21 @@
 """What can go wrong in administration, as types that say what to do next.
 
-MembershipError
-├── GroupNotFoundError, ConfigError   as everywhere
-├── ConnectionProblem
-│   └── NoAnswerError            the cluster did not answer in time
-├── GroupAuthorizationError
-│   └── NotAuthorizedError       no access to the group, a topic of it, or its settings
-└── AdminError
-├── UnsupportedByBrokerError the brokers are too old for this
-├── InvalidGroupError        no group id, or not a group of consumers
-├── GroupNotEmptyError       offsets cannot be changed while it has members
-├── UnknownMemberError       the group has no such member
-├── MemberAliveError         the member to be removed looks alive
-├── OffsetsNotChangedError   not all offsets were changed; says which were
-└── SettingRefusedError      (also a ValueError) a group setting that the brokers do not take
+    MembershipError
+    ├── GroupNotFoundError, ConfigError   as everywhere
+    ├── ConnectionProblem
+    │   └── NoAnswerError            the cluster did not answer in time
+    ├── GroupAuthorizationError
+    │   └── NotAuthorizedError       no access to the group, a topic of it, or its settings
+    └── AdminError
+        ├── UnsupportedByBrokerError the brokers are too old for this
+        ├── InvalidGroupError        no group id, or not a group of consumers
+        ├── GroupNotEmptyError       offsets cannot be changed while it has members
+        ├── UnknownMemberError       the group has no such member
+        ├── MemberAliveError         the member to be removed looks alive, or may be
+        ├── OffsetsNotChangedError   not all offsets were changed; says which were
+        └── SettingRefusedError      (also a ValueError) a group setting that the brokers do not take
+
+Brokers answer with codes; `expect` and `refusal` make errors of them.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from membership_client.admin.listing import GroupSummary
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
-from membership_client.admin.signs import Signs
+from membership_client.admin.signs import Life, Sign, Signs
 from membership_client.admin.targets import Target
-from membership_client.admin.views import LEFT_TEMPORARILY, GroupView
+from membership_client.admin.views import GroupView
 from membership_client.admin.watching import Watch
 from membership_client.core.events import (
     DescribeSessionTimeout,
@@ -34,7 +34,7 @@ from membership_client.types import Offset, TopicPartition
 
 _LOOK_S = 0.25
 
-WATCH_S = 6.0
+WATCH_S = 10.0
 """For how long members are watched before they are removed: long enough to see the commits of most applications."""
 
 
@@ -92,22 +92,22 @@ class GroupAdmin:
         *,
         watch_s: float = WATCH_S,
         progress: Callable[[float], None] | None = None,
-    ) -> dict[str, str]:
-        """Watches the group and says what shows that these members (or all) live, by instance id or else member id.
+    ) -> dict[str, Sign]:
+        """Watches these members (or all), by instance id or member id, and says what shows whether they live.
 
-        Returns at once when all have shown it, or after `watch_s`. A member that is missing has shown no sign, which
-        proves nothing: an idle member of a quiet group shows none either. `progress` is told the seconds left.
+        Returns when all have shown it, or after `watch_s`; who is no member is missing. `progress` is told the seconds left.
         """
-        first, began = self._with_committed(group_id), time.monotonic()
+        first, began = self.describe(group_id), time.monotonic()
+        names = [member.name for member in first.members] if members is None else members
+        watched = {name: member for name in names if (member := first.find(name)) is not None}
         signs = Signs(first, began, self._session_timeout_s(group_id))
-        found = [first.find(name) for name in members] if members is not None else [*first.members]
-        watched = {m.name for m in found if m is not None and m.epoch != LEFT_TEMPORARILY}
-        while watched - signs.of.keys() and (left_s := began + watch_s - time.monotonic()) > 0:
+        open_for = {member.name for member in watched.values()}
+        while open_for - signs.settled and (left_s := began + watch_s - time.monotonic()) > 0:
             if progress is not None:
                 progress(left_s)
             time.sleep(min(_LOOK_S, left_s))
             signs.see(self._with_committed(group_id), time.monotonic())
-        return {name: sign for name, sign in signs.of.items() if name in watched}
+        return {name: signs.of(member) for name, member in watched.items()}
 
     def remove(
         self,
@@ -121,21 +121,22 @@ class GroupAdmin:
     ) -> tuple[Removal, ...]:
         """Removes members, by instance id or member id; an outcome for each, in their order.
 
-        First they are watched as `signs_of_life` does, and who looks alive is not removed, but has MemberAliveError as
-        its outcome. `force` removes all of them, at once. The reason is in the coordinator's log.
+        First they are watched as `signs_of_life` does. Who looks alive, or may be, is not removed, but has
+        MemberAliveError as its outcome. `force` removes all of them, at once. The reason is in the coordinator's log.
         """
         names = tuple(dict.fromkeys(members))
         # Before they are watched: who takes an instance id meanwhile is not the one to be removed.
         view = self.describe(group_id, lag=False)
         found = {name: view.find(name) for name in names}
         signs = {} if force else self.signs_of_life(group_id, names, watch_s=watch_s, progress=progress)
-        condemned = {name: m for name, m in found.items() if m is not None and m.name not in signs}
+        spared = {name: sign for name, sign in signs.items() if sign.life is not Life.GONE}
+        condemned = {name: member for name, member in found.items() if member is not None and name not in spared}
         outcomes = removal.remove(self._asker, group_id, condemned, removal.full_reason(reason))
         for name, member in found.items():
             if member is None:
                 outcomes[name] = removal.unknown_member(group_id, name)
-            elif name not in condemned:
-                outcomes[name] = removal.looks_alive(name, member, signs[member.name])
+            elif name in spared:
+                outcomes[name] = removal.spared(name, member, spared[name])
         return tuple(outcomes[name] for name in names)
 
     def remove_all(

@@ -118,9 +118,11 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("members", nargs="*", metavar="MEMBER", help="instance ids or member ids")
     parser.add_argument("--all", action="store_true", help="all members")
     parser.add_argument("--reason", help="for the broker's log; default: that an admin did it")
-    parser.add_argument("--force", action="store_true", help="also members that look alive, without watching them")
     parser.add_argument(
-        "--watch", type=float, default=6.0, metavar="SECONDS", help="for signs of life before removing; default: 6"
+        "--force", action="store_true", help="also members that look alive or may be, without watching them"
+    )
+    parser.add_argument(
+        "--watch", type=float, default=10.0, metavar="SECONDS", help="for signs of life before removing; default: 10"
     )
     _add_yes(parser)
     _runs(parser, "remove_command", "remove")

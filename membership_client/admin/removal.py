@@ -8,6 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import Asker
 from membership_client.admin.errors import MemberAliveError, UnknownMemberError, expect, refusal
+from membership_client.admin.signs import Sign
 from membership_client.admin.views import MemberView
 from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
@@ -62,8 +63,8 @@ def unknown_member(group_id: str, name: str) -> Removal:
     return Removal(name=name, member=None, error=error)
 
 
-def looks_alive(name: str, member: MemberView, sign: str) -> Removal:
-    return Removal(name=name, member=member, error=MemberAliveError(f"{name} looks alive: {sign}."))
+def spared(name: str, member: MemberView, sign: Sign) -> Removal:
+    return Removal(name=name, member=member, error=MemberAliveError(f"{name} {sign.life.value}: {sign.why}."))
 
 
 def _error(code: int, group_id: str, name: str) -> MembershipError | None:

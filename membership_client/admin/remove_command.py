@@ -16,8 +16,9 @@ from membership_client.admin.groups_command import (
     progress,
     show,
 )
-from membership_client.admin.removal import Removal, looks_alive
-from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
+from membership_client.admin.removal import Removal, spared
+from membership_client.admin.signs import Life, Sign
+from membership_client.admin.views import GroupView, MemberView
 from membership_client.admin.words import named
 from membership_client.errors import ConfigError
 
@@ -28,13 +29,13 @@ def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
         raise ConfigError("Say which members to remove, or --all of them.")
     members = _chosen(admin.describe(options.group, lag=False), options)
     signs = {} if options.force else _signs(admin, options, members)
-    alive = {name: looks_alive(name, m, signs[m.name]) for name, m in members.items() if m.name in signs}
-    others = {name: member for name, member in members.items() if name not in alive}
-    if others and not is_confirmed(options, _question(options, others)):
+    kept = {name: sign for name, sign in signs.items() if sign.life is not Life.GONE}
+    others = {name: member for name, member in members.items() if name not in kept}
+    if others and not is_confirmed(options, _question(options, others, signs)):
         return NOT_CONFIRMED
     # They have been watched, and somebody has decided.
     removed = admin.remove(options.group, others, reason=options.reason, force=True)
-    outcomes = [*removed, *alive.values()]
+    outcomes = [*removed, *(spared(name, members[name], sign) for name, sign in kept.items())]
     show(options, map(_line, outcomes), [as_json.removal(outcome) for outcome in outcomes])
     return DONE if all(outcome.removed for outcome in outcomes) else BAD_NEWS
 
@@ -47,19 +48,21 @@ def _chosen(view: GroupView, options: argparse.Namespace) -> dict[str, MemberVie
     return found
 
 
-def _signs(admin: GroupAdmin, options: argparse.Namespace, members: Collection[str]) -> dict[str, str]:
+def _signs(admin: GroupAdmin, options: argparse.Namespace, members: Collection[str]) -> dict[str, Sign]:
     tell = progress("watching for signs of life")
     return admin.signs_of_life(options.group, members, watch_s=options.watch, progress=tell)
 
 
-def _question(options: argparse.Namespace, members: Mapping[str, MemberView]) -> str:
-    who = "; ".join(
-        f"{name} ({member.client_id} at {member.host.removeprefix('/')}, has {named(member.current)})"
+def _question(options: argparse.Namespace, members: Mapping[str, MemberView], signs: Mapping[str, Sign]) -> str:
+    lines = (
+        f"{name} ({member.client_id} at {member.host.removeprefix('/')}, has {named(member.current)}){_why(signs, name)}"
         for name, member in members.items()
     )
-    away = all(member.epoch == LEFT_TEMPORARILY for member in members.values())
-    seen = "" if options.force or away else f" No sign of life in {options.watch:g} s, which proves nothing."
-    return f"Remove from {options.group}: {who}?{seen}"
+    return f"Remove from {options.group}: {'; '.join(lines)}?"
+
+
+def _why(signs: Mapping[str, Sign], name: str) -> str:
+    return f", which {signs[name].life.value}: {signs[name].why}" if name in signs else ""
 
 
 def _line(outcome: Removal) -> str:

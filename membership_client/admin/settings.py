@@ -12,6 +12,7 @@ from membership_client.admin.errors import SettingRefusedError, expect
 from membership_client.core.events import Refused
 from membership_client.net.admin_requests import (
     AlterGroupConfigs,
+    ConfigEntry,
     ConfigsAltered,
     ConfigsDescribed,
     DescribeConfigs,
@@ -23,7 +24,6 @@ SETTINGS = {
     "consumer.heartbeat.interval.ms": "how often members send one, and so how soon they learn of changes",
     "consumer.assignment.interval.ms": "changes within so long are assigned together (Kafka 4.3 and later)",
 }
-CLASSIC_SESSION_TIMEOUT = "session.timeout.ms"
 _REFUSED = frozenset({ErrorCode.invalid_config, ErrorCode.invalid_request})
 
 
@@ -48,19 +48,8 @@ def settings(asker: Asker, group_id: str) -> tuple[Setting, ...]:
         group_id,
         "be asked for its settings",
     )
-    limits = _limits(asker, group_id)
-    found = (
-        Setting(
-            name=entry.name,
-            value=_number(entry.value),
-            is_own=entry.is_own,
-            default=_number(entry.default),
-            lowest=limits.get(_limit("min", entry.name)),
-            highest=limits.get(_limit("max", entry.name)),
-        )
-        for entry in own.entries
-    )
-    return (*sorted(found, key=lambda s: list(SETTINGS).index(s.name)), _classic(limits))
+    entries, limits = {entry.name: entry for entry in own.entries}, _limits(asker, group_id)
+    return (*(_setting(entries[name], limits) for name in SETTINGS if name in entries), _classic(limits))
 
 
 def change_settings(asker: Asker, group_id: str, values: Mapping[str, int | None]) -> None:
@@ -74,9 +63,20 @@ def change_settings(asker: Asker, group_id: str, values: Mapping[str, int | None
     expect(ConfigsAltered, answer, group_id, "have its settings changed")
 
 
+def _setting(entry: ConfigEntry, limits: Mapping[str, int | None]) -> Setting:
+    return Setting(
+        name=entry.name,
+        value=_number(entry.value),
+        is_own=entry.is_own,
+        default=_number(entry.default),
+        lowest=limits.get(_limit("min", entry.name)),
+        highest=limits.get(_limit("max", entry.name)),
+    )
+
+
 def _classic(limits: Mapping[str, int | None]) -> Setting:
     return Setting(
-        name=CLASSIC_SESSION_TIMEOUT,
+        name="session.timeout.ms",
         value=None,
         lowest=limits.get("group.min.session.timeout.ms"),
         highest=limits.get("group.max.session.timeout.ms"),

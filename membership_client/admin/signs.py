@@ -1,33 +1,71 @@
-"""What shows, from outside, that a member lives.
+"""What shows, from outside, whether a member lives.
 
 Coordinators do not tell when a member sent its last heartbeat. What can be seen is what a live member causes: its epoch
 moves, it gives up or takes partitions (in a classic group others do that for it), offsets of its partitions are
-committed, it joins again. A member that is idle in a quiet group causes none of that, so seeing nothing proves nothing,
-with one exception: a member of KIP-848 that is watched for longer than a session and is still there has sent heartbeats.
+committed, it joins again. Records that wait for a member which commits nothing speak against it. An idle member of a quiet
+group shows neither, so it may be alive; only one of KIP-848 that is watched for longer than a session and is still there
+has certainly sent heartbeats.
 """
 
 from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
 
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
 from membership_client.admin.words import named
 
 
+class Life(enum.Enum):
+    ALIVE = "looks alive"
+    UNKNOWN = "may be alive"
+    GONE = "looks dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Whether a member lives, as far as can be seen, and what was seen."""
+
+    life: Life
+    why: str
+
+
 class Signs:
-    """Looks at one group again and again; each view must have its committed offsets."""
+    """Looks at one group again and again. Every view must have its committed offsets, and the first its lag."""
 
     def __init__(self, view: GroupView, now: float, session_timeout_s: float | None) -> None:
         self._first, self._began, self._session_timeout_s = view, now, session_timeout_s
-        self.of: dict[str, str] = {}
-        """What was seen, as a sentence, by the name of the member: instance id or else member id."""
+        self._watched_s = 0.0
+        self._alive: dict[str, str] = {}
+        self._away: set[str] = set()
+        self._note_away(view)
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """Those of whom no more need be seen, by instance id or else member id."""
+        return frozenset(self._alive) | self._away
 
     def see(self, view: GroupView, now: float) -> None:
-        watched_s = now - self._began
+        self._watched_s = now - self._began
+        self._note_away(view)
+        found = {member.name: member for member in view.members}
         for before in self._first.members:
-            after = next((member for member in view.members if member.name == before.name), None)
-            if after is None or after.epoch == LEFT_TEMPORARILY:
-                self.of.pop(before.name, None)
-            elif sign := self._sign(before, after, view) or self._outlived(after, watched_s):
-                self.of.setdefault(before.name, sign)
+            after = found.get(before.name)
+            if after is not None and (sign := self._sign(before, after, view) or self._outlived(after)):
+                self._alive.setdefault(before.name, sign)
+
+    def of(self, member: MemberView) -> Sign:
+        if member.name in self._away:
+            return Sign(Life.GONE, "it has left for a while, and said so")
+        if member.name in self._alive:
+            return Sign(Life.ALIVE, self._alive[member.name])
+        seen = f"it committed nothing in {self._watched_s:.0f} s"
+        if waiting := {p: lag for p, lag in self._first.lag.items() if p in member.current and lag}:
+            return Sign(Life.GONE, f"{seen}, and {sum(waiting.values())} records of {named(waiting)} wait for it")
+        return Sign(Life.UNKNOWN, f"{seen}, but nothing is known to wait for it")
+
+    def _note_away(self, view: GroupView) -> None:
+        self._away = {member.name for member in view.members if member.epoch == LEFT_TEMPORARILY}
 
     def _sign(self, before: MemberView, after: MemberView, view: GroupView) -> str | None:
         if before.member_id != after.member_id:
@@ -40,8 +78,8 @@ class Signs:
         moved = [p for p in both if self._first.committed.get(p) != view.committed.get(p)]
         return f"it committed offsets of {named(moved)}" if moved else None
 
-    def _outlived(self, member: MemberView, watched_s: float) -> str | None:
+    def _outlived(self, member: MemberView) -> str | None:
         """A classic member's session timeout is its own, and not told."""
-        if self._session_timeout_s is None or member.is_classic or watched_s <= self._session_timeout_s:
+        if self._session_timeout_s is None or member.is_classic or self._watched_s <= self._session_timeout_s:
             return None
         return f"it is still there after a session timeout of {self._session_timeout_s:g} s, so it sends heartbeats"

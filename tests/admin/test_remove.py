@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,9 +10,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from membership_client import GroupMember, LeaveMode, TopicPartition
-from membership_client.admin import GroupAdmin, MemberAliveError, UnknownMemberError, UnsupportedByBrokerError
+from membership_client.admin import (
+    Earliest,
+    GroupAdmin,
+    Life,
+    MemberAliveError,
+    Sign,
+    UnknownMemberError,
+    UnsupportedByBrokerError,
+)
 from membership_client.errors import GroupNotFoundError
 from membership_client.testing import KafkaCluster, MockCluster
+from tests.admin.test_kafka_tool import fill
 from tests.integration.members import PATIENCE_S, eventually, log_about
 from tests.peers.classic import classic_settings
 from tests.peers.conftest import GroupFactory
@@ -42,6 +52,8 @@ def test_dead_static_members_of_any_client_make_room_at_once(
 ) -> None:
     """All in one request: their partitions move long before their sessions end, and the log says why."""
     group = new_group(consumer_session_timeout_ms=SESSION_MS)
+    fill(kafka, group)
+    admin.reset(admin.plan_reset(group.id, Earliest(), topics=[group.id]))
     survivor = group.join("ours")
     victims = [group.join_process(kind, f"static-{kind}") for kind in VICTIMS]
     group.wait_settled([survivor, *victims])
@@ -73,6 +85,14 @@ def test_dead_static_members_of_a_classic_group_make_room_at_once(
     assert [outcome.error for outcome in outcomes] == [None, None]
     wait_shared(peers, [survivor])
     assert "client reason: member was removed by an admin" in log_about(kafka, peers.id)()
+
+
+def test_an_idle_member_may_be_alive_and_stays(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
+    """Nothing shows whether it lives, and nothing suffers if it does not."""
+    (outcome,) = admin.remove(peers.id, ["till-1"], watch_s=0.3)
+    assert isinstance(outcome.error, MemberAliveError)
+    assert re.search(r"till-1 may be alive: it committed nothing in \d+ s, but nothing is known", str(outcome.error))
+    assert admin.describe(peers.id, lag=False).find("till-1") is not None
 
 
 def test_a_member_that_commits_looks_alive(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
@@ -125,7 +145,8 @@ def test_a_member_that_is_watched_for_longer_than_a_session_is_proven_alive(
         idle.wait_until(lambda now: len(now.owned) == 6, PATIENCE_S)
         told: list[float] = []
         signs = admin.signs_of_life(group.id, watch_s=PATIENCE_S, progress=told.append)
-    assert list(signs.values()) == ["it is still there after a session timeout of 3 s, so it sends heartbeats"]
+    why = "it is still there after a session timeout of 3 s, so it sends heartbeats"
+    assert list(signs.values()) == [Sign(Life.ALIVE, why)]
     assert told == sorted(told, reverse=True)
     assert told[-1] < told[0] < PATIENCE_S
 

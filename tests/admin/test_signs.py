@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from membership_client import Offset, TopicPartition
-from membership_client.admin import GroupView
+from membership_client.admin import GroupView, Life, Sign
 from membership_client.admin.signs import Signs
 from tests.admin.test_watch import SLOW, VIEW
 
@@ -15,10 +15,14 @@ FIRST = replace(VIEW, members=(SLOW,))
 CLASSIC = replace(FIRST, protocol="classic", members=(replace(SLOW, epoch=None, is_classic=True),))
 
 
-def seen(first: GroupView, after: GroupView, *, after_s: float = 1.0) -> dict[str, str]:
+SILENT = {TopicPartition("orders", 0): Offset(10)}
+"""It has read all there is."""
+
+
+def seen(first: GroupView, after: GroupView, *, after_s: float = 6.0) -> Sign:
     signs = Signs(first, 100.0, session_timeout_s=45.0)
     signs.see(after, 100.0 + after_s)
-    return signs.of
+    return signs.of(first.members[0])
 
 
 @pytest.mark.parametrize(
@@ -31,8 +35,8 @@ def seen(first: GroupView, after: GroupView, *, after_s: float = 1.0) -> dict[st
     ],
 )
 def test_what_a_live_member_causes_is_a_sign(after: GroupView, sign: str) -> None:
-    """By the member's instance id."""
-    assert seen(FIRST, after) == {"till-1": sign}
+    """Whatever speaks against it."""
+    assert seen(FIRST, after) == Sign(Life.ALIVE, sign)
 
 
 @pytest.mark.parametrize(
@@ -40,23 +44,37 @@ def test_what_a_live_member_causes_is_a_sign(after: GroupView, sign: str) -> Non
     [
         FIRST,
         replace(FIRST, epoch=9, assignment_epoch=9, members=(replace(SLOW, target=SLOW.current),)),
-        replace(FIRST, members=(replace(SLOW, epoch=-2),)),
-        replace(FIRST, members=()),
         replace(FIRST, committed=dict(FIRST.committed) | {TopicPartition("bills", 0): Offset(8)}),
     ],
 )
-def test_what_others_cause_is_none(after: GroupView) -> None:
-    """A new target, commits elsewhere, a goodbye, or its removal."""
-    assert seen(FIRST, after) == {}
+def test_a_member_for_which_records_wait_in_vain_looks_dead(after: GroupView) -> None:
+    """What others cause, a new target or commits elsewhere, does not speak for it."""
+    why = "it committed nothing in 6 s, and 3 records of orders[0] wait for it"
+    assert seen(FIRST, after) == Sign(Life.GONE, why)
+
+
+def test_a_member_that_said_goodbye_is_gone() -> None:
+    """At once: nothing needs to be seen."""
+    away = replace(FIRST, members=(replace(SLOW, epoch=-2),))
+    signs = Signs(away, 100.0, session_timeout_s=45.0)
+    assert signs.settled == {"till-1"}
+    assert signs.of(SLOW) == Sign(Life.GONE, "it has left for a while, and said so")
+
+
+def test_an_idle_member_may_be_alive() -> None:
+    """It has read all there is, or nobody knows what it has read."""
+    for committed in (SILENT, {}):
+        idle = replace(FIRST, committed=committed)
+        assert seen(idle, idle).life is Life.UNKNOWN
 
 
 def test_in_a_classic_group_others_change_what_a_member_has() -> None:
     """While it rebalances nobody has anything, and afterwards the leader has given it something."""
     rebalancing = replace(CLASSIC, members=(replace(CLASSIC.members[0], current=frozenset()),))
-    assert seen(CLASSIC, rebalancing) == {}
+    assert seen(CLASSIC, rebalancing).life is Life.GONE
 
 
 def test_only_a_kip_848_member_is_proven_alive_by_a_session() -> None:
     """A classic member has chosen its own session timeout, which nobody tells."""
-    assert "still there after a session timeout of 45 s" in seen(FIRST, FIRST, after_s=46.0)["till-1"]
-    assert seen(CLASSIC, CLASSIC, after_s=46.0) == {}
+    assert "still there after a session timeout of 45 s" in seen(FIRST, FIRST, after_s=46.0).why
+    assert seen(CLASSIC, CLASSIC, after_s=46.0).life is Life.GONE

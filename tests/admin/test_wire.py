@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from membership_client.core import events
 from membership_client.net import admin_requests as admin
 from membership_client.net.codec import choose_version, decode, unsupported
 from membership_client.types import TopicPartition
-from tests.net.answers import Code, module, payload
+from tests.net.answers import Code, classic_group_described, module, payload
 from tests.net.test_codec_requests import sent
 
 P = TopicPartition("orders", 3)
@@ -99,3 +100,12 @@ def test_offsets_of_logs_are_found_or_refused_one_by_one(version: int) -> None:
     topic = wire.ListOffsetsTopicResponse(name="orders", partitions=parts)
     answer = wire.ListOffsetsResponse(topics=(topic,), **(NO_WAIT if version >= 2 else {}))
     assert answered(OFFSETS, version, answer) == admin.OffsetsFound({P: 42}, {TopicPartition("orders", 4): 6})
+
+
+def test_a_group_of_others_is_no_group_of_consumers() -> None:
+    """Kafka Connect's workers write what only they can read."""
+    answer = classic_group_described(5, assignment=b"for workers")
+    (group,) = answer.groups
+    theirs = replace(answer, groups=(replace(group, protocol_type="connect"),))
+    request = events.DescribeClassicGroup(group_id="g")
+    assert answered(request, 5, theirs) == events.Refused(23, "it is a group of connect")
