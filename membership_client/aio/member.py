@@ -17,6 +17,7 @@ from membership_client.client import Condition
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
 from membership_client.listener import callbacks_of, warned_of
+from membership_client.security import Security
 from membership_client.trace import Journal
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
 from membership_client.worker import Observer
@@ -36,10 +37,11 @@ class GroupMember:
         *,
         listener: object | None = None,
         observers: Sequence[Observer] = (),
+        security: Security | None = None,
     ) -> None:
         callbacks, loop = {} if listener is None else callbacks_of(listener, coroutines=True), running_loop()
         self._runner = LoopRunner(loop, callbacks, on_loop(loop, warned_of(listener)))
-        self._member = _Awaitable(config, observers=observers, runner=self._runner)
+        self._member = _Awaitable(config, observers=observers, runner=self._runner, security=security)
         self._errands = Actor(f"{self.snapshot.group_id}-offsets")
 
     # --- asking for membership ---------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from confluent_kafka import Producer
 
-from membership_client import Consumer, GroupMember, MemberState
+from membership_client import Consumer, GroupMember, MemberConfig, MemberState, Security, aio
 from tests.security.secure_kafka import PATIENCE_S, WAYS_IN, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 
@@ -41,3 +43,17 @@ def test_a_consumer_reads(way: str, secured: SecureKafka, endpoint: TokenEndpoin
         assert record.value() == b"a secret recipe"
     finally:
         consumer.close()
+
+
+def test_a_member_on_a_loop(secured: SecureKafka, endpoint: TokenEndpoint) -> None:
+    """With its security beside its configuration."""
+    topic = secured.new_topic()
+    config = secured.ways_in(endpoint.url)["scram-512"]
+    plain = MemberConfig(bootstrap_servers=config.pop("bootstrap.servers"), group_id=topic)
+
+    async def run() -> None:
+        async with aio.GroupMember(plain, security=Security.from_dict(config)) as member:
+            member.subscribe([topic])
+            await member.wait_until(MemberState.STABLE, PATIENCE_S)
+
+    asyncio.run(run())
