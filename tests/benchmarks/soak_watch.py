@@ -37,7 +37,7 @@ class Ownership:
     """When the first that was accepted had ended."""
     last_commit: float = 0.0
     """When the last that was accepted was begun."""
-    lost: bool = False
+    revoked: bool = False
     next_offset: int | None = None
 
 
@@ -88,7 +88,7 @@ class Watch:
                 stay.first_commit = min(stay.first_commit, entry["at"])
                 stay.last_commit = max(stay.last_commit, entry["began_at"])
             else:
-                stay.lost = entry["kind"] == "lost"
+                stay.revoked = entry["kind"] == "revoke"
                 del held[partition]
 
     def _read(self, group: str, partition: int, stay: Ownership, entry: dict[str, Any]) -> None:
@@ -110,7 +110,7 @@ class Watch:
         for old, new in itertools.pairwise(stays):
             what = f"{group}/{partition} of {old.diary} at {old.epoch} and {new.diary} at {new.epoch}"
             overlap_s = old.last_read - new.first_read
-            if overlap_s > (LATE_S if old.lost else 0.0):
+            if overlap_s > (0.0 if old.revoked else LATE_S):
                 self._complain(f"owned twice: {what} read, for {overlap_s:.2f} s")
             if old.last_commit > new.first_commit:
                 self._complain(f"owned twice: {what} committed")
