@@ -219,9 +219,9 @@ class Consumer(Checked):
 
     def _may_hand_out(self, messages: list[Message]) -> bool:
         """If not, we were away: they are read again, once the coordinator has confirmed that they are ours."""
-        if self._absence.look():
+        if self._absence.look() or not (records := [message for message in messages if message.error() is None]):
             return True
-        self._path.take_back(messages)
+        self._path.take_back(records)
         self._watch()
         return False
 

@@ -6,7 +6,7 @@ Everything here runs on the thread that serves the desk, so no record is handed 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import confluent_kafka
 from confluent_kafka import Message
@@ -131,9 +131,8 @@ class DataPath:
         self._stop(ours(places))
         self._raw.incremental_assign(places)
 
-    def take_back(self, messages: Iterable[Message]) -> None:
+    def take_back(self, records: Sequence[Message]) -> None:
         """Nobody has seen these: they are to be read again, as far as they are still ours to read."""
-        records = [message for message in messages if message.error() is None]
         firsts = {partition_of(record): record.offset() or 0 for record in reversed(records)}
         fetched = self._fetched(firsts)
         self.move(their_offset(partition, Offset(first)) for partition, first in firsts.items() if partition in fetched)
