@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from membership_client.testing import KafkaCluster, MockCluster
 from membership_client.testing.jars import OLD_KAFKA_VERSION
+from tests.summaries import add_summary, summaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -30,6 +31,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--old-kafka", default=OLD_KAFKA_VERSION, help="the version of the old broker; prepare it first")
     group = parser.getgroup("peers")
     group.addoption("--orders", default="4", help="how many orders of joining to play per assignor, or all")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that runs a part of the tests hands over what it has to say."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["summaries"] = summaries(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for told in getattr(node, "workeroutput", {}).get("summaries", ()):
+        add_summary(node.config, told)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in summaries(config):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

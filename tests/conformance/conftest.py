@@ -8,7 +8,8 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from tests.conformance.stage import Stage
-from tests.conformance.tally import TALLY, Tally
+from tests.conformance.tally import Tally
+from tests.summaries import add_summary
 
 ROOM = 2
 
@@ -26,11 +27,8 @@ def small_stage() -> Iterator[Stage]:
         yield Stage(cluster.bootstrap_servers, max_size=ROOM)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tally(pytestconfig: pytest.Config) -> Tally:
-    return pytestconfig.stash.setdefault(TALLY, Tally())
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if TALLY in config.stash:
-        terminalreporter.write_line(str(config.stash[TALLY]))
+    made = Tally()
+    add_summary(pytestconfig, made)
+    return made

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-import pytest
-
 from tests.conformance.play import Run
 
 
@@ -25,6 +23,3 @@ class Tally:
     def __str__(self) -> str:
         met = "".join(f", {times} times {name}" for name, times in self.known.items())
         return f"played {self.scripts} scripts on the fake and on Kafka: {self.answers} answers compared{met}"
-
-
-TALLY = pytest.StashKey[Tally]()

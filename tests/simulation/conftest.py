@@ -9,6 +9,7 @@ import pytest
 
 from tests.simulation.fleet import Fleet, Outcome, cut, play_seeds
 from tests.simulation.tally import TALLY, Tally
+from tests.summaries import add_summary
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,9 @@ def playing(pytestconfig: pytest.Config) -> Iterator[Callable[[range], Outcome]]
 @pytest.fixture(scope="session")
 def tally(pytestconfig: pytest.Config) -> Tally:
     one = pytestconfig.getoption("seed") is not None
-    return pytestconfig.stash.setdefault(TALLY, Tally(1 if one else pytestconfig.getoption("seeds")))
+    made = pytestconfig.stash[TALLY] = Tally(1 if one else pytestconfig.getoption("seeds"))
+    add_summary(pytestconfig, made)
+    return made
 
 
 @pytest.hookimpl(wrapper=True)
@@ -35,9 +38,3 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if found is not None and reporter is not None and (news := found.news()) is not None:
         reporter.write_line(f"\n{news}")
     return done
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    found = config.stash.get(TALLY, None)
-    if found is not None:
-        terminalreporter.write_line(str(found))
