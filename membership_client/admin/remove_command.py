@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from membership_client.admin import as_json
 from membership_client.admin.errors import UnknownMemberError
@@ -33,9 +34,11 @@ def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
     others = {name: member for name, member in members.items() if name not in kept}
     if others and not is_confirmed(options, _question(options, others, signs)):
         return NOT_CONFIRMED
-    # They have been watched, and somebody has decided.
-    removed = admin.remove(options.group, others, reason=options.reason, force=True)
-    outcomes = [*removed, *(spared(name, members[name], sign) for name, sign in kept.items())]
+    # Decided, and perhaps after a while: by member id, so that it is not a successor under the same instance id who goes.
+    ids = [member.member_id for member in others.values()]
+    removed = {gone.name: gone for gone in admin.remove(options.group, ids, reason=options.reason, force=True)}
+    outcomes = [replace(removed[member.member_id], name=name) for name, member in others.items()]
+    outcomes += [spared(name, members[name], sign) for name, sign in kept.items()]
     show(options, map(_line, outcomes), [as_json.removal(outcome) for outcome in outcomes])
     return DONE if all(outcome.removed for outcome in outcomes) else BAD_NEWS
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import socket
@@ -44,6 +45,13 @@ class HostSlot:
     def close(self) -> None:
         """Lets go of the slot. May be repeated."""
         if self._file >= 0:
+            # Said, and not left to the last copy of the file: a child that was just forked may still have one.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self._drop()
+
+    def _drop(self) -> None:
+        """Without unlocking: that is for the process that locked it."""
+        if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
@@ -83,8 +91,6 @@ def _lock_first(folder: Path, name: str, slots: int) -> tuple[int, int]:
 
 def _lock(path: Path) -> int | None:
     """The open file, or None if another process has it."""
-    import fcntl  # noqa: PLC0415 - Windows has none, and should say so only here
-
     # Not inherited by programs that are started from here.
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -101,7 +107,7 @@ def _lock(path: Path) -> int | None:
 def _let_go() -> None:
     """In a forked child: the lock is the parent's, and would outlive it here."""
     for slot in list(_held):
-        slot.close()
+        slot._drop()  # noqa: SLF001 - the same file
 
 
 os.register_at_fork(after_in_child=_let_go)

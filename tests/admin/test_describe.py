@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
@@ -15,12 +14,6 @@ from tests.integration.members import PATIENCE_S, eventually
 from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-def admin(kafka: KafkaCluster) -> Iterator[GroupAdmin]:
-    with GroupAdmin(kafka.bootstrap_servers) as made:
-        yield made
 
 
 @pytest.fixture
@@ -47,6 +40,8 @@ def test_a_group_is_described_with_what_its_members_have(kafka: KafkaCluster, ad
         (only,) = view.members
         assert (only.name, only.epoch, only.current) == ("till-1", member.epoch, member.assignment())
         assert only.host == "/127.0.0.1"
+        assert (only.topics, only.is_classic) == ({group}, False)
+        assert view.coordinator is not None
         assert view.lag == {TopicPartition(group, 0): 6}
         assert view.waits() == ()
 
@@ -84,7 +79,7 @@ def test_a_classic_group_is_described_too(kafka: KafkaCluster, admin: GroupAdmin
     consumer.close()
     assert (view.protocol, view.state, view.epoch, view.assignor) == ("classic", "Stable", None, "range")
     (only,) = view.members
-    assert (only.instance_id, len(only.current)) == ("old-1", 4)
+    assert (only.instance_id, len(only.current), only.topics) == ("old-1", 4, {group})
 
 
 def test_a_group_that_does_not_exist_is_said_not_to(admin: GroupAdmin) -> None:
