@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from membership_client.admin.blockers import Blocker, Waiting
 from membership_client.admin.tables import table
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
 from membership_client.admin.watching import Watched
 from membership_client.admin.words import named
+from membership_client.types import TopicPartition
 
 _MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
 _OFFSETS = ("PARTITION", "COMMITTED", "END", "LAG", "OWNER")
@@ -23,18 +24,19 @@ def lines(watched: Watched) -> list[str]:
 
 def title(view: GroupView) -> str:
     epochs = "" if view.epoch is None else f", epoch {view.epoch}, assignment of epoch {view.assignment_epoch}"
-    lag = f", lag {sum(view.lag.values())}" if view.lag else ""
+    lag = f", lag {sum(lags.values())}" if (lags := view.lag) else ""
     where = f", coordinator {view.coordinator} ({view.coordinator.node_id})" if view.coordinator else ""
     about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor"
     return f"{view.group_id}: {about}{epochs}{lag}{where}"
 
 
 def members(view: GroupView) -> list[str]:
-    return table(_MEMBERS, (_member(member, view) for member in view.members))
+    lag = view.lag
+    return table(_MEMBERS, (_member(member, lag) for member in view.members))
 
 
-def _member(member: MemberView, view: GroupView) -> Sequence[object]:
-    known = [view.lag[partition] for partition in member.current if partition in view.lag]
+def _member(member: MemberView, lag: Mapping[TopicPartition, int]) -> Sequence[object]:
+    known = [lag[partition] for partition in member.current if partition in lag]
     return (
         member.member_id,
         member.instance_id,
