@@ -160,7 +160,9 @@ def _settings(certificates: Certificates) -> dict[str, str | int]:
         **_prefixed("expired", certificates.server("localhost", "127.0.0.1", expired=True)),
         **_prefixed("sasltls", good | _sasl()),
         **_prefixed("sasl", _sasl()),
-        **_prefixed("short", _sasl("PLAIN,SCRAM-SHA-256") | {"connections.max.reauth.ms": RENEWED_EVERY_MS}),
+        **_prefixed(
+            "short", _sasl("PLAIN,SCRAM-SHA-256,OAUTHBEARER") | {"connections.max.reauth.ms": RENEWED_EVERY_MS}
+        ),
     }
 
 

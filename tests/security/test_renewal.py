@@ -18,6 +18,7 @@ from tests.security.secure_kafka import (
     USER,
     SecureKafka,
 )
+from tests.security.token_endpoint import TokenEndpoint
 
 pytestmark = pytest.mark.kafka
 
@@ -55,3 +56,12 @@ def test_with_scram(secured: SecureKafka) -> None:
     """SCRAM has three exchanges, between which requests wait."""
     password = {"sasl_mechanism": "SCRAM-SHA-256", "sasl_username": USER, "sasl_password": SCRAM_PASSWORD}
     live_through(secured.at("SHORT", **password), secured.new_topic())
+
+
+def test_with_tokens(secured: SecureKafka, endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session lasts no longer than its token, so each has a new one, and heartbeats do not wait for the endpoint."""
+    monkeypatch.setattr(endpoint, "life_s", 2.5)
+    given = len(endpoint.given)
+    oidc = {key: value for key, value in secured.ways_in(endpoint.url)["oidc"].items() if key.startswith("sasl.")}
+    live_through(secured.at("SHORT") | oidc, secured.new_topic())
+    assert len(endpoint.given) - given >= 3
