@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Producer
 
 from membership_client import TopicPartition
 from membership_client.admin import Earliest, GroupAdmin, GroupView, MemberView, write_csv
@@ -17,6 +16,7 @@ from tests.peers.group import PeerGroup
 from tests.peers.ours import OurPeer
 from tests.peers.peer import KINDS
 from tests.peers.test_classic_orders import wait_shared
+from tests.records import produce
 
 pytestmark = pytest.mark.kafka
 
@@ -77,10 +77,7 @@ def test_the_list_and_a_plan_to_reset_are_the_same(
 
 def fill(kafka: KafkaCluster, group: PeerGroup) -> None:
     """Five records in each partition."""
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for number in range(30):
-        producer.produce(group.id, b"x", partition=number % 6)
-    producer.flush()
+    produce(kafka.bootstrap_servers, group.id, partitions=6, records=30)
 
 
 def stable(admin: GroupAdmin, group_id: str) -> GroupView | None:
