@@ -177,8 +177,8 @@ MUTATIONS = (
     Mutation(
         "a zero interval is adopted",
         "joining.py",
-        "    if answer.interval_s > 0:",
-        "    if True:",
+        "    if SHORTEST_INTERVAL_S <= answer.interval_s <= LONGEST_INTERVAL_S:",
+        "    if answer.interval_s <= LONGEST_INTERVAL_S:",
     ),
     Mutation(
         "a stable member heartbeats early",
@@ -292,7 +292,7 @@ MUTATIONS = (
     Mutation(
         "a rebalance is no confirmation",
         "classic_joining.py",
-        "    member = confirmed(member, flight, now)",
+        "    member = _counted_on(member, flight, now)",
         "    member = replace(member, dialogue=None)",
     ),
     Mutation(
