@@ -22,6 +22,7 @@ EXACT = "exact"
 PARTITIONS = 24
 SESSION_S = 8.0
 
+_FENCED = "KafkaError{FATAL,code=_FENCED"
 SOCKETS = {"socket.timeout.ms": 5000, "reconnect.backoff.max.ms": 1000}
 """A connection that died without a word is noticed soon."""
 COMMON: dict[str, Any] = {
@@ -70,7 +71,7 @@ def _static(name: str, count: int) -> Slot:
 class Fleet:
     """Any thread. A process that ends by itself is started again by `revive`, and noted in `died`.
 
-    Only counted are those that transform: a producer whose transaction took too long is fenced for good, and that is that.
+    Only counted are those whose producer the brokers fenced: that is final in confluent-kafka, and no matter of membership.
     """
 
     servers: str
@@ -87,7 +88,7 @@ class Fleet:
         with self._lock:
             self.started += 1
             command = self._reading(slot) if slot.members else self._transforming(slot)
-            with (self.directory / f"{slot.name}.log").open("ab") as log:
+            with self._log(slot).open("wb") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-m", *command],
                     cwd=ROOT,
@@ -135,16 +136,17 @@ class Fleet:
         with self._lock:
             dead = [(slot, process) for slot, process in self._processes.items() if process.poll() is not None]
         for slot, process in dead:
-            if slot.members:
-                self.died.append(f"{slot.name} ended with code {process.returncode}: {self._last_words(slot)}")
-            else:
+            said = self._log(slot).read_text(errors="replace")
+            if _FENCED in said:
                 self.fenced_producers += 1
+            else:
+                self.died.append(f"{slot.name} ended with code {process.returncode}: {said[-500:]}")
             self._forget(process)
             self.start(slot)
 
-    def _last_words(self, slot: Slot) -> str:
-        lines = (self.directory / f"{slot.name}.log").read_text(errors="replace").splitlines()
-        return lines[-1] if lines else ""
+    def _log(self, slot: Slot) -> Path:
+        """Of its newest process."""
+        return self.directory / f"{slot.name}.log"
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
         guard.forget_process(process.pid)
