@@ -62,11 +62,8 @@ def test_a_program_that_transforms_in_transactions(stand: Stand, kafka: KafkaClu
 
 
 def test_seek_in_on_assign_is_more_than_a_drop_in(stand: Stand) -> None:
-    """confluent-kafka refuses it as an erroneous state, because nothing is fetched yet; here it decides the start."""
-    topic = stand.topic()
-    assert stand.run_ours("replay_in_on_assign", topic).printed.count("90, 91") == PARTITIONS
-    with pytest.raises(AssertionError, match="Erroneous state"):
-        stand.run_theirs("replay_in_on_assign", topic)
+    """It decides the start. confluent-kafka refuses it as an erroneous state, unless a fetch happens to have begun."""
+    assert stand.run_ours("replay_in_on_assign", stand.topic()).printed.count("90, 91") == PARTITIONS
 
 
 def _committed_records(kafka: KafkaCluster, topic: str) -> set[tuple[int | None, bytes | None]]:

@@ -49,7 +49,7 @@ def test_on_embedded_kafka_everything_is_as_promised() -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     check_kafka_steps(done.stdout)
     assert "the broker's log has 3 of 3 reasons for leaving" in parse_summary(done.stdout)[-1].met
-    assert launch.await_silence(5) == []
+    assert launch.await_silence(30) == []
 
 
 @pytest.mark.kafka
@@ -77,4 +77,4 @@ def test_on_the_mock_the_takeover_is_skipped_and_said_so() -> None:
     assert takeover.facts["skipped"].startswith("the mock cluster does not know static members that died")
     assert done.stdout.isascii()
     assert "\x1b" not in done.stdout
-    assert launch.await_silence(5) == []
+    assert launch.await_silence(30) == []
