@@ -2,8 +2,7 @@
 
 librdkafka reports the outcome of every commit from inside poll(), on the polling thread, ahead of any record that waits.
 A commit that has no offset is refused by its own thread, without a broker, and the report of it is our knock. Thus what
-must happen on the polling thread happens there within a millisecond, and poll() itself remains hardly more than the C method: nothing is
-paid per record.
+must happen on the polling thread happens there within a millisecond, and nothing is paid for it per record.
 """
 
 from __future__ import annotations
