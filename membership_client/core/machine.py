@@ -231,7 +231,7 @@ def _answered_naming(member: Member, flight: InFlight, event: Answered, now: flo
 
 def _answered_survey(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
     if isinstance(flight.request, DescribeClassicGroup):
-        return leading.compared(member, event.response), ()
+        return leading.compared(member, event.response, now), ()
     if isinstance(event.response, TopicsDescribed):
         return leading.looked(member, flight, event.response, now), ()
     return leading.not_looked(member, now), ()

@@ -153,6 +153,20 @@ def test_a_leader_that_came_back_compares_its_plan_with_the_topics(answer: Respo
     assert not rejoins or play.join_request().reason == reasons.OUT_OF_DATE
 
 
+def test_a_leader_that_came_back_asks_again_when_the_coordinator_has_moved() -> None:
+    """Found by simulation: it took "not me" for an answer, and a topic was owned by nobody for ever."""
+    play = ClassicPlay.cooperative(group_instance_id="i")
+    play.joining()
+    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
+    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.let_callbacks_return()
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play.answer(DescribeClassicGroup, Refused(Code.NOT_COORDINATOR))
+    play.advance(1.0)
+    play.answer(DescribeClassicGroup, described(share(0)))
+    assert play.join_request().reason == reasons.OUT_OF_DATE
+
+
 def test_a_share_of_topics_that_were_not_asked_for_is_not_taken() -> None:
     """A plan older than our subscription is mended by one more join, and a leader that errs twice is not asked again."""
     play = ClassicPlay.new()
