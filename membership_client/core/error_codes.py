@@ -40,6 +40,10 @@ class Code(enum.IntEnum):
     INVALID_REGULAR_EXPRESSION = 128
 
 
+COORDINATOR_AWAY = frozenset({Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.COORDINATOR_LOAD_IN_PROGRESS})
+"""Said by a broker that is not, or not yet, the coordinator: somebody is, or will be."""
+
+
 def code_name(code: int) -> str:
     """Kafka's name for a code, or its number where we know none."""
     try:

@@ -13,7 +13,7 @@ from membership_client.core.assignors.flaws import flaw_in
 from membership_client.core.assignors.registry import BUILT_IN
 from membership_client.core.copying import replace
 from membership_client.core.denials import denied_topics
-from membership_client.core.error_codes import Code
+from membership_client.core.error_codes import COORDINATOR_AWAY
 from membership_client.core.events import (
     DescribeClassicGroup,
     DescribeTopics,
@@ -186,12 +186,9 @@ def _compare(member: Member, now: float) -> Change:
 COMPARE = Rule(_compares, _compare)
 
 
-_ELSEWHERE = frozenset({Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.COORDINATOR_LOAD_IN_PROGRESS})
-
-
 def compared(member: Member, response: Response, now: float) -> Member:
     """Does the plan that stands give out just what there is? A coordinator that will not say is not asked again."""
-    if isinstance(response, Refused) and response.code in _ELSEWHERE:
+    if isinstance(response, Refused) and response.code in COORDINATOR_AWAY:
         return not_looked(member, now)
     classic = member.classic
     outdated = isinstance(response, GroupDescribed) and response.state == "Stable" and not _covers(classic, response)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from membership_client.core.error_codes import Code
+from membership_client.core.error_codes import COORDINATOR_AWAY
 from membership_client.core.events import (
     Answered,
     CoordinatorFound,
@@ -24,7 +24,6 @@ from membership_client.debugger.stays import refusal_of
 from membership_client.errors import ProblemKind
 from membership_client.types import Node
 
-_AWAY = frozenset({Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.COORDINATOR_LOAD_IN_PROGRESS})
 _ANSWERS = (HeartbeatAccepted, HeartbeatConfirmed, MemberIdGiven, GroupJoined, GroupSynced, Refused)
 _SILENT = frozenset({FailureKind.UNREACHABLE, FailureKind.DISCONNECTED, FailureKind.TIMED_OUT})
 
@@ -92,7 +91,9 @@ def failure_text(step: Moment) -> str | None:
 def is_told(step: Moment) -> bool:
     """Did a broker itself say that it is not, or not yet, the coordinator?"""
     event = step.event
-    return isinstance(event, Answered) and isinstance(event.response, Refused) and event.response.code in _AWAY
+    return (
+        isinstance(event, Answered) and isinstance(event.response, Refused) and event.response.code in COORDINATOR_AWAY
+    )
 
 
 def is_broken(step: Moment) -> bool:
