@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
@@ -20,6 +20,7 @@ GONE = "gone"
 _CLAIMED = [TopicPartition(topic, number) for topic in (*TOPICS, GONE) for number in range(9)]
 
 T = TypeVar("T")
+Shares = Mapping[str, frozenset[TopicPartition]]
 
 patient = settings(deadline=None, max_examples=100)
 """How long an example takes says more about the machine than about us."""
@@ -36,13 +37,21 @@ class Group:
         assert all(len(share) == len(set(share)) for share in plan.values())
         return {member_id: frozenset(share) for member_id, share in plan.items()}
 
-    def holding(self, plan: Mapping[str, frozenset[TopicPartition]], generation: int) -> Group:
+    def holding(self, plan: Shares, generation: int) -> Group:
         """The same members after that plan: those that it does not know hold nothing."""
         members = [
             replace(m, owned=plan[m.member_id], generation=generation) if m.member_id in plan else m
             for m in self.members
         ]
         return Group(tuple(members), self.topics)
+
+    def renamed(self, prefix: str) -> Group:
+        """The same, in the same order, with topics of other names."""
+        members = [
+            replace(m, topics=frozenset(prefix + topic for topic in m.topics), owned=_prefixed(m.owned, prefix))
+            for m in self.members
+        ]
+        return Group(tuple(members), {prefix + topic: layout for topic, layout in self.topics.items()})
 
     def subscribed(self) -> set[TopicPartition]:
         """Every partition that must have an owner."""
@@ -68,7 +77,7 @@ def random_group(
     at_least: int = 1,
 ) -> Group:
     """`equal`: all want the same, or not if False; either if None. `held`: they claim partitions, truthfully or not."""
-    topics = {topic: _layout(random, racks=racks) for topic in _some(random, TOPICS, at_least=1)}
+    topics = {topic: _layout(random, racks=racks) for topic in sorted(_some(random, TOPICS, at_least=1))}
     common = _some(random, (*TOPICS, GONE), at_least=1) if equal or (equal is None and random.random() < 0.5) else None
     numbers = random.sample(range(10_000), random.randint(at_least, 6))
     members = [
@@ -96,5 +105,14 @@ def _some(random: Random, choices: Sequence[T], at_least: int = 0, at_most: int 
     return frozenset(random.sample(choices, random.randint(at_least, at_most or len(choices))))
 
 
-def loads(plan: Mapping[str, frozenset[TopicPartition]]) -> Sequence[int]:
+def renamed(plan: Shares, prefix: str) -> Shares:
+    """As `Group.renamed`."""
+    return {member_id: _prefixed(share, prefix) for member_id, share in plan.items()}
+
+
+def _prefixed(partitions: Iterable[TopicPartition], prefix: str) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(prefix + topic, number) for topic, number in partitions)
+
+
+def loads(plan: Shares) -> Sequence[int]:
     return sorted(map(len, plan.values()))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from membership_client.core.assignors.registry import BUILT_IN
-from membership_client.types import TopicPartition
 from tests.core.assignors.changes import changed
-from tests.core.assignors.groups import Group, groups, loads, random_group
+from tests.core.assignors.groups import Group, Shares, groups, loads, random_group, renamed
 from tests.core.assignors.java_assignors import JavaAssignors
 from tests.peers.jvm import PeerJvm
 
@@ -38,10 +37,11 @@ def test_the_same_plan_for_static_members_and_racks(java: JavaAssignors, name: s
 
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 @few
+@example(group=random_group(Random(1641), static=False, racks=True))
 @given(group=groups(racks=True, static=False))
 def test_the_same_first_plan_of_sticky_assignors(java: JavaAssignors, name: str, group: Group) -> None:
-    """Nobody holds anything yet, so there is nothing to choose."""
-    assert group.plan(BUILT_IN[name]) == java.assign(name, group.members, group.topics)
+    """Also where a partition goes back instead of another, of which Java took one by chance: the test did not know that."""
+    _assert_agreed(java, name, group)
 
 
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
@@ -52,13 +52,25 @@ def test_the_same_next_plan_of_sticky_assignors(java: JavaAssignors, name: str, 
     """After a leave, a join, another subscription or more partitions; in the same state, with the same members."""
     random = Random(seed)
     group = random_group(random, static=False, racks=racks, at_least=2)
-    held = changed(random, group.holding(java.assign("sticky", group.members, group.topics), 1))
-    if _leaves_a_choice(held):
-        ours, theirs = held.plan(BUILT_IN["sticky"]), java.assign("sticky", held.members, held.topics)
-        assert loads(ours) == loads(theirs)
-        assert _kept(held, ours) == _kept(held, theirs)
-    else:
-        assert held.plan(BUILT_IN[name]) == java.assign(name, held.members, held.topics)
+    _assert_agreed(java, name, changed(random, group.holding(java.assign("sticky", group.members, group.topics), 1)))
+
+
+def _assert_agreed(java: JavaAssignors, name: str, group: Group) -> None:
+    """On the plan; or on how good it is, where Java's own is a matter of chance."""
+    if group.plan(BUILT_IN[name]) == java.assign(name, group.members, group.topics):
+        return
+    ours, theirs = group.plan(BUILT_IN["sticky"]), java.assign("sticky", group.members, group.topics)
+    assert _is_chance(java, group, theirs), f"ours is {ours}, Java's is {theirs}"
+    assert loads(ours) == loads(theirs)
+    assert _kept(group, ours) == _kept(group, theirs)
+
+
+def _is_chance(java: JavaAssignors, group: Group, plan: Shares) -> bool:
+    """Would Java have planned otherwise if only its hash maps were in another order?"""
+    return _leaves_a_choice(group) or any(
+        java.assign("sticky", (other := group.renamed(prefix)).members, other.topics) != renamed(plan, prefix)
+        for prefix in ("x", "ab", "wor", "long")
+    )
 
 
 def _leaves_a_choice(group: Group) -> bool:
@@ -70,5 +82,5 @@ def _leaves_a_choice(group: Group) -> bool:
     return sum(len(member.owned) > low for member in group.members) > extra
 
 
-def _kept(group: Group, plan: Mapping[str, frozenset[TopicPartition]]) -> int:
+def _kept(group: Group, plan: Shares) -> int:
     return sum(len(plan[member.member_id] & member.owned) for member in group.members)
