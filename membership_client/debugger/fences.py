@@ -37,7 +37,7 @@ class Fence:
     said: str
     why: Why
     confirmed: Moment | None
-    """When the coordinator last accepted a heartbeat before."""
+    """When the coordinator last counted on it before: it accepted a heartbeat, or gave it a new epoch."""
     gap: Gap | None = None
     outage: Outage | None = None
     call: Call | None = None
@@ -60,26 +60,31 @@ class Surroundings:
 def fences_of(steps: Sequence[Moment], around: Surroundings) -> tuple[Fence, ...]:
     found: list[Fence] = []
     let_in = float("-inf")
+    raised: Moment | None = None
     for step in steps:
         if _is_fence(step):
-            found.append(_fence(step, let_in, around))
+            found.append(_fence(step, let_in, raised, around))
         if step.epoch_before == 0 < step.epoch:
             let_in = step.at
+        if step.epoch > step.epoch_before:
+            raised = step
     return tuple(found)
 
 
-def _fence(step: Moment, let_in: float, around: Surroundings) -> Fence:
-    confirmed = _confirmed(around.beats, step)
-    since = max(let_in, confirmed.sent.at if confirmed else let_in)
+def _fence(step: Moment, let_in: float, raised: Moment | None, around: Surroundings) -> Fence:
+    beat = _last_confirmed(around.beats, step)
+    since = max(let_in, beat.sent.at if beat else let_in)
     gap = next((gap for gap in around.gaps if gap.after.at > since and gap.before.at <= step.at), None)
     outage = next((o for o in around.outages if o.last.at > since and o.first.at <= step.at), None)
     call = next((call for call in around.calls if _outlasts(call, step, around)), None)
-    late = confirmed is None or step.at - since > 2 * (confirmed.interval_s or around.interval_s) + _SLACK_S
+    interval_s = (beat and beat.interval_s) or around.interval_s
+    confirmed = max((m for m in (beat and beat.ended, raised) if m), key=lambda m: m.at, default=None)
+    late = confirmed is None or step.at - confirmed.at > 2 * interval_s + _SLACK_S
     return Fence(
         moment=step,
         said=refusal_of(step) or step.cause or "",
         why=_why(step, gap, outage, call, late=late),
-        confirmed=confirmed.ended if confirmed else None,
+        confirmed=confirmed,
         gap=gap,
         outage=outage,
         call=call,
@@ -97,7 +102,7 @@ def _code(step: Moment) -> int | None:
     return event.response.code if isinstance(event, Answered) and isinstance(event.response, Refused) else None
 
 
-def _confirmed(beats: Sequence[Beat], step: Moment) -> Beat | None:
+def _last_confirmed(beats: Sequence[Beat], step: Moment) -> Beat | None:
     before = (beat for beat in reversed(beats) if beat.is_confirmed and beat.ended and beat.ended.at <= step.at)
     return next(before, None)
 

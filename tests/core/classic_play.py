@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 from membership_client.core.classic_protocol import partitions_of
 from membership_client.core.events import (
@@ -74,12 +75,12 @@ class ClassicPlay(Play):
     """A member that was told `group.protocol=classic`."""
 
     @classmethod
-    def new(cls, **overrides: object) -> ClassicPlay:
+    def new(cls, **overrides: object) -> Self:
         strategy = {"partition_assignment_strategy": "range", "group_protocol": "classic"}
         return cls(Member(config=config(**(strategy | overrides)), member_id="me"))
 
     @classmethod
-    def cooperative(cls, **overrides: object) -> ClassicPlay:
+    def cooperative(cls, **overrides: object) -> Self:
         return cls.new(partition_assignment_strategy="cooperative-sticky", **overrides)
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from membership_client.core.events import Heartbeat, Refused
+from membership_client.core.events import ClassicHeartbeat, Heartbeat, Refused
 from membership_client.debugger.finding import Kind
+from tests.core.classic_play import BEAT_S
 from tests.core.play import accepted
-from tests.diagnose.traces import Recorded, faults, the
+from tests.diagnose.traces import Recorded, RecordedClassic, faults, the
 
 
 def refused(code: int, message: str, **overrides: Any) -> Recorded:
@@ -60,6 +61,15 @@ def test_a_removal_from_outside_is_not_blamed_on_the_member() -> None:
     assert finding.kind is Kind.REMOVED_FROM_OUTSIDE
     assert "unknown to the client" in finding.sentence
     assert "log of the coordinator" in finding.advice
+
+
+def test_a_removal_before_the_first_heartbeat_is_not_blamed_on_the_member() -> None:
+    """In a classic group an answered join says as much as a heartbeat; it was taken for nothing, so nobody was told."""
+    member = RecordedClassic.new()
+    member.stable(0).advance(BEAT_S)
+    member.answer(ClassicHeartbeat, Refused(25))
+    (finding,) = faults([member.section()])
+    assert finding.kind is Kind.REMOVED_FROM_OUTSIDE
 
 
 def test_an_end_that_no_other_finding_speaks_of_is_told_all_the_same() -> None:

@@ -20,6 +20,7 @@ from membership_client.trace import Journal, Section
 from membership_client.trace.reading import read_trace
 from membership_client.trace.trace_file import TraceFile
 from membership_client.trace.values import Json
+from tests.core.classic_play import ClassicPlay
 from tests.core.play import Play, accepted, config
 from tests.simulation.play import play
 from tests.simulation.script import Action, Plan, Script
@@ -92,6 +93,10 @@ class Recorded(Play):
 
     def section(self, path: str = "a.jsonl", *, torn: bool = False) -> Section:
         return replace(section_of(self.kept.lines, path), torn=torn)
+
+
+class RecordedClassic(Recorded, ClassicPlay):
+    """A member of a classic group."""
 
 
 def section_of(lines: Iterable[str], path: str, **header: Json) -> Section:

@@ -25,11 +25,11 @@ def _finding(life: Life, fence: Fence) -> Finding:
         began=fence.moment.time,
         ended=fence.moment.time,
         sentence=(
-            f"{life.name} was thrown out although it was on time: its last heartbeat had been accepted {ago} before. "
+            f"{life.name} was thrown out although it was on time: the coordinator had counted on it {ago} before. "
             "Somebody removed it, or the coordinator forgot it; who and why is unknown to the client."
         ),
         evidence=(
-            life.evidence(confirmed, "a heartbeat is accepted"),
+            life.evidence(confirmed, "the coordinator counts on it"),
             life.evidence(fence.moment, fence.said),
         ),
         advice="The reason is in the log of the coordinator only; look there for the member id at that time.",

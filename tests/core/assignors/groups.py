@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
@@ -48,7 +48,11 @@ class Group:
     def renamed(self, prefix: str) -> Group:
         """The same, in the same order, with topics of other names."""
         members = [
-            replace(m, topics=frozenset(prefix + topic for topic in m.topics), owned=_prefixed(m.owned, prefix))
+            replace(
+                m,
+                topics=frozenset(prefix + topic for topic in m.topics),
+                owned=frozenset(TopicPartition(prefix + topic, number) for topic, number in m.owned),
+            )
             for m in self.members
         ]
         return Group(tuple(members), {prefix + topic: layout for topic, layout in self.topics.items()})
@@ -105,13 +109,12 @@ def _some(random: Random, choices: Sequence[T], at_least: int = 0, at_most: int 
     return frozenset(random.sample(choices, random.randint(at_least, at_most or len(choices))))
 
 
-def renamed(plan: Shares, prefix: str) -> Shares:
-    """As `Group.renamed`."""
-    return {member_id: _prefixed(share, prefix) for member_id, share in plan.items()}
-
-
-def _prefixed(partitions: Iterable[TopicPartition], prefix: str) -> frozenset[TopicPartition]:
-    return frozenset(TopicPartition(prefix + topic, number) for topic, number in partitions)
+def unnamed(plan: Shares, prefix: str) -> Shares:
+    """A plan for a group that was renamed, in the names of before."""
+    return {
+        member_id: frozenset(TopicPartition(topic.removeprefix(prefix), number) for topic, number in share)
+        for member_id, share in plan.items()
+    }
 
 
 def loads(plan: Shares) -> Sequence[int]:
