@@ -82,7 +82,9 @@ def run_peers(
 
 def _keep_peer(spark: SparkSession, config: dict[str, Any], topic: str, slot: int, directory: Path) -> None:
     def task(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _be_peer(config | {"group.instance.id": f"peer-{slot}"}, topic, slot, directory)
+        while not (directory / "end").exists():
+            _be_peer(config | {"group.instance.id": f"peer-{slot}"}, topic, slot, directory)
+            time.sleep(_SUPERVISOR_PAUSE_S)
         yield pa.RecordBatch.from_pydict({"done": [True]})
 
     while not (directory / "end").exists():
@@ -93,6 +95,7 @@ def _keep_peer(spark: SparkSession, config: dict[str, Any], topic: str, slot: in
 
 
 def _be_peer(config: dict[str, Any], topic: str, slot: int, directory: Path) -> None:
+    """Until the end, or until its consumer is of no use any more, as while its instance id has not been released."""
     consumer = confluent_kafka.Consumer(config)
     try:
         consumer.subscribe([topic])
@@ -100,9 +103,10 @@ def _be_peer(config: dict[str, Any], topic: str, slot: int, directory: Path) -> 
             message = consumer.poll(0.2)
             if message is None:
                 continue
-            if (error := message.error()) is not None and error.fatal():
-                time.sleep(_SUPERVISOR_PAUSE_S)
-                raise confluent_kafka.KafkaException(error)
-            write_note(directory, slot, {place.partition for place in consumer.assignment()})
+            if (error := message.error()) is None:
+                write_note(directory, slot, {place.partition for place in consumer.assignment()})
+            # Its flag for errors that are fatal is not set for those that a message brings.
+            elif error.code() == confluent_kafka.KafkaError._FATAL:
+                return
     finally:
         consumer.close()
