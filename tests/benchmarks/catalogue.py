@@ -8,6 +8,7 @@ from tests.benchmarks import (
     assignors,
     crowd,
     first_assignment,
+    first_record,
     idle_cost,
     lateness,
     many_partitions,
@@ -24,6 +25,7 @@ Measure = Callable[[Stage, Sizes], list[Figure]]
 
 MEASUREMENTS: dict[str, Measure] = {
     "first-assignment": first_assignment.measure,
+    "first-record": first_record.measure,
     "second-member": second_member.measure,
     "static-crash": static_crash.measure,
     "rolling-restart": rolling_restart.measure,

@@ -24,7 +24,7 @@ from tests.peers.peer import PeerKind
 
 _ROOT = Path(__file__).parents[2]
 PARTITIONS = 4
-_STYLES: dict[Style, str] = {"poll": "poll(1.0)", "consume": "consume(500, 1.0)"}
+STYLES: dict[Style, str] = {"poll": "poll(1.0)", "consume": "consume(500, 1.0)"}
 _AT_LEAST: dict[Style, float] = {"poll": 0.75, "consume": 0.97}
 """Of confluent-kafka's. A poll looks at the clock, which takes a tenth to a fifth of a microsecond: see absence.py."""
 _TURNS = 40
@@ -33,21 +33,21 @@ _PROCESSES = 3
 """Of each kind, of whose memory the median counts."""
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     kind: PeerKind
     consumer: type[confluent_kafka.Consumer]
 
 
-_SIDES = (_Side("confluent", confluent_kafka.Consumer), _Side("ours", membership_client.Consumer))
+SIDES = (Side("confluent", confluent_kafka.Consumer), Side("ours", membership_client.Consumer))
 
 
 def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
     topic = stage.group("throughput", partitions=PARTITIONS).id
     stage.say(f"{sizes.records} records to read")
     fill(stage, topic, sizes.records)
-    racers = {kind: Racer(consumer, stage.bootstrap_servers, kind, topic, sizes.records) for kind, consumer in _SIDES}
+    racers = {kind: Racer(consumer, stage.bootstrap_servers, kind, topic, sizes.records) for kind, consumer in SIDES}
     try:
-        figures = [figure for style in _STYLES for figure in _race(stage, sizes, racers, style)]
+        figures = [figure for style in STYLES for figure in _race(stage, sizes, racers, style)]
     finally:
         for racer in racers.values():
             racer.close()
@@ -76,7 +76,7 @@ def _race(stage: Stage, sizes: Sizes, racers: dict[PeerKind, Racer], style: Styl
     how = f"median of {len(laps['ours'])} turns, records of 100 bytes, all fetched ahead"
     limit = Limit(at_least=_AT_LEAST[style], of_confluent=True)
     return [
-        Figure(name=f"records by {_STYLES[style]}", unit="records/s", values=rates, how=how, limit=limit),
+        Figure(name=f"records by {STYLES[style]}", unit="records/s", values=rates, how=how, limit=limit),
         Figure(name="  CPU of the polling thread", unit="us/record", values=costs, how=""),
     ]
 
@@ -97,7 +97,7 @@ def _turn(kinds: list[PeerKind], number: int) -> list[PeerKind]:
 
 def _memory(stage: Stage, topic: str, records: int) -> Figure:
     stage.say(f"memory of {_PROCESSES} processes of each kind")
-    sizes_mb: dict[PeerKind, list[float]] = {side.kind: [] for side in _SIDES}
+    sizes_mb: dict[PeerKind, list[float]] = {side.kind: [] for side in SIDES}
     for number in range(_PROCESSES):
         for kind in _turn(list(sizes_mb), number):
             sizes_mb[kind].append(_resident_mb(stage, kind, topic, records))
