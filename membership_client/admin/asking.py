@@ -11,7 +11,7 @@ import tenacity
 
 from membership_client.admin.connection import Connection
 from membership_client.admin.errors import NoAnswerError, UnsupportedByBrokerError, error_name, expect
-from membership_client.core.error_codes import Code
+from membership_client.core.error_codes import COORDINATOR_AWAY, Code
 from membership_client.core.events import (
     Answered,
     CoordinatorFound,
@@ -30,15 +30,7 @@ from membership_client.types import Node
 
 T = TypeVar("T")
 
-PASSING = frozenset(
-    {
-        Code.COORDINATOR_LOAD_IN_PROGRESS,
-        Code.COORDINATOR_NOT_AVAILABLE,
-        Code.NOT_COORDINATOR,
-        Code.REQUEST_TIMED_OUT,
-        Code.THROTTLING_QUOTA_EXCEEDED,
-    }
-)
+PASSING = COORDINATOR_AWAY | {Code.REQUEST_TIMED_OUT, Code.THROTTLING_QUOTA_EXCEEDED}
 
 
 class AgainError(Exception):

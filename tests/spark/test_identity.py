@@ -51,5 +51,5 @@ def test_dots_alone_become_a_valid_id(name: str) -> None:
 def test_the_longest_id_has_249_characters() -> None:
     """The limit counts the slot number as well."""
     assert len(slot_instance_id("a" * 247, 0)) == 249
-    with pytest.raises(ValueError, match="shorten"):
+    with pytest.raises(ValueError, match="1 to 249"):
         slot_instance_id("a" * 247, 10)
