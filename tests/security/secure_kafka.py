@@ -58,9 +58,12 @@ if has_ipv6():
 
 
 def make_token(life_s: float = 3600, subject: str = USER) -> str:
-    """An unsecured JWS: what it proves is nothing, which is enough to be let in here."""
+    """An unsecured JWS: what it proves is nothing, which is enough to be let in here.
+
+    Issued at a whole second: a fraction is rounded by the broker, who then finds it in the future.
+    """
     now = time.time()
-    claims = {"sub": subject, "iat": now, "exp": now + life_s, "jti": f"token-{uuid.uuid4().hex}"}
+    claims = {"sub": subject, "iat": int(now), "exp": now + life_s, "jti": f"token-{uuid.uuid4().hex}"}
     return f"{_base64({'alg': 'none'})}.{_base64(claims)}."
 
 
