@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pytest
 
-from tests.spark.clusters import sessions
+from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.driver_process import DriverProcess
 from tests.spark.clusters.environment import environment
@@ -37,6 +37,15 @@ class DriverFactory(Protocol):
     def __call__(
         self, program: Path, settings: SessionSettings, task: Mapping[str, Any] | None = None
     ) -> DriverProcess: ...
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _quick_jvms() -> Iterator[None]:
+    """Whatever is started here inherits it: clusters, drivers, the demonstration."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in class_archive.options().items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(scope="session")
