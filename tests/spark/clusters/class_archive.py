@@ -35,7 +35,9 @@ def _archive() -> Path:
     java = find_java()
     assert java, "Java 17 or newer was not found. Run scripts/test, which installs it or says how."
     status = java.resolve().stat()
-    key = zlib.crc32(f"{java.resolve()} {status.st_size} {status.st_mtime_ns} {pyspark.__file__}".encode())
+    key = zlib.crc32(
+        f"{java.resolve()} {status.st_size} {status.st_mtime_ns} {Path(pyspark.__file__).resolve()}".encode()
+    )
     return cache_directory() / f"spark-{pyspark.__version__}-{key:08x}.jsa"
 
 
