@@ -39,7 +39,7 @@ class DriverFactory(Protocol):
     ) -> DriverProcess: ...
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _quick_jvms() -> Iterator[None]:
     """Whatever is started here inherits it: clusters, drivers, the demonstration."""
     with pytest.MonkeyPatch.context() as patch:
