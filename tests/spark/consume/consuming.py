@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def diarist(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
     """A handler that writes down what it gets, one line per batch, in a file per incarnation.
 
-    While there is a file `hold-<slot>`, the handler of that slot does not return; a file `fail` makes it raise.
+    While there is a file `hold-<slot>`, the handler of that slot does not return, and makes a file `held-<slot>`; a file
+    `fail` makes it raise.
     """
 
     def handle(batch: pa.RecordBatch, slot: Slot) -> None:
@@ -31,6 +32,7 @@ def diarist(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
         with Path(directory, f"{slot.instance_id}@{slot.incarnation}.jsonl").open("a") as diary:
             diary.write(f"{line}\n")
         while Path(directory, f"hold-{slot.number}").exists():
+            Path(directory, f"held-{slot.number}").touch()
             time.sleep(0.05)
         if Path(directory, "fail").exists():
             raise ValueError("this record cannot be handled")

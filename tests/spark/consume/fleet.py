@@ -148,7 +148,10 @@ class Fleet:
 
     def hold(self, slot: int) -> None:
         """The slot's handler does not return until released; returns when it holds a batch."""
+        held = self.directory / f"held-{slot}"
+        held.unlink(missing_ok=True)
         (self.directory / f"hold-{slot}").touch()
+        eventually(held.exists, f"slot {slot} holds a batch", PATIENCE_S)
 
     def release(self, slot: int) -> None:
         (self.directory / f"hold-{slot}").unlink()
