@@ -211,11 +211,6 @@ class Consumer(Checked):
         return batch
 
     def _gather(self, count: int, timeout_s: float) -> list[Message]:
-        if (
-            self._polling.wanted and not self._path.epochs
-        ):  # What may come is an assignment, and poll() lets it in at once.
-            message = self._raw.poll(timeout_s)
-            return [] if message is None else [message]
         self._gathering = True
         try:
             return self._raw.consume(count, timeout_s)

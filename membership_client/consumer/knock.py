@@ -18,10 +18,6 @@ _GATE: contextvars.ContextVar[int] | None = getattr(cimpl, "_reentry_identity_va
 """Since 2.16 a consumer lets one thread in at a time. This is how its own asyncio face passes for the one inside."""
 
 
-GATED = _GATE is not None
-"""Without it a close() comes in while another thread is inside, which does not survive it."""
-
-
 def knock(raw: confluent_kafka.Consumer, polling_thread: int) -> None:
     """Any thread. If nobody polls, the next poll answers; if another thread is inside than we think, this waits for it."""
     contextvars.copy_context().run(_knock, raw, polling_thread)

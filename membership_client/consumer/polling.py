@@ -23,9 +23,8 @@ from membership_client.consumer.data_path import Committed, DataPath
 from membership_client.consumer.desk import Call, Desk
 from membership_client.consumer.holds import Holds
 from membership_client.consumer.hooks import no_hook
-from membership_client.consumer.introduction import introduce
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
-from membership_client.consumer.knock import GATED, knock, pass_for
+from membership_client.consumer.knock import knock, pass_for
 from membership_client.consumer.poll_time import PollTime
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours
@@ -215,9 +214,6 @@ class Polling:
     # --- on a thread of its own --------------------------------------------------------------------------------------
 
     def _find_starts(self, call: Call) -> None:
-        if GATED:
-            with contextlib.suppress(RuntimeError):  # The consumer was closed this very moment.
-                self.as_poller(functools.partial(introduce, self._raw, call.wanted.partitions))
         try:
             found = self._committed(call)
         except MembershipError as error:
@@ -264,7 +260,7 @@ class Polling:
             self.desk.serve()
         self._aside = None
 
-    # --- on whichever thread has something to do meanwhile -----------------------------------------------------------
+    # --- on whichever thread closes ----------------------------------------------------------------------------------
 
     def as_poller(self, action: Callable[[], T]) -> T:
         """Use librdkafka although another thread may be inside poll()."""

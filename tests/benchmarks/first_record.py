@@ -8,7 +8,7 @@ import uuid
 
 from confluent_kafka import Consumer, Message
 
-from tests.benchmarks.figures import Figure, Limit
+from tests.benchmarks.figures import Figure
 from tests.benchmarks.racer import Style
 from tests.benchmarks.stage import Sizes, Stage
 from tests.benchmarks.throughput import PARTITIONS, SIDES, STYLES, Side, fill
@@ -34,7 +34,6 @@ def _measure(stage: Stage, sizes: Sizes, topic: str, style: Style) -> Figure:
         unit="s",
         values={kind: statistics.median(seconds[sizes.warm_ups :]) for kind, seconds in taken.items()},
         how=f"KIP-848, a new group each time, median of {sizes.rounds}",
-        limit=Limit(0.6, of_confluent=True),
     )
 
 
