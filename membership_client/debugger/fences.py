@@ -79,7 +79,8 @@ def _fence(step: Moment, let_in: float, raised: Moment | None, around: Surroundi
     call = next((call for call in around.calls if _outlasts(call, step, around)), None)
     interval_s = (beat and beat.interval_s) or around.interval_s
     confirmed = max((m for m in (beat and beat.ended, raised) if m), key=lambda m: m.at, default=None)
-    late = confirmed is None or step.at - confirmed.at > 2 * interval_s + _SLACK_S
+    # An answer may have lain unread while the process stood still: of a heartbeat counts when it was sent.
+    late = step.at - max(since, raised.at if raised else since) > 2 * interval_s + _SLACK_S
     return Fence(
         moment=step,
         said=refusal_of(step) or step.cause or "",

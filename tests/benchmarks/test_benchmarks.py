@@ -25,7 +25,7 @@ def test_a_trial_run(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     assert run.returncode in {0, 1}, run.stderr
     figures = json.loads(found.read_text())["figures"]
-    assert len(figures) == len(run.stdout.splitlines()) - 1 == 26
+    assert len(figures) == len(run.stdout.splitlines()) - 1 == 28
     assert all("ours" in figure["values"] for figure in figures)
 
 
