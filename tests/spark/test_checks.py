@@ -16,16 +16,23 @@ CLUSTER = {"spark.master": "spark://127.0.0.1:7077", "spark.executor.cores": "2"
         ({"spark.speculation": "true"}, "spark.speculation=false"),
         ({"spark.master": "local[2]"}, "leaves room for 2"),
         ({"spark.master": "local[4,8]", "spark.task.cpus": "2"}, "leaves room for 2"),
+        ({"spark.master": "local"}, "leaves room for 1"),
+        ({"spark.master": "local-cluster[2,1,1024]"}, "leaves room for 2"),
+        ({"spark.master": "local-cluster[2, 2, 1024]", "spark.executor.cores": "2"}, "leaves room for 2"),
         ({"spark.cores.max": "2"}, "spark.cores.max=2"),
-        ({**CLUSTER, "spark.executor.instances": "1"}, "spark.executor.instances=1 leaves room for 2"),
+        ({**CLUSTER, "spark.cores.max": "5"}, "spark.cores.max=5 leaves room for 2"),
+        ({**CLUSTER, "spark.executor.instances": "2"}, "spark.executor.instances=2 leaves room for 2"),
         (
-            {**CLUSTER, "spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "1"},
-            "maxExecutors=1 leaves room for 2",
+            {**CLUSTER, "spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "2"},
+            "maxExecutors=2 leaves room for 2",
         ),
     ],
 )
 def test_what_cannot_work_is_refused(settings: dict[str, str], words: str) -> None:
-    """Three slots: two attempts of one, or one that never starts, would be found out much later."""
+    """Three slots: two attempts of one, or one that never starts, would be found out much later.
+
+    Room used to be counted in tasks of one core, although a slot asks for a whole executor where it can.
+    """
     with pytest.raises(SparkSettingsError, match=words):
         check_settings(settings.get, 3)
 
@@ -37,7 +44,10 @@ def test_what_cannot_work_is_refused(settings: dict[str, str], words: str) -> No
         {"spark.master": "local[*]"},
         {"spark.master": "local[3,4]", "spark.speculation": "false"},
         {"spark.master": "local-cluster[3,1,1024]"},
-        {**CLUSTER, "spark.executor.instances": "2"},
+        {"spark.master": "local-cluster[2,2,1024]"},
+        {"spark.master": "local-cluster[1,4,1024]", "spark.executor.cores": "1"},
+        {**CLUSTER, "spark.executor.instances": "3", "spark.cores.max": "6"},
+        {"spark.master": "spark://127.0.0.1:7077", "spark.cores.max": "3"},
         {**CLUSTER, "spark.dynamicAllocation.enabled": "true", "spark.executor.instances": "1"},
     ],
 )

@@ -10,7 +10,8 @@ from membership_client_spark.errors import SparkSettingsError
 Get = Callable[[str], str | None]
 """One Spark setting by its name; None if nobody set it."""
 
-_LOCAL = re.compile(r"local\[(\d+|\*)(?:,\d+)?\]")
+_LOCAL = re.compile(r"local(?:\[(\d+)(?:,\d+)?\])?")
+_LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]")
 
 
 def check_settings(get: Get, slots: int) -> None:
@@ -46,17 +47,24 @@ def cpus_per_slot(get: Get) -> int | None:
 
 
 def _room(get: Get) -> Iterator[tuple[str, int]]:
-    """For how many tasks at once each setting leaves room, as far as the settings tell."""
-    per_executor = (_cores(get) or 1) // _task_cpus(get)
-    local = _LOCAL.fullmatch(get("spark.master") or "")
-    if local and local[1] != "*":
-        yield f"spark.master={local[0]}", int(local[1]) // _task_cpus(get)
+    """For how many slots at once each setting leaves room, as far as the settings tell."""
+    cores, master = _cores(get), get("spark.master") or ""
+    if local := _LOCAL.fullmatch(master):
+        yield f"spark.master={master}", int(local[1] or 1) // _task_cpus(get)
+    if cluster := _LOCAL_CLUSTER.fullmatch(master):
+        yield f"spark.master={master}", int(cluster[1]) * _slots_on(int(cluster[2]), get)
     if total := get("spark.cores.max"):
-        yield f"spark.cores.max={total}", int(total) // _task_cpus(get)
-    if (instances := get("spark.executor.instances")) and not _is_dynamic(get) and _cores(get) is not None:
-        yield f"spark.executor.instances={instances}", int(instances) * per_executor
-    if (most := get("spark.dynamicAllocation.maxExecutors")) and _is_dynamic(get) and _cores(get) is not None:
-        yield f"spark.dynamicAllocation.maxExecutors={most}", int(most) * per_executor
+        yield f"spark.cores.max={total}", _slots_on(int(total), get)
+    if (instances := get("spark.executor.instances")) and not _is_dynamic(get) and cores is not None:
+        yield f"spark.executor.instances={instances}", int(instances) * _slots_on(cores, get)
+    if (most := get("spark.dynamicAllocation.maxExecutors")) and _is_dynamic(get) and cores is not None:
+        yield f"spark.dynamicAllocation.maxExecutors={most}", int(most) * _slots_on(cores, get)
+
+
+def _slots_on(cores: int, get: Get) -> int:
+    """So many slots fit on these cores, in executors of `spark.executor.cores` if that is set."""
+    per_executor = _cores(get) or max(1, cores)
+    return cores // per_executor * (per_executor // (cpus_per_slot(get) or _task_cpus(get)))
 
 
 def _is_local(get: Get) -> bool:

@@ -87,8 +87,9 @@ class SlotJob:
     def __init__(self, spark: SparkSession, slots: int, plan: _Plan) -> None:
         self._spark = spark
         self._roster = Roster()
-        self._arbiter = Arbiter(driver_host(spark), grace_s=plan.grace_s, hears=self._roster.hear)
         self._epoch = new_driver_epoch(plan.config)
+        self._host = driver_host(spark)
+        self._arbiter = Arbiter(self._host.bind, grace_s=plan.grace_s, hears=self._roster.hear)
         self._plan = plan
         self._lock = threading.Lock()
         self._runners: dict[int, SlotRunner] = {}
@@ -158,7 +159,7 @@ class SlotJob:
             as_messages=plan.as_messages,
             max_records=plan.max_records,
             driver_epoch=self._epoch,
-            driver=DriverAddress(*self._arbiter.address, self._arbiter.secret),
+            driver=DriverAddress(self._host.advertised, self._arbiter.port, self._arbiter.secret),
             grace_s=plan.grace_s,
         )
 

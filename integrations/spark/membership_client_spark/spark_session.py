@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlparse
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -17,13 +17,31 @@ def setting(spark: SparkSession) -> Get:
     return lambda key: spark.conf.get(key, None)
 
 
-def driver_host(spark: SparkSession) -> str:
-    """The address of this process that executors can reach."""
-    get = setting(spark)
-    if is_connect(spark):
-        server = urlparse(get("spark.remote") or "").hostname or "127.0.0.1"
-        return _interface_towards(server)
-    return get("spark.driver.bindAddress") or get("spark.driver.host") or "127.0.0.1"
+@dataclass(frozen=True, slots=True)
+class DriverHost:
+    """The process that has the leases: on which address it listens, and under which one executors reach it."""
+
+    bind: str
+    advertised: str
+
+
+def driver_host(spark: SparkSession) -> DriverHost:
+    """Of this process. A client of Spark Connect is reached the way it reaches its server."""
+    if not is_connect(spark):
+        return host_in_settings(setting(spark))
+    here = _interface_towards(server_host(spark))
+    return DriverHost(here, here)
+
+
+def host_in_settings(get: Get) -> DriverHost:
+    """As Spark itself does it: it may listen on an address that means nothing elsewhere, 0.0.0.0 or a container's."""
+    advertised = get("spark.driver.host") or "127.0.0.1"
+    return DriverHost(get("spark.driver.bindAddress") or advertised, advertised)
+
+
+def server_host(spark: SparkSession) -> str:
+    """The Connect server's. Settings do not tell: those of a client are its server's."""
+    return cast("str", cast("Any", spark).client.host).strip("[]")
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -43,6 +61,10 @@ def is_decommissioning(spark: SparkSession, executor: str) -> bool:
 
 
 def _interface_towards(host: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, 9))  # Nothing is sent: the system only picks the interface.
-        return cast("str", probe.getsockname()[0])
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.connect(address)  # Nothing is sent: the system only picks the interface.
+            return cast("str", probe.getsockname()[0])
+    except OSError:  # A proxy's name, perhaps. Slots that cannot reach us rely on fencing alone.
+        return "127.0.0.1"

@@ -51,7 +51,7 @@ class Arbiter:
         self._thread.start()
         self._server = self._run(self._listen(host))
         self._ticking = asyncio.run_coroutine_threadsafe(self._tick(), self._loop)
-        self.address: tuple[str, int] = self._server.sockets[0].getsockname()[:2]
+        self.port: int = self._server.sockets[0].getsockname()[1]
 
     def end(self, slot: int, ending: Ending, reason: str) -> None:
         """Tells the slot's holder, and whoever claims it later, to end."""
