@@ -18,7 +18,8 @@ def summary(group: GroupSummary) -> dict[str, Any]:
 
 
 def watched(seen: Watched) -> dict[str, Any]:
-    return {**view(seen.view), "waits": [wait(one, seconds) for one, seconds in seen.waits]}
+    waits = [wait(one, seconds) for one, seconds in seen.waits]
+    return {**view(seen.view), "seen_s": seen.seen_s, "waits": waits}
 
 
 def view(group: GroupView) -> dict[str, Any]:
@@ -80,6 +81,7 @@ def waiting(told: Waiting) -> dict[str, Any]:
     return {
         "group": told.view.group_id,
         "state": told.view.state,
+        "seen_s": told.seen_s,
         "unknown": told.unknown or None,
         "blockers": [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from membership_client.admin.views import GroupView, MemberView, Wait
+from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
 from membership_client.admin.watching import Watched
 
 _SILENT = "The coordinator of a classic group does not tell who is waited for."
@@ -19,16 +19,16 @@ _UNKNOWN = {
 class Blocker:
     """One member that is waited for.
 
-    A member that is dead is removed when its session ends: at most `removed_within_s` from now. One that lives (it is then
-    seen for longer than a session) has until its own rebalance timeout, counted from when it was asked to release:
-    that is its max.poll.interval.ms, five minutes by default, which coordinators do not tell.
+    A member that is dead is removed when its session ends: at most `removed_within_s` from now. One that is to release
+    something and lives (it is then seen for longer than a session) has until its own rebalance timeout, counted from when
+    it was asked to: that is its max.poll.interval.ms, five minutes by default, which coordinators do not tell.
     """
 
     wait: Wait
     seen_s: float
     """For how long it has been observed; it may have begun before."""
     session_timeout_s: float | None
-    """None where we may not ask for the group's settings."""
+    """None where we may not ask for the group's settings, and of a classic member, which has chosen its own."""
 
     @property
     def holder(self) -> MemberView:
@@ -36,13 +36,18 @@ class Blocker:
 
     @property
     def is_alive(self) -> bool:
-        """Observed for longer than a session: its heartbeats keep coming."""
+        """Holds on for longer than a session: its heartbeats keep coming. The other waits would end with a heartbeat."""
+        return self.is_overdue and self.wait.kind is WaitKind.RELEASE
+
+    @property
+    def is_overdue(self) -> bool:
+        """Observed for longer than a session, after which a dead one is removed, unless its coordinator has moved."""
         return self.session_timeout_s is not None and self.seen_s > self.session_timeout_s
 
     @property
     def removed_within_s(self) -> float | None:
         """If it is dead, it is removed within this time at most; None if it is not, or that is not known."""
-        return None if self.session_timeout_s is None or self.is_alive else self.session_timeout_s - self.seen_s
+        return None if self.session_timeout_s is None or self.is_overdue else self.session_timeout_s - self.seen_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +57,14 @@ class Waiting:
     view: GroupView
     blockers: tuple[Blocker, ...]
     unknown: str = ""
+    seen_s: float = 0.0
+    """For how long the group has been observed in the state that it is in."""
 
 
 def waiting(watched: Watched, session_timeout_s: float | None) -> Waiting:
     blockers = (
-        Blocker(wait=wait, seen_s=seen_s, session_timeout_s=session_timeout_s) for wait, seen_s in watched.waits
+        Blocker(wait=wait, seen_s=seen_s, session_timeout_s=None if wait.holder.is_classic else session_timeout_s)
+        for wait, seen_s in watched.waits
     )
-    is_classic = watched.view.protocol == "classic"
-    return Waiting(watched.view, tuple(blockers), _UNKNOWN.get(watched.view.state, "") if is_classic else "")
+    unknown = _UNKNOWN.get(watched.view.state, "") if watched.view.protocol == "classic" else ""
+    return Waiting(watched.view, tuple(blockers), unknown, watched.seen_s)

@@ -70,7 +70,8 @@ def offsets(view: GroupView) -> list[str]:
 
 def _waits(watched: Watched) -> list[str]:
     if watched.view.protocol == "classic":
-        return ["The coordinator of a classic group does not tell who is waited for."]
+        silent = "The coordinator of a classic group does not tell who is waited for."
+        return [f"{silent} The group is {watched.view.state}{_since(watched.seen_s)}."]
     return [f"{_wait(wait, seconds)}." for wait, seconds in watched.waits] or ["Nobody is waited for."]
 
 
@@ -78,13 +79,16 @@ def _wait(wait: Wait, seconds: float) -> str:
     who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
     whom = f"{wait.holder.name} ({wait.holder.host.removeprefix('/')})"
     what = f"{wait.kind.value} {named(wait.partitions)}"
-    since = f", seen for {seconds:.0f} s" if seconds >= 1 else ""
-    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{since}"
+    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{_since(seconds)}"
+
+
+def _since(seconds: float) -> str:
+    return f", seen for {seconds:.0f} s" if seconds >= 1 else ""
 
 
 def waiting_lines(waiting: Waiting) -> list[str]:
     """Who is waited for, and how long that can last."""
-    state = f"{waiting.view.group_id} is {waiting.view.state}."
+    state = f"{waiting.view.group_id} is {waiting.view.state}{_since(waiting.seen_s)}."
     if waiting.unknown:
         return [state, waiting.unknown]
     told = [line for blocker in waiting.blockers for line in _blocker(blocker)]
@@ -97,13 +101,26 @@ def _blocker(blocker: Blocker) -> list[str]:
 
 def _patience(blocker: Blocker) -> str:
     """What the coordinator will do about it, and when."""
-    if blocker.removed_within_s is not None and blocker.wait.kind is WaitKind.RETURN:
-        return f"If it does not come back, the coordinator removes it in at most {blocker.removed_within_s:.0f} s."
+    match blocker.wait.kind:
+        case WaitKind.RETURN:
+            return _if_dead(blocker)
+        case WaitKind.ANSWER:
+            return f"{_if_dead(blocker)} If it lives, its next heartbeat ends this."
+        case WaitKind.RELEASE:
+            return f"{_if_dead(blocker)} {_rebalance(blocker)}"
+
+
+def _if_dead(blocker: Blocker) -> str:
+    if_dead = "does not come back" if blocker.wait.kind is WaitKind.RETURN else "is dead"
     if blocker.removed_within_s is not None:
-        return f"If it is dead, the coordinator removes it in at most {blocker.removed_within_s:.0f} s. {_rebalance(blocker)}"
+        return f"If it {if_dead}, the coordinator removes it in at most {blocker.removed_within_s:.0f} s."
     if blocker.is_alive:
-        return f"It lives: it has been there for longer than a session. {_rebalance(blocker)}"
-    return f"The group's session timeout is not known. {_rebalance(blocker)}"
+        return "It lives: it has been there for longer than a session."
+    if blocker.is_overdue:
+        return "Its session should have ended by now; it begins anew when the coordinator moves."
+    if blocker.holder.is_classic:
+        return "Its session timeout is its own, and the coordinator does not tell it."
+    return "The group's session timeout is not known."
 
 
 def _rebalance(blocker: Blocker) -> str:

@@ -38,16 +38,17 @@ class Signs:
         self._watched_s = 0.0
         self._alive: dict[str, str] = {}
         self._away: set[str] = set()
-        self._note_away(view)
+        self._left: set[str] = set()
+        self._note_absent(view)
 
     @property
     def settled(self) -> frozenset[str]:
         """Those of whom no more need be seen, by instance id or else member id."""
-        return frozenset(self._alive) | self._away
+        return frozenset(self._alive) | self._away | self._left
 
     def see(self, view: GroupView, now: float) -> None:
         self._watched_s = now - self._began
-        self._note_away(view)
+        self._note_absent(view)
         found = {member.name: member for member in view.members}
         for before in self._first.members:
             after = found.get(before.name)
@@ -55,6 +56,8 @@ class Signs:
                 self._alive.setdefault(before.name, sign)
 
     def of(self, member: MemberView) -> Sign:
+        if member.name in self._left:
+            return Sign(Life.GONE, "it is no member any more")
         if member.name in self._away:
             return Sign(Life.GONE, "it has left for a while, and said so")
         if member.name in self._alive:
@@ -64,8 +67,9 @@ class Signs:
             return Sign(Life.GONE, f"{seen}, and {sum(waiting.values())} records of {named(waiting)} wait for it")
         return Sign(Life.UNKNOWN, f"{seen}, but nothing is known to wait for it")
 
-    def _note_away(self, view: GroupView) -> None:
+    def _note_absent(self, view: GroupView) -> None:
         self._away = {member.name for member in view.members if member.epoch == LEFT_TEMPORARILY}
+        self._left = {member.name for member in self._first.members} - {member.name for member in view.members}
 
     def _sign(self, before: MemberView, after: MemberView, view: GroupView) -> str | None:
         if before.member_id != after.member_id:

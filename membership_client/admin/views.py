@@ -104,11 +104,22 @@ class GroupView:
         if member.epoch == LEFT_TEMPORARILY:
             return Wait(member, member.current, (), WaitKind.RETURN)
         if member.to_release:
-            return Wait(member, member.to_release, self._waiting_for(member), WaitKind.RELEASE)
+            return Wait(member, member.to_release, self._waiting_for(member, member.to_release), WaitKind.RELEASE)
         if member.epoch < self.assignment_epoch:
-            return Wait(member, member.target, (), WaitKind.ANSWER)
+            return self._wait_for_late(member)
         return None
 
-    def _waiting_for(self, holder: MemberView) -> tuple[str, ...]:
+    def _wait_for_late(self, member: MemberView) -> Wait:
+        """It has not told that it is done. Before Kafka 4.3 (KAFKA-20431) what it is to release is no longer said to be its."""
+        if withheld := self._withheld():
+            return Wait(member, withheld, self._waiting_for(member, withheld), WaitKind.RELEASE)
+        return Wait(member, member.target, (), WaitKind.ANSWER)
+
+    def _withheld(self) -> frozenset[TopicPartition]:
+        """What nobody is said to have, and members that know the newest assignment still did not get."""
+        known = (member.target for member in self.members if member.epoch == self.assignment_epoch)
+        return frozenset().union(*known) - self.owners.keys()
+
+    def _waiting_for(self, holder: MemberView, held: frozenset[TopicPartition]) -> tuple[str, ...]:
         others = (member for member in self.members if member is not holder)
-        return tuple(sorted(member.name for member in others if member.target & holder.to_release))
+        return tuple(sorted(member.name for member in others if member.target & held))

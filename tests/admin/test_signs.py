@@ -61,6 +61,15 @@ def test_a_member_that_said_goodbye_is_gone() -> None:
     assert signs.of(SLOW) == Sign(Life.GONE, "it has left for a while, and said so")
 
 
+def test_who_is_no_member_any_more_is_gone() -> None:
+    """One that left while it was watched, and for which nothing waited, was once said to be perhaps alive."""
+    idle = replace(FIRST, committed=SILENT)
+    signs = Signs(idle, 100.0, session_timeout_s=45.0)
+    signs.see(replace(idle, members=()), 101.0)
+    assert signs.settled == {"till-1"}
+    assert signs.of(SLOW) == Sign(Life.GONE, "it is no member any more")
+
+
 def test_an_idle_member_may_be_alive() -> None:
     """It has read all there is, or nobody knows what it has read."""
     for committed in (SILENT, {}):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from membership_client import GroupMember, RebalanceListener
-from membership_client.admin import GroupAdmin, GroupView, WaitKind
+from membership_client.admin import GroupAdmin, GroupView, WaitKind, as_json
 from membership_client.admin.blockers import waiting
 from membership_client.admin.picture import waiting_lines
 from membership_client.admin.watching import Watch
@@ -43,6 +43,25 @@ def test_without_the_session_timeout_no_bound_is_made_up() -> None:
     assert "session timeout is not known" in told(VIEW, 12.0, None)[-1]
 
 
+def test_of_a_classic_holder_the_groups_session_timeout_says_nothing() -> None:
+    """It has chosen its own: one of ten minutes was once said to live after the group's 45 seconds."""
+    migrating = replace(VIEW, members=(replace(SLOW, is_classic=True), NEW))
+    assert "Its session timeout is its own" in told(migrating, 50.0, 45.0)[-1]
+
+
+@pytest.mark.parametrize("epoch", [-2, 4])
+def test_only_who_holds_on_to_something_is_known_to_live(epoch: int) -> None:
+    """A heartbeat would have ended the other waits, so one that is older than a session is a coordinator that has moved."""
+    view = replace(VIEW, members=(replace(SLOW, epoch=epoch, target=SLOW.current),))
+    watch = Watch()
+    watch.see(view, 0.0)
+    late = waiting(watch.see(view, 50.0), 45.0)
+    (blocker,) = late.blockers
+    assert (blocker.is_alive, blocker.removed_within_s) == (False, None)
+    assert "Its session should have ended by now" in waiting_lines(late)[-1]
+    assert "max.poll.interval.ms" not in waiting_lines(late)[-1]
+
+
 def test_a_static_member_that_is_away_keeps_its_partitions_from_all() -> None:
     """Nobody works on them until it is back, or removed."""
     away = replace(VIEW, members=(replace(SLOW, epoch=-2, target=SLOW.current),))
@@ -54,7 +73,11 @@ def test_a_static_member_that_is_away_keeps_its_partitions_from_all() -> None:
 def test_a_member_that_has_not_answered_since_the_assignment_is_waited_for() -> None:
     """Its next heartbeat would bring it what it should have."""
     silent = replace(VIEW, members=(replace(NEW, epoch=4),))
-    assert "The group waits for m2 (10.0.0.1) to take note of the newest epoch" in told(silent, 1.0, 45.0)[1]
+    _, who, how_long = told(silent, 1.0, 45.0)
+    assert "The group waits for m2 (10.0.0.1) to take note of the newest epoch" in who
+    assert how_long.strip() == (
+        "If it is dead, the coordinator removes it in at most 44 s. If it lives, its next heartbeat ends this."
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,14 +86,27 @@ def test_a_member_that_has_not_answered_since_the_assignment_is_waited_for() -> 
 def test_a_classic_coordinator_keeps_it_to_itself(state: str, says: str) -> None:
     """What can be known is said, and what cannot as well."""
     classic = replace(VIEW, protocol="classic", state=state, epoch=None, assignment_epoch=None, members=())
-    lines = told(classic, 1.0, None)
+    lines = told(classic, 12.0, None)
+    assert lines[0] == f"shop is {state}, seen for 12 s."
     assert "does not tell who is waited for" in lines[1]
     assert says in lines[1]
 
 
+def test_in_another_state_the_time_begins_anew() -> None:
+    """Of a classic group that is all that shows since when it rebalances; also for machines."""
+    classic = replace(VIEW, protocol="classic", state="Stable", epoch=None, assignment_epoch=None, members=())
+    watch, rebalancing = Watch(), replace(classic, state="PreparingRebalance")
+    watch.see(classic, 0.0)
+    watch.see(rebalancing, 10.0)
+    assert as_json.waiting(waiting(watch.see(rebalancing, 14.0), None))["seen_s"] == 4.0
+
+
 def test_a_quiet_group_waits_for_nobody() -> None:
     """Of either protocol."""
-    assert told(replace(VIEW, members=(), state="Stable"), 1.0, 45.0) == ["shop is Stable.", "Nobody is waited for."]
+    assert told(replace(VIEW, members=(), state="Stable"), 1.0, 45.0) == [
+        "shop is Stable, seen for 1 s.",
+        "Nobody is waited for.",
+    ]
 
 
 @pytest.mark.kafka

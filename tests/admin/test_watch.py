@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from membership_client import GroupMember, Offset, TopicPartition
-from membership_client.admin import GroupView, MemberView, as_json
+from membership_client.admin import GroupView, MemberView, WaitKind, as_json
 from membership_client.admin.picture import lines
 from membership_client.admin.watching import Watch
 from membership_client.cli import main
@@ -66,12 +66,41 @@ def test_a_wait_that_ended_begins_anew() -> None:
     assert seconds == 0.0
 
 
+def test_the_next_rebalance_of_the_same_holder_is_another_wait() -> None:
+    """Two looks far apart once made one long wait of two, and "It lives" of that."""
+    watch = Watch()
+    watch.see(VIEW, 100.0)
+    again = replace(VIEW, epoch=9, assignment_epoch=9, members=(replace(SLOW, epoch=8), replace(NEW, epoch=9)))
+    ((_, seconds),) = watch.see(again, 200.0).waits
+    assert seconds == 0.0
+
+
+def test_what_an_older_broker_no_longer_shows_is_still_to_be_released() -> None:
+    """Before Kafka 4.3 a holder that has been told is shown without the partitions: it once was said to need a heartbeat."""
+    watch = Watch()
+    watch.see(VIEW, 100.0)
+    told = replace(VIEW, members=(replace(SLOW, current=SLOW.target), NEW))
+    ((wait, seconds),) = watch.see(told, 112.0).waits
+    assert (wait.kind, wait.holder.name, wait.waiting) == (WaitKind.RELEASE, "till-1", ("m2",))
+    assert (wait.partitions, seconds) == ({TopicPartition("orders", 1)}, 12.0)
+
+
+def test_partitions_that_nobody_had_are_not_said_to_be_held() -> None:
+    """New ones, which everybody gets with the next heartbeat."""
+    before = replace(SLOW, current=SLOW.target)
+    new = replace(VIEW, members=(before, replace(NEW, epoch=4)))
+    assert {wait.kind for wait in new.waits()} == {WaitKind.ANSWER}
+
+
 def test_a_quiet_group_is_said_to_be_quiet() -> None:
     """And a classic one to keep it to itself."""
     settled = replace(VIEW, members=(replace(SLOW, epoch=5, target=HELD),))
     assert "Nobody is waited for." in lines(Watch().see(settled, 0.0))
     classic = replace(settled, protocol="classic", epoch=None, assignment_epoch=None)
-    assert lines(Watch().see(classic, 0.0))[-1] == "The coordinator of a classic group does not tell who is waited for."
+    watch = Watch()
+    watch.see(classic, 0.0)
+    told = "The coordinator of a classic group does not tell who is waited for. The group is Reconciling, seen for 7 s."
+    assert lines(watch.see(classic, 7.0))[-1] == told
 
 
 def test_machines_get_plain_values() -> None:
