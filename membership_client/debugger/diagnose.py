@@ -20,6 +20,7 @@ from membership_client.debugger.findings.removed_from_outside import removed_fro
 from membership_client.debugger.findings.slow_callbacks import slow_callbacks
 from membership_client.debugger.findings.slow_close import slow_close
 from membership_client.debugger.findings.standstill import standstill
+from membership_client.debugger.findings.thrown_out import thrown_out
 from membership_client.debugger.findings.turned_away import turned_away
 from membership_client.debugger.findings.unowned_partition import unowned_partition
 from membership_client.debugger.timeline import Group, groups_of
@@ -43,6 +44,7 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     slow_callbacks,
     slow_close,
     standstill,
+    thrown_out,
     turned_away,
     unowned_partition,
 )

@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     NETWORK_LOST = "network lost"
     BROKER_RESTARTED = "broker restarted"
     REMOVED_FROM_OUTSIDE = "removed from outside"
+    THROWN_OUT = "thrown out"
     CALLBACK_FAILED = "callback failed"
     REBALANCE_STORM = "rebalance storm"
     WAITED_FOR_POLL = "waited for poll"

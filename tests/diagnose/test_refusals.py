@@ -1,8 +1,11 @@
-"""GROUP_FULL, ACCESS_DENIED, REMOVED_FROM_OUTSIDE, ENDED_BY_ERROR."""
+"""GROUP_FULL, ACCESS_DENIED, REMOVED_FROM_OUTSIDE, THROWN_OUT, ENDED_BY_ERROR."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, Refused
 from membership_client.debugger.finding import Kind
@@ -70,6 +73,31 @@ def test_a_removal_before_the_first_heartbeat_is_not_blamed_on_the_member() -> N
     member.answer(ClassicHeartbeat, Refused(25))
     (finding,) = faults([member.section()])
     assert finding.kind is Kind.REMOVED_FROM_OUTSIDE
+
+
+def late_answer() -> Recorded:
+    """The heartbeat was sent in time, and its answer came nine seconds later."""
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    member.advance(5.0)
+    member.now += 9.0
+    member.answer(Heartbeat, Refused(25, "who?"))
+    return member
+
+
+def wrong_epoch() -> Recorded:
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    member.advance(5.0)
+    member.answer(Heartbeat, Refused(110, "a smaller epoch"))
+    return member
+
+
+@pytest.mark.parametrize(("fenced", "said"), [(late_answer, "who?"), (wrong_epoch, "a smaller epoch")])
+def test_a_member_that_was_thrown_out_for_no_known_reason_is_told(fenced: Callable[[], Recorded], said: str) -> None:
+    """Nothing was said to be wrong, because no finding spoke of a fence that the trace does not explain."""
+    (finding,) = faults([fenced().section()])
+    assert (finding.kind, finding.members, finding.certainty) == (Kind.THROWN_OUT, ("a",), "unknown")
+    assert said in finding.sentence
+    assert "unknown" in finding.sentence
 
 
 def test_an_end_that_no_other_finding_speaks_of_is_told_all_the_same() -> None:
