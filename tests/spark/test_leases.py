@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,9 +24,9 @@ LONG_S = 30.0
 class Office:
     """An arbiter and the lines that a test opens to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, grace_s: float) -> None:
         self.heard: list[tuple[int, Incarnation, dict[str, Any]]] = []
-        self.arbiter = Arbiter("127.0.0.1", grace_s=1.0, hears=lambda *said: self.heard.append(said))
+        self.arbiter = Arbiter("127.0.0.1", grace_s=grace_s, hears=lambda *said: self.heard.append(said))
         self.address = DriverAddress("127.0.0.1", self.arbiter.port, self.arbiter.secret)
         self.lines: list[Line] = []
 
@@ -36,9 +37,9 @@ class Office:
 
 
 @pytest.fixture
-def office() -> Iterator[Office]:
-    """Closed after the test, with every line."""
-    opened = Office()
+def office(request: pytest.FixtureRequest) -> Iterator[Office]:
+    """Closed after the test, with every line. Its grace is longer than any test, unless the test gives another."""
+    opened = Office(getattr(request, "param", 10 * LONG_S))
     yield opened
     for one in opened.lines:
         one.close()
@@ -71,9 +72,22 @@ def test_the_older_one_is_told_and_the_newer_waits_for_it_to_hang_up(office: Off
     eventually(lambda: old.notice)
     assert old.notice is not None
     assert old.notice.ending is Ending.SUPERSEDED
+    new.wait_for_turn(0.5)
+    assert not new._decided.is_set()
     old.close()
-    new.wait_for_turn(LONG_S)
+    eventually(new._decided.is_set)
     assert new.notice is None
+
+
+@pytest.mark.parametrize("office", [0.5], indirect=True)
+def test_one_that_says_nothing_is_waited_for_no_longer_than_the_grace(office: Office) -> None:
+    """The newer one joins while the older one's line is still open; to keep the older one out is the group's part then."""
+    old = office.line(OLD)
+    old.wait_for_turn(LONG_S)
+    new = office.line(NEW)
+    eventually(new._decided.is_set)
+    assert new.notice is None
+    assert old._socket is not None
 
 
 def test_an_order_of_the_driver_reaches_the_slot(office: Office) -> None:
@@ -105,6 +119,26 @@ def test_a_slot_goes_on_without_its_driver_and_is_heard_again_when_it_is_back(of
     broken.shutdown(socket.SHUT_RDWR)
     eventually(lambda: len(office.heard) == 2)
     assert one.notice is None
+
+
+def test_a_line_that_is_closed_while_it_is_being_mended_hangs_up() -> None:
+    """It used to wait for the driver's next word, and the driver for its end: its successor waited out the whole grace."""
+    secret, theirs = new_secret(), challenge()
+    with socket.create_server(("127.0.0.1", 0)) as driver:
+        one = Line(DriverAddress("127.0.0.1", driver.getsockname()[1], secret), 0, OLD, {})
+        met, _ = driver.accept()
+        closing = threading.Thread(target=one.close)
+        closing.start()
+        eventually(one._ended.is_set)
+        with met, met.makefile("rb") as reader:
+            met.settimeout(LONG_S)
+            met.sendall(line({"challenge": theirs}))
+            ours = parsed(reader.readline())["challenge"]
+            met.sendall(line({"proof": proof(secret, "driver", theirs, ours)}))
+            claim, *more = reader.readlines()
+        closing.join()
+    assert parsed(claim)["slot"] == 0
+    assert not more
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,8 @@ class Line:
             connection.sendall(line(self._claim))
             self._socket = connection
             self._tried.set()
-            while received := reader.readline(LONGEST_LINE):
+            # close() may have come before there was something to hang up.
+            while not self._ended.is_set() and (received := reader.readline(LONGEST_LINE)):
                 self._hear(parsed(received))
 
     def _shake_hands(self, connection: socket.socket, reader: BinaryIO) -> None:
