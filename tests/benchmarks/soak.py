@@ -37,8 +37,8 @@ from tests.benchmarks.soak_watch import Watch
 READING = ("fresh", "classic")
 GROUPS = [*READING, EXACT]
 PER_SECOND = 120
-SETTLED_WITHIN_S = 60.0
-"""After the monkey has stopped, on a machine that has two cores for all of it."""
+SETTLED_WITHIN_S = 120.0
+"""On a machine that has two cores for all of it, and for other tests beside it."""
 
 _LOOK_S = 0.5
 _TELL_S = 15.0
@@ -100,7 +100,9 @@ class Soak:
                 thread.start()
             for slot in self._slots:
                 self._fleet.start(slot)
+            assert self._await_settled() is not None, "not everybody has arrived"
             self._monkey.run(seconds, stop_watching)
+            self.say("the monkey has stopped")
             settled_s = self._await_settled()
             stop_producing.set()
             producing.join()
@@ -110,7 +112,7 @@ class Soak:
             stop_watching.set()
             watching.join()
             self._fleet.end_all(signal.SIGTERM)
-        self._watch.follow(self._fleet.diaries)
+        self._watch.follow(self._fleet.diaries, self._fleet.wakes)
         return self._result(seconds, settled_s, done_s)
 
     def _prepare(self) -> None:
@@ -125,7 +127,7 @@ class Soak:
         tell_at = 0.0
         with self._admin() as admin:
             while not stop.wait(_LOOK_S):
-                self._watch.follow(self._fleet.diaries)
+                self._watch.follow(self._fleet.diaries, self._fleet.wakes)
                 self._watch.look_at_offsets(admin, GROUPS)
                 if time.monotonic() >= tell_at:
                     tell_at = time.monotonic() + _TELL_S
@@ -146,7 +148,6 @@ class Soak:
 
     def _await_settled(self) -> float | None:
         """How long it took until all members were there and the groups stable; None if it took too long."""
-        self.say("the monkey has stopped")
         began_at = time.monotonic()
         with self._admin() as admin:
             while not self._is_settled(admin):

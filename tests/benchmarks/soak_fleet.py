@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,9 +81,13 @@ class Fleet:
     died: list[str] = field(default_factory=list)
     diaries: dict[Path, str] = field(default_factory=dict)
     """Every diary there is, and its group."""
+    wakes: dict[Path, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """When the process of a diary was continued, just before it was."""
     started: int = 0
     fenced_producers: int = 0
     _processes: dict[Slot, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _newest: dict[Slot, list[Path]] = field(default_factory=lambda: defaultdict(list))
+    """The diaries of its process."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def start(self, slot: Slot) -> None:
@@ -102,9 +108,11 @@ class Fleet:
 
     def _reading(self, slot: Slot) -> list[str]:
         tasks = []
+        self._newest[slot] = []
         for number, more in enumerate(slot.members):
             diary = self.directory / f"{slot.name}-{number}-{self.started}"
             self.diaries[diary] = slot.group
+            self._newest[slot].append(diary)
             config = {**COMMON, "bootstrap.servers": self.servers, "group.id": slot.group, **more}
             tasks.append({"config": config, "topic": TOPIC, "diary": str(diary)})
         return ["tests.benchmarks.soak_member", json.dumps(tasks)]
@@ -116,6 +124,11 @@ class Fleet:
 
     def send(self, slot: Slot, number: signal.Signals) -> None:
         self._processes[slot].send_signal(number)
+
+    def wake(self, slot: Slot) -> None:
+        for diary in self._newest[slot]:
+            self.wakes[diary].append(time.monotonic())
+        self.send(slot, signal.SIGCONT)
 
     def end(self, slot: Slot, number: signal.Signals) -> None:
         """However it stands. One that does not go when it is told to is killed, and noted."""

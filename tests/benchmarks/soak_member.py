@@ -1,7 +1,8 @@
 """Consumers in a process of their own, each on a thread, until SIGTERM: for `soak.py`.
 
 Takes one JSON argument, a list of `name`, `config`, `topic`, `diary`. Each consumer appends a JSON line to its diary for
-every callback, every stretch of records and every accepted commit, with the time of the clock that all processes share.
+every callback, every stretch of records and every accepted commit (`report`, if it was an automatic one), with the time of
+the clock that all processes share.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from membership_client import CallbackContext, Consumer
 
@@ -35,7 +36,8 @@ class Life:
         self._file = os.open(task["diary"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def live(self, leaves: threading.Event) -> None:
-        with Consumer(self._task["config"]) as consumer:
+        hears = {} if self._commits else {"on_commit": self._on_commit}
+        with Consumer(self._task["config"], **hears) as consumer:
             hooks = (self._hook("assign"), self._hook("revoke"), self._hook("lost"))
             consumer.subscribe([self._task["topic"]], *hooks)
             while not leaves.is_set():
@@ -43,11 +45,13 @@ class Life:
         self._note("closed", [])
 
     def _read(self, consumer: Consumer) -> None:
-        batch = [message for message in consumer.consume(BATCH, 0.2) if message.error() is None]
-        read = _stretches(batch)
+        began_at, age_s = time.monotonic(), consumer.snapshot.heartbeat_age_s
+        batch = consumer.consume(BATCH, 0.2)
         at = time.monotonic()
+        read = _stretches([message for message in batch if message.error() is None])
+        facts = {"at": at, "began_at": began_at, "confirmed_at": 0.0 if age_s is None else began_at - age_s}
         for partition, (first, count) in read.items():
-            self._note("read", [partition], at=at, offset=first, count=count)
+            self._note("read", [partition], **facts, offset=first, count=count)
         if read and self._commits:
             self._commit(consumer)
 
@@ -57,6 +61,10 @@ class Life:
         with contextlib.suppress(KafkaException):
             for place in consumer.commit(asynchronous=False) or []:
                 self._note("commit", [place.partition], began_at=began_at, offset=place.offset)
+
+    def _on_commit(self, error: KafkaError | None, places: Places) -> None:
+        for place in places if error is None else []:
+            self._note("report", [place.partition], offset=place.offset)
 
     def _hook(self, kind: str) -> Callable[[Consumer, Places, CallbackContext], None]:
         def hook(consumer: Consumer, places: Places, context: CallbackContext) -> None:

@@ -19,7 +19,11 @@ Act = Callable[[], object]
 
 @dataclass(slots=True)
 class Monkey:
-    """One act after the other, except that members sleep while it goes on. No outage is as long as a session."""
+    """One act after the other, except that members sleep while it goes on. No outage is as long as a session.
+
+    The first acts are one of each kind, so that a short run has them all, and the very first is a sleep: of members that
+    are in their group, while the others act.
+    """
 
     cluster: SoakCluster
     fleet: Fleet
@@ -32,8 +36,9 @@ class Monkey:
 
     def run(self, seconds: float, stop: threading.Event) -> None:
         until = time.monotonic() + seconds
+        deck = self._deck()
         while time.monotonic() < until and not stop.is_set():
-            act = self.random.choice(self._choices())
+            act = deck.pop() if deck else self.random.choice(self._choices())
             name = act.__name__.strip("_").replace("_", " ")
             self.acts[name] += 1
             self.say(f"monkey: {name}")
@@ -50,12 +55,23 @@ class Monkey:
             proxy.mend()
         self.fleet.revive()
 
+    def _deck(self) -> list[Act]:
+        """The last one is drawn first."""
+        one_of = self.random.choice
+        deck: list[Act] = [self.kill_a_process, self.roll_a_group, one_of(self._brokers()), one_of(self._networks())]
+        self.random.shuffle(deck)
+        return [*deck, self.sleep]
+
     def _choices(self) -> list[Act]:
         members = [self.kill_a_process, self.kill_a_process, self.nap, self.sleep, self.sleep, self.roll_a_group]
-        brokers = [self.kill_a_broker, self.stop_a_broker, self.pause_a_broker]
-        networks = [self.cut, self.stall, self.one_way, self.reset, self.forget, self.slow, self.spoil, self.cut]
         rare = [self.restart_the_cluster] if self.random.random() < 0.1 else []
-        return [*members, *brokers, *networks, *rare]
+        return [*members, *self._brokers(), *self._networks(), *rare]
+
+    def _brokers(self) -> list[Act]:
+        return [self.kill_a_broker, self.stop_a_broker, self.pause_a_broker]
+
+    def _networks(self) -> list[Act]:
+        return [self.cut, self.stall, self.one_way, self.reset, self.forget, self.slow, self.spoil, self.cut]
 
     # --- members -----------------------------------------------------------------------------------------------------
 
@@ -83,7 +99,7 @@ class Monkey:
 
     def _wake(self, now: float) -> None:
         for slot in [slot for slot, at in self._asleep.items() if at <= now]:
-            self.fleet.send(slot, signal.SIGCONT)
+            self.fleet.wake(slot)
             del self._asleep[slot]
 
     def roll_a_group(self) -> None:

@@ -9,7 +9,8 @@ import contextlib
 import itertools
 import json
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,17 @@ from membership_client import MembershipError, TopicPartition
 from membership_client.admin import GroupAdmin
 from tests.benchmarks.soak_fleet import EXACT, PARTITIONS, TOPIC
 
-LATE_S = 5.0
-"""So long a member whose session ended may go on before it learns it: a heartbeat interval, and an outage."""
+LATE_S = 30.0
+"""So long a member whose session ended may go on while it hears nothing: several outages, one after the other."""
 
-_KEPT = 8
+ANSWERED_S = 6.0
+"""How old an answer can be when it is read: `request.timeout.ms`, and a little."""
+
+_KEPT = 16
 """Of how many earlier owners of a partition is remembered what they did."""
+
+_CHANCE = 1
+"""How often a stop may fall between the end of a consume() and the next line of its caller."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,11 +40,16 @@ class Ownership:
     since: float
     first_read: float = float("inf")
     last_read: float = 0.0
-    first_commit: float = float("inf")
-    """When the first that was accepted had ended."""
+    confirmed: float = 0.0
+    """When the coordinator last agreed to what was read."""
     last_commit: float = 0.0
-    """When the last that was accepted was begun."""
+    """When the last that was accepted was begun; or earlier, if nobody knows."""
+    awoke: dict[float, float] = field(default_factory=dict)
+    """When its process was continued, and when the last consume() that read something afterwards was begun."""
+    ends: dict[int, float] = field(default_factory=dict)
+    """Offsets that reading reached and that are not committed, and when it did."""
     revoked: bool = False
+    over: bool = False
     next_offset: int | None = None
 
 
@@ -48,18 +60,20 @@ class Watch:
         self.violations: list[str] = []
         self.counts: Counter[str] = Counter()
         self._positions: dict[Path, int] = {}
-        self._held: dict[Path, dict[int, Ownership]] = defaultdict(dict)
+        self._newest: dict[Path, dict[int, Ownership]] = defaultdict(dict)
         self._stays: dict[tuple[str, int], list[Ownership]] = defaultdict(list)
         self._seen: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
         self._committed: dict[tuple[str, int], int] = {}
+        self._accepted: dict[tuple[str, int], int] = {}
+        self._across_stops: set[tuple[str, float]] = set()
 
     # --- diaries -----------------------------------------------------------------------------------------------------
 
-    def follow(self, diaries: dict[Path, str]) -> None:
-        """Whatever was written since the last time."""
+    def follow(self, diaries: dict[Path, str], wakes: Mapping[Path, list[float]]) -> None:
+        """Whatever was written since the last time. `wakes` says when the process of a diary was continued."""
         for path, group in list(diaries.items()):
             for line in self._new_lines(path):
-                self._take(path, group, json.loads(line))
+                self._take(path, group, json.loads(line), wakes.get(path, []))
         for (group, partition), stays in self._stays.items():
             self._compare(group, partition, stays)
 
@@ -73,48 +87,74 @@ class Watch:
         self._positions[path] = self._positions.get(path, 0) + len(whole)
         return whole.splitlines()
 
-    def _take(self, path: Path, group: str, entry: dict[str, Any]) -> None:
-        held = self._held[path]
+    def _take(self, path: Path, group: str, entry: dict[str, Any], wakes: list[float]) -> None:
+        newest = self._newest[path]
         self.counts[entry["kind"]] += 1
         for partition in entry["partitions"]:
+            stay = newest.get(partition)
             if entry["kind"] == "assign":
-                held[partition] = Ownership(epoch=entry["epoch"], diary=path.name, since=entry["at"])
-                self._stays[group, partition].append(held[partition])
-            elif (stay := held.get(partition)) is None:
+                newest[partition] = Ownership(epoch=entry["epoch"], diary=path.name, since=entry["at"])
+                self._stays[group, partition].append(newest[partition])
+            elif stay is None or (stay.over and entry["kind"] != "report"):
                 self._complain(f"{path.name} is not the owner in its own eyes: {entry}")
             elif entry["kind"] == "read":
                 self._read(group, partition, stay, entry)
-            elif entry["kind"] == "commit":
-                stay.first_commit = min(stay.first_commit, entry["at"])
-                stay.last_commit = max(stay.last_commit, entry["began_at"])
+                _note_wake(stay, entry, wakes)
+            elif entry["kind"] in {"commit", "report"}:
+                self._commit(group, partition, stay, entry)
             else:
-                stay.revoked = entry["kind"] == "revoke"
-                del held[partition]
+                stay.over, stay.revoked = True, entry["kind"] == "revoke"
 
     def _read(self, group: str, partition: int, stay: Ownership, entry: dict[str, Any]) -> None:
         offset, count = entry["offset"], entry["count"]
         if stay.next_offset not in {None, offset}:
             self._complain(f"{stay.diary} read {partition}@{offset} and expected {stay.next_offset}")
         stay.next_offset = offset + count
+        stay.ends[offset + count] = entry["at"]
         stay.first_read = min(stay.first_read, entry["at"])
         stay.last_read = max(stay.last_read, entry["at"])
+        stay.confirmed = max(stay.confirmed, entry["confirmed_at"])
         seen = self._seen[group, partition]
         seen.extend(bytes(max(0, offset + count - len(seen))))
         self.counts["records read again"] += sum(seen[offset : offset + count])
         self.counts["records"] += count
         seen[offset : offset + count] = b"\1" * count
 
+    def _commit(self, group: str, partition: int, stay: Ownership, entry: dict[str, Any]) -> None:
+        """One that is only reported was begun after its last record was read; more is not known."""
+        offset = entry["offset"]
+        began_at = entry.get("began_at", stay.ends.get(offset, 0.0))
+        stay.last_commit = max(stay.last_commit, began_at)
+        stay.ends = {end: at for end, at in stay.ends.items() if end > offset}
+        self._accepted[group, partition] = max(offset, self._accepted.get((group, partition), offset))
+
     def _compare(self, group: str, partition: int, stays: list[Ownership]) -> None:
         """Who has the partition at a later epoch has it alone: in what it reads, and in what is accepted of it."""
         stays.sort(key=lambda stay: (stay.epoch, stay.since))
-        for old, new in itertools.pairwise(stays):
-            what = f"{group}/{partition} of {old.diary} at {old.epoch} and {new.diary} at {new.epoch}"
-            overlap_s = old.last_read - new.first_read
-            if overlap_s > (0.0 if old.revoked else LATE_S):
-                self._complain(f"owned twice: {what} read, for {overlap_s:.2f} s")
-            if old.last_commit > new.first_commit:
-                self._complain(f"owned twice: {what} committed")
+        for old, new in itertools.combinations(stays, 2):
+            for how in self._overlaps(old, new):
+                who = f"{old.diary} at {old.epoch} and {new.diary} at {new.epoch}"
+                self._complain(f"owned twice: {group}/{partition} of {who} {how}")
         del stays[:-_KEPT]
+
+    def _overlaps(self, old: Ownership, new: Ownership) -> Iterator[str]:
+        """How the one was still there when the other one was."""
+        overlap_s = old.last_read - new.first_read
+        if overlap_s > (0.0 if old.revoked else LATE_S):
+            yield f"read, for {overlap_s:.2f} s"
+        if old.confirmed - ANSWERED_S > new.since:
+            yield "read, and the coordinator had agreed to both"
+        if old.last_commit > new.since:
+            yield "committed"
+        for woken_at, began_at in old.awoke.items():
+            if new.since < woken_at and self._is_no_chance(old, woken_at, began_at):
+                yield "read, when its process was continued"
+
+    def _is_no_chance(self, stay: Ownership, woken_at: float, began_at: float) -> bool:
+        """A stop in the moment after a consume() looks as if that had returned afterwards, but is rare."""
+        if began_at < woken_at:
+            self._across_stops.add((stay.diary, woken_at))
+        return began_at >= woken_at or len(self._across_stops) > _CHANCE
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -129,10 +169,11 @@ class Watch:
         self.counts["looks at offsets"] += 1
         # While a transaction is open, its offsets are not told.
         for partition in found if group == EXACT else range(PARTITIONS):
-            before, offset = self._committed.get((group, partition), -1), found.get(partition, -1)
+            place, offset = (group, partition), found.get(partition, -1)
+            before = max(self._committed.get(place, -1), self._accepted.get(place, -1))
             if offset < before:
                 self._complain(f"offset of {group}/{partition} went back from {before} to {offset}")
-            self._committed[group, partition] = max(before, offset)
+            self._committed[place] = max(before, offset)
 
     def committed(self, group: str) -> dict[int, int]:
         """As last seen."""
@@ -147,3 +188,9 @@ class Watch:
     def _complain(self, what: str) -> None:
         if what not in self.violations:
             self.violations.append(what)
+
+
+def _note_wake(stay: Ownership, entry: dict[str, Any], wakes: list[float]) -> None:
+    for woken_at in wakes:
+        if woken_at < entry["at"]:
+            stay.awoke[woken_at] = entry["began_at"]
