@@ -36,6 +36,7 @@ from membership_client.errors import (
     SessionTimeoutRefusedError,
     TopicAuthorizationError,
     UnexpectedBrokerError,
+    UnreadableAssignmentError,
     UnsupportedAssignorError,
     WaitTimeoutError,
 )
@@ -117,6 +118,7 @@ __all__ = [
     "TopicLayout",
     "TopicPartition",
     "UnexpectedBrokerError",
+    "UnreadableAssignmentError",
     "UnsupportedAssignorError",
     "WaitTimeoutError",
     "register_assignor",

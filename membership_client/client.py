@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from membership_client import lifetime
 from membership_client.config import MemberConfig, is_text, parse_bootstrap
+from membership_client.core import reasons
 from membership_client.core.assigning import require_assignors
 from membership_client.core.events import Budget, CallbackReturned, Close, Rebalance, Subscribe, Tick, Unsubscribe, Warn
 from membership_client.core.machine import Step
@@ -344,7 +345,7 @@ class GroupMember:
         step = CloseStep(
             "membership thread", timeout_s, "goes on by itself" if self._is_own_thread() else "has not ended"
         )
-        return CloseReport(clean=False, reason=reason or "closed by the application", steps=(step,))
+        return CloseReport(clean=False, reason=reason or reasons.CLOSED, steps=(step,))
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@
     ├── CallbackFailedError          the application's callback raised
     ├── ConnectionProblem            no coordinator at the moment; the member keeps trying
     │   └── NotKafkaError            something else answers on that port
+    ├── UnreadableAssignmentError    the leader wrote what we cannot read (classic); heals with its next plan
     ├── TopicAuthorizationError      no access to a topic; heals when granted
     ├── GroupNotFoundError           no coordinator knows the group
     ├── OffsetError                  offsets could not be committed or read
@@ -63,6 +64,7 @@ class ProblemKind(enum.Enum):
     UNSUPPORTED_ASSIGNOR = "unsupported assignor"
     NO_COMMON_STRATEGY = "no common strategy"
     ASSIGNOR_FAILED = "assignor failed"
+    UNREADABLE_ASSIGNMENT = "unreadable assignment"
     SESSION_TIMEOUT_REFUSED = "session timeout refused"
     GROUP_TYPE = "group type"
     BROKER_TOO_OLD = "broker too old"
@@ -148,6 +150,10 @@ class ConnectionProblem(MembershipError):  # noqa: N818 - it passes, so "problem
 
 class NotKafkaError(ConnectionProblem):
     advice = "Check the port in bootstrap.servers; the member keeps trying."
+
+
+class UnreadableAssignmentError(MembershipError):
+    advice = "Check that client and its assignor; until another plan comes this member owns nothing."
 
 
 class TopicAuthorizationError(MembershipError):
@@ -272,6 +278,7 @@ _ERRORS: dict[ProblemKind, type[MembershipError]] = {
     ProblemKind.UNSUPPORTED_ASSIGNOR: UnsupportedAssignorError,
     ProblemKind.NO_COMMON_STRATEGY: NoCommonStrategyError,
     ProblemKind.ASSIGNOR_FAILED: AssignorFailedError,
+    ProblemKind.UNREADABLE_ASSIGNMENT: UnreadableAssignmentError,
     ProblemKind.SESSION_TIMEOUT_REFUSED: SessionTimeoutRefusedError,
     ProblemKind.GROUP_TYPE: GroupTypeError,
     ProblemKind.BROKER_TOO_OLD: BrokerTooOldError,

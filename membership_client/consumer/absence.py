@@ -57,7 +57,7 @@ class Absence:
 
     def on_step(self, step: Step) -> None:
         """An observer. What was asked before the doubt confirms nothing, whenever its answer is read."""
-        asked = step.before.dialogue if step.after.confirmed_at == step.at else None
+        asked = step.before.dialogue if step.after.confirmed_at != step.before.confirmed_at else None
         with self._lock:
             if step.after.state is MemberState.UNSUBSCRIBED:
                 self.until, self._confirmed_until, self._doubt_since = float("inf"), None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from membership_client.core import reasons
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
 from membership_client.core.leaving import depart
@@ -82,7 +83,7 @@ def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Membe
     leaves = member.config.callback_errors == "leave" and kind is not CallbackKind.LOST
     if leaves and member.state in {S.RECONCILING, S.ACK, S.STABLE}:
         cause = Cause(CauseKind.CALLBACK_FAILED, problem.detail)
-        reason = f"{kind.value} callback failed"
+        reason = f"{reasons.CALLBACK_FAILED}: {kind.value}"
         return depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=S.FATAL, problem=member.problem)
     return member
 

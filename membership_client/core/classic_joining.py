@@ -21,20 +21,22 @@ from membership_client.core.classic_protocol import (
     topic_id,
 )
 from membership_client.core.copying import replace
+from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     DescribeClassicGroup,
     GroupDescribed,
     GroupJoined,
     GroupSynced,
     JoinGroup,
+    Refused,
     Response,
     SyncGroup,
 )
 from membership_client.core.joining import fatal, fence, lingers
 from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan, planned
-from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move
+from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move, with_problem
 from membership_client.core.pace import ASAP, FRESH
-from membership_client.core.requests import recovered, send, slow_down
+from membership_client.core.requests import recovered, send, sentence, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CauseKind, MemberState, TopicPartition
@@ -117,7 +119,7 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
     """The whole group has joined."""
     if answer.generation <= 0 or not answer.member_id:
         return slow_down(replace(member, dialogue=None), "dialogue_pace", now), ()
-    classic = replace(member.classic, given_id=answer.member_id)
+    classic = replace(member.classic, given_id=answer.member_id, mismatched_at=None)
     member = replace(member, dialogue=None, enrolled=True, classic=classic)
     if member.owned and _was_passed_over(member, answer, now):
         return fence(
@@ -130,7 +132,10 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
     if answer.strategy not in member.config.partition_assignment_strategy:
         detail = f"The group assigns by {answer.strategy!r}, which this member did not offer."
         return fatal(member, Problem(kind=ProblemKind.NO_COMMON_STRATEGY, detail=detail))
-    return replace(member, stated=flight.claims.subscription, classic=admitted(classic, answer)), ()
+    stated = flight.claims.subscription
+    if member.stated is None or member.stated.topics != stated.topics:
+        member = replace(member, classic=replace(classic, misfits=frozenset()))
+    return replace(member, stated=stated, classic=admitted(member, answer, stated)), ()
 
 
 def _was_passed_over(member: Member, answer: GroupJoined, now: float) -> bool:
@@ -150,11 +155,11 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
     if not is_entering(member) or classic.admission is None or stated is None:
         return member
     share = frozenset(partition for partition in answer.share if partition.topic in stated.topics)
-    # A plan may be older than our subscription, if we came back as a static member. A second one that does not fit
-    # either is the leader's doing, and more joins would not mend it.
-    misfits = share != answer.share and classic.reason != reasons.MISFIT
+    # A plan may be older than our subscription, if we came back as a static member. One that gives us the same topics
+    # again is the leader's doing, and more joins would not mend it, whoever makes them.
+    misfits = frozenset(partition.topic for partition in answer.share - share)
     member = replace(
-        recovered(member),
+        _told_of(recovered(member), answer, classic.admission),
         confirmed_at=now,
         heartbeat_due=now + member.interval_s,
         classic=replace(
@@ -163,10 +168,20 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
             calm_at=flight.sent_at,
             planned_in=classic.admission.generation,
             held=share,
-            rejoin=classic.rejoin or (reasons.MISFIT if misfits else None),
+            misfits=classic.misfits | misfits,
+            rejoin=classic.rejoin or (reasons.MISFIT if misfits - classic.misfits else None),
         ),
     )
     return _adopt(member, share)
+
+
+def _told_of(member: Member, answer: GroupSynced, admission: GroupJoined) -> Member:
+    """A share that cannot be read is none, until another plan comes."""
+    if not answer.readable:
+        detail = f"The leader {admission.leader_id} assigns by {admission.strategy!r} in a form that cannot be read."
+        return with_problem(member, Problem(kind=ProblemKind.UNREADABLE_ASSIGNMENT, detail=detail))
+    over = member.problem is not None and member.problem.kind is ProblemKind.UNREADABLE_ASSIGNMENT
+    return replace(member, problem=None) if over else member
 
 
 def _adopt(member: Member, share: frozenset[TopicPartition]) -> Member:
@@ -200,13 +215,14 @@ def _beat(member: Member, now: float) -> Change:
 BEAT = Rule(_beats, _beat)
 
 
-def confirmed(member: Member, flight: InFlight, now: float) -> Member:
+def confirmed(member: Member, flight: InFlight) -> Member:
     """The coordinator counts on us, and the group does not rebalance."""
-    return replace(_counted_on(member, flight, now), classic=replace(member.classic, calm_at=flight.sent_at))
+    return replace(_counted_on(member, flight), classic=replace(member.classic, calm_at=flight.sent_at))
 
 
-def _counted_on(member: Member, flight: InFlight, now: float) -> Member:
-    member = replace(recovered(member), dialogue=None, confirmed_at=now)
+def _counted_on(member: Member, flight: InFlight) -> Member:
+    # The coordinator counts from when it heard us, which may be long before we hear of it.
+    member = replace(recovered(member), dialogue=None, confirmed_at=flight.sent_at)
     return replace(member, heartbeat_due=flight.sent_at + member.interval_s)
 
 
@@ -259,7 +275,7 @@ def rebalances(member: Member, flight: InFlight, now: float) -> Member:
         return slow_down(member, "dialogue_pace", now)
     if isinstance(flight.request, SyncGroup):
         return restarted(member, reasons.REBALANCING)
-    member = _counted_on(member, flight, now)
+    member = _counted_on(member, flight)
     return enforced(member, reasons.REBALANCING)
 
 
@@ -313,22 +329,44 @@ def _rejoin(member: Member, now: float) -> Change:
 
 REJOIN = Rule(_rejoins, _rejoin)
 
+MISMATCH_PATIENCE_S = 10.0
+"""For so long a group may rebalance before we say, without knowing what it assigns by, that we cannot join it."""
+
+_BETWEEN_PLANS = frozenset({"PreparingRebalance", "CompletingRebalance"})
+
 # --- strategies that do not match ------------------------------------------------------------------------------------
 
 
 def mismatched(member: Member, now: float) -> Change:
     """No strategy is common to all members. Before this ends us we ask what the group assigns by, so that we can say it."""
+    member = restarted(member, f"{reasons.COORDINATOR_ERROR} {Code.INCONSISTENT_GROUP_PROTOCOL.name}")
+    since = member.classic.mismatched_at
+    member = replace(member, classic=replace(member.classic, mismatched_at=now if since is None else since))
     request = DescribeClassicGroup(group_id=member.config.group_id)
-    return send(restarted(member, ""), "dialogue", request, now, to=member.coordinator)
+    return send(member, "dialogue", request, now, to=member.coordinator)
 
 
-def compared(member: Member, response: Response | None) -> Change:
-    """What the group assigns by is known, or will not be."""
-    member = replace(member, dialogue=None)
+def compared(member: Member, response: Response | None, now: float) -> Change:
+    """What the group assigns by is known, or will not be. A group that rebalances does not tell, but may soon."""
+    member, since = replace(member, dialogue=None), member.classic.mismatched_at
     if member.state not in IN_GROUP:
         return member, ()
-    ours = ", ".join(member.config.partition_assignment_strategy)
     theirs = response.assignor if isinstance(response, GroupDescribed) else ""
+    rebalances = isinstance(response, GroupDescribed) and response.state in _BETWEEN_PLANS
+    if rebalances and not theirs and since is not None and now < since + MISMATCH_PATIENCE_S:
+        return slow_down(member, "dialogue_pace", now), ()
+    other_kind = _of_another_kind(member, response)
+    if other_kind is not None:
+        return fatal(member, Problem(kind=ProblemKind.GROUP_TYPE, detail=other_kind))
+    ours = ", ".join(member.config.partition_assignment_strategy)
     said = f"assigns by {theirs}" if theirs else "assigns by none of these"
     detail = f"This member offers {ours}, and group {member.config.group_id} {said}."
     return fatal(member, Problem(kind=ProblemKind.NO_COMMON_STRATEGY, detail=detail))
+
+
+def _of_another_kind(member: Member, response: Response | None) -> str | None:
+    """A coordinator knows no classic group by that name if it is one of KIP-848, and says which of other programs' it is."""
+    no_classic_group = f"Group {member.config.group_id} is not a classic group."
+    if isinstance(response, Refused) and response.code in {Code.GROUP_ID_NOT_FOUND, Code.INCONSISTENT_GROUP_PROTOCOL}:
+        return sentence(response.message) if response.message else no_classic_group
+    return no_classic_group if isinstance(response, GroupDescribed) and response.state == "Dead" else None

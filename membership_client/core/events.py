@@ -221,6 +221,8 @@ class GroupSynced:
     """Our share of the leader's plan."""
 
     share: frozenset[TopicPartition]
+    readable: bool = True
+    """If not, the leader wrote what only it understands, and the share is empty."""
 
 
 @dataclass(frozen=True, slots=True)

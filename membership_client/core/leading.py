@@ -21,6 +21,7 @@ from membership_client.core.events import (
     GroupJoined,
     Refused,
     Response,
+    Subscribe,
     TopicsDescribed,
 )
 from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member, with_problem
@@ -66,22 +67,39 @@ def _of(layouts: Mapping[str, TopicLayout], topics: frozenset[str]) -> dict[str,
     return {topic: layouts[topic] for topic in topics if topic in layouts}
 
 
-def admitted(classic: Classic, admission: GroupJoined) -> Classic:
-    """Whoever leads watches the topics of all; they are looked at anew for every plan."""
-    watched = frozenset[str]().union(*(m.topics for m in admission.members)) if admission.leads else frozenset()
-    layouts = None if makes_plan(admission) else classic.layouts
+def admitted(member: Member, admission: GroupJoined, stated: Subscribe) -> Classic:
+    """Whoever leads watches the topics of all; they are looked at anew for every plan.
+
+    A plan by an assignor of the application's own is not compared with the topics: it may leave out what it likes.
+    """
+    classic, leads = member.classic, admission.leads or _led_before(member, admission)
+    # Who is told of no members knows of its own topics at least.
+    watched = frozenset[str]().union(*(m.topics for m in admission.members)) or stated.topics if leads else frozenset()
+    comes_back = leads and not makes_plan(admission) and admission.strategy in BUILT_IN
     return replace(
         classic,
         admission=admission,
-        leads=admission.leads,
+        leads=leads,
         watched=watched,
-        layouts=layouts,
+        layouts=None if makes_plan(admission) else classic.layouts,
         planned_by=None,
-        check_at=0.0 if admission.leads and admission.skip_assignment else None,
-        survey_due=0.0 if admission.leads else classic.survey_due,
+        check_at=0.0 if comes_back else None,
+        survey_due=0.0 if leads else classic.survey_due,
         # A plan is about to be made, by us or by another, for the topics of now.
         rejoin=None if classic.rejoin == reasons.TOPICS_CHANGED else classic.rejoin,
     )
+
+
+_UUID_LENGTH = 36
+
+
+def _led_before(member: Member, admission: GroupJoined) -> bool:
+    """Is the leader who we were before we came back?
+
+    Brokers before 3.2 have no way to tell a static leader that the plan stands: they name its old id, so that it makes none.
+    """
+    instance_id, leader_id = member.config.group_instance_id, admission.leader_id
+    return instance_id is not None and leader_id[:-_UUID_LENGTH] == f"{instance_id}-"
 
 
 # --- looking at topics -----------------------------------------------------------------------------------------------
@@ -124,7 +142,7 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     if asked.topics is not None and not classic.watched <= asked.topics:
         return member  # Asked for an earlier plan, so it says too little for this one.
     whole = classic.watched <= answer.layouts.keys()
-    seen = _of(answer.layouts, classic.watched)
+    seen = _of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
     changed = classic.planned_by is not None and seen != classic.planned_by
     news = replace(
         classic,
@@ -134,6 +152,11 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
         rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if changed else None),
     )
     return replace(member, classic=news)
+
+
+def _without_racks(layouts: Mapping[str, TopicLayout]) -> dict[str, TopicLayout]:
+    """As in Java, a leader that has no rack does not mind where partitions lie: a broker that is down has none either."""
+    return {topic: TopicLayout(layout.partitions) for topic, layout in layouts.items()}
 
 
 def _told_of(member: Member, denied: frozenset[str]) -> Member:
@@ -199,4 +222,6 @@ def compared(member: Member, response: Response, now: float) -> Member:
 def _covers(classic: Classic, described: GroupDescribed) -> bool:
     topics = classic.planned_by or {}
     there_is = {TopicPartition(topic, n) for topic, layout in topics.items() for n in range(layout.partitions)}
-    return there_is == {partition for member in described.members for partition in member.current}
+    given_out = {partition for member in described.members for partition in member.current}
+    # A leader that an old broker told of no members knows of its own topics only; others may have more.
+    return there_is == {partition for partition in given_out if partition.topic in classic.watched}

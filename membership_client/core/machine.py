@@ -44,6 +44,7 @@ from membership_client.core.events import (
     DescribeClassicGroup,
     DescribeGroup,
     DescribeSessionTimeout,
+    DescribeTopics,
     Disconnect,
     Effect,
     Event,
@@ -155,7 +156,7 @@ def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
     member = replace(member, subscription=None)
     if member.state not in IN_GROUP:
         return member, ()
-    reason = event.reason or "unsubscribed by the application"
+    reason = event.reason or reasons.UNSUBSCRIBED
     cause = Cause(CauseKind.UNSUBSCRIBED, reason)
     return leaving.depart(member, event.mode, reason, cause, now, ending=S.UNSUBSCRIBED), ()
 
@@ -163,7 +164,7 @@ def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
 def _on_close(member: Member, event: Close, now: float) -> Change:
     if member.departure is not None and member.departure.closes:
         return member, ()
-    reason = event.reason or "closed by the application"
+    reason = event.reason or reasons.CLOSED
     cause = Cause(CauseKind.CLOSED, reason)
     member = leaving.depart(
         replace(member, subscription=None),
@@ -242,7 +243,7 @@ def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: f
     if leaving.is_farewell(member, flight):
         return leaving.answered(member, flight, response, now), ()
     if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
-        return classic_joining.compared(member, response)
+        return classic_joining.compared(member, response, now)
     if _is_question(flight):
         return contest.answered(member, response, now)
     if isinstance(response, Refused):
@@ -255,7 +256,7 @@ def _accepted(member: Member, flight: InFlight, response: Response, now: float) 
         case Heartbeat(), HeartbeatAccepted():
             return joining.accepted(member, flight, response, now), ()
         case ClassicHeartbeat(), HeartbeatConfirmed():
-            return classic_joining.confirmed(member, flight, now), ()
+            return classic_joining.confirmed(member, flight), ()
         case JoinGroup(), MemberIdGiven():
             return classic_joining.identified(member, response.member_id), ()
         case JoinGroup(), GroupJoined():
@@ -303,6 +304,12 @@ def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) 
 
 
 def _failed_survey(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    if (
+        event.kind is FailureKind.UNSUPPORTED
+        and isinstance(flight.request, DescribeTopics)
+        and member.state in IN_GROUP
+    ):
+        return joining.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
     return leading.not_looked(member, now), ()
 
 
@@ -310,7 +317,7 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
     if leaving.is_farewell(member, flight):
         return leaving.failed(member, event, now), ()
     if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
-        return classic_joining.compared(member, None)
+        return classic_joining.compared(member, None, now)
     if event.kind is FailureKind.UNSUPPORTED:
         if _is_question(flight):
             return contest.unanswerable(member, now)

@@ -131,6 +131,10 @@ class Classic:
     survey_due: float = 0.0
     check_at: float | None = None
     """When the plan is to be compared with the topics: it was made before we came back to lead, or left something out."""
+    misfits: frozenset[str] = frozenset()
+    """Topics that plans gave us though we did not want them, since we last joined with other ones."""
+    mismatched_at: float | None = None
+    """When we first heard that no strategy is common to all members."""
     calm_at: float | None = None
     """When we asked what the coordinator last answered without a word of a rebalance."""
 

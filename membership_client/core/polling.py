@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from membership_client.core import reasons
 from membership_client.core.callbacks import tell_lost
 from membership_client.core.copying import replace
 from membership_client.core.events import Budget, Polled, Warn
@@ -40,7 +41,7 @@ def _expires(member: Member) -> float | None:
 
 def _expire(member: Member, now: float) -> Change:
     """Out of the group at once: the application is busy, and others could use its partitions."""
-    reason = f"poll interval of {member.poll_interval_s:g} s exceeded"
+    reason = f"{reasons.POLL_INTERVAL_EXCEEDED}: {member.poll_interval_s:g} s"
     cause = Cause(CauseKind.POLL_INTERVAL_EXCEEDED, reason)
     effects = tell_lost(member)
     member = depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=MemberState.STALE)

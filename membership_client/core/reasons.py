@@ -22,6 +22,11 @@ PASSED_OVER = "group went on without this member"
 COORDINATOR_ERROR = "coordinator error"
 NO_ANSWER = "no answer from the coordinator"
 
+CLOSED = "closed by the application"
+UNSUBSCRIBED = "unsubscribed by the application"
+POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
+CALLBACK_FAILED = "callback failed"
+
 _NO_ERRORS = frozenset({SESSION_ENDED, PASSED_OVER})
 
 

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from membership_client.core import reasons
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Answered, Close, Heartbeat, LeaveGroup, Refused, Send, Unsubscribe
 from membership_client.debugger.moment import Moment
@@ -112,4 +113,4 @@ def _farewell(stretch: list[Moment], member_id: str) -> tuple[Moment, Ending, st
 def _wish(stretch: list[Moment]) -> str:
     """Why the application wanted to go."""
     wishes = (step.event for step in reversed(stretch) if isinstance(step.event, Close | Unsubscribe))
-    return next((wish.reason or "closed by the application" for wish in wishes), "")
+    return next((wish.reason or reasons.CLOSED for wish in wishes), "")

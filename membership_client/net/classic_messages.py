@@ -120,7 +120,13 @@ def sync_group(request: events.SyncGroup, wire: Any) -> Any:
 
 
 def group_synced(_request: events.SyncGroup, answer: Any) -> events.Response:
-    return _refused(answer) if answer.error_code else events.GroupSynced(decode_assignment(answer.assignment))
+    """Whatever the leader wrote: the broker passed it on as it is, and cannot be blamed for it."""
+    if answer.error_code:
+        return _refused(answer)
+    try:
+        return events.GroupSynced(decode_assignment(answer.assignment))
+    except Undecodable:
+        return events.GroupSynced(frozenset(), readable=False)
 
 
 # --- Heartbeat -------------------------------------------------------------------------------------------------------

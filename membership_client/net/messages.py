@@ -201,8 +201,7 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
 
 
 def _classic_member(member: Any, reader: SubscriptionReader) -> events.DescribedMember:
-    # Nothing while the group rebalances.
-    current = decode_assignment(member.member_assignment)
+    current = _assigned_to(member)
     return events.DescribedMember(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None),
@@ -213,6 +212,14 @@ def _classic_member(member: Any, reader: SubscriptionReader) -> events.Described
         topics=_subscribed(member, reader),
         is_classic=True,
     )
+
+
+def _assigned_to(member: Any) -> frozenset[TopicPartition]:
+    """Nothing while the group rebalances, and by leaders that write what only they understand."""
+    try:
+        return decode_assignment(member.member_assignment)
+    except Undecodable:
+        return frozenset()
 
 
 def _subscribed(member: Any, reader: SubscriptionReader) -> frozenset[str]:

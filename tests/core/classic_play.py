@@ -97,6 +97,10 @@ class ClassicPlay(Play):
         assert isinstance(request, SyncGroup)
         return request
 
+    def plans(self) -> list[dict[str, tuple[TopicPartition, ...]]]:
+        """What it sent to the group, in each of its syncs."""
+        return [dict(send.request.plan) for send in self.sends() if isinstance(send.request, SyncGroup)]
+
     def let_in(self, *numbers: int, generation: int = 1) -> ClassicPlay:
         """The join that is under way ends with this share of another's plan; callbacks are not yet done."""
         if not self.member.classic.given_id and self.member.config.group_instance_id is None:

@@ -79,7 +79,7 @@ def test_leave_leaves_with_the_reason_and_ends_fatal(kind: CallbackKind) -> None
     assert play.member.state is S.LEAVING
     request = play.open(LeaveGroup).request
     assert isinstance(request, LeaveGroup)
-    assert request.reason == f"{kind.value} callback failed"
+    assert request.reason == f"callback failed: {kind.value}"
     play.answer(LeaveGroup, GroupLeft())
     assert play.member.state is S.FATAL
     assert play.member.problem is not None
@@ -129,7 +129,7 @@ def test_an_exceeded_poll_interval_leaves_at_once_and_loses_everything() -> None
     assert play.member.state is S.STALE
     request = play.open(LeaveGroup).request
     assert isinstance(request, LeaveGroup)
-    assert request.reason == "poll interval of 10 s exceeded"
+    assert request.reason == "poll interval exceeded: 10 s"
     assert play.callbacks()[-1].kind is CallbackKind.LOST
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -167,6 +169,50 @@ def test_a_leader_that_came_back_asks_again_when_the_coordinator_has_moved() -> 
     assert play.join_request().reason == reasons.OUT_OF_DATE
 
 
+def static_leader_of_an_old_broker(leader_id: str) -> ClassicPlay:
+    play = ClassicPlay.new(group_instance_id="i")
+    play.joining()
+    play.answer(JoinGroup, replace(admitted(7), leader_id=leader_id))
+    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.let_callbacks_return()
+    return play
+
+
+def test_a_static_leader_is_known_by_its_old_id() -> None:
+    """Brokers before 3.2 name that one, so that it makes no plan: then nobody watched the topics."""
+    play = static_leader_of_an_old_broker(f"i-{UUID(int=1)}")
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play.answer(DescribeClassicGroup, described(share(0, 1) | share(0, topic="of another")))
+    assert (play.member.state, play.plans()) == (S.STABLE, [{}])
+    play.stays(300.0)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(3)}))
+    play.let_callbacks_return()
+    assert play.join_request().reason == reasons.TOPICS_CHANGED
+
+
+@pytest.mark.parametrize("leader_id", [f"i-1-{UUID(int=1)}", f"another-{UUID(int=1)}", "i", ""])
+def test_a_static_follower_is_not_taken_for_the_leader(leader_id: str) -> None:
+    """Also where the leader's instance id begins with its own."""
+    play = static_leader_of_an_old_broker(leader_id)
+    assert (play.member.survey, play.member.classic.leads) == (None, False)
+
+
+def test_an_own_assignor_may_leave_out_what_it_likes_also_when_its_leader_comes_back() -> None:
+    """Each restart of that leader cost a rebalance, as if its plan were out of date."""
+    register_assignor("frugal", _nothing_for_all)
+    play = ClassicPlay.new(group_instance_id="i", partition_assignment_strategy="frugal")
+    play.joining()
+    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="frugal"))
+    play.answer(SyncGroup, GroupSynced(frozenset()))
+    play.let_callbacks_return()
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    assert (play.member.state, play.member.survey) == (S.STABLE, None)
+
+
+def _nothing_for_all(members: Sequence[MemberSubscription], _topics: object) -> Assignment:
+    return {member.member_id: [] for member in members}
+
+
 def test_a_share_of_topics_that_were_not_asked_for_is_not_taken() -> None:
     """A plan older than our subscription is mended by one more join, and a leader that errs twice is not asked again."""
     play = ClassicPlay.new()
@@ -179,6 +225,59 @@ def test_a_share_of_topics_that_were_not_asked_for_is_not_taken() -> None:
     play.answer(SyncGroup, GroupSynced(share(0) | share(0, topic="bills")))
     play.let_callbacks_return()
     assert (play.member.state, play.member.owned) == (S.STABLE, owned(0))
+
+
+def test_members_that_a_leader_errs_about_do_not_take_turns_in_joining() -> None:
+    """Each told the other that the group rebalances, and took the same misfit after that for a new one, for ever."""
+    play = ClassicPlay.new(group_instance_id="i").stable(0)
+    misfit = GroupSynced(share(0) | share(0, topic="bills"))
+    for generation, reason in ((2, reasons.REBALANCING), (3, reasons.MISFIT)):
+        if reason == reasons.REBALANCING:
+            play.rebalanced()
+        play.let_callbacks_return()
+        assert play.join_request().reason == reason
+        play.answer(JoinGroup, admitted(generation))
+        play.answer(SyncGroup, misfit)
+    play.let_callbacks_return()
+    play.rebalanced()
+    play.let_callbacks_return()
+    play.answer(JoinGroup, admitted(4))
+    play.answer(SyncGroup, misfit)
+    play.let_callbacks_return()
+    assert (play.member.state, play.member.owned) == (S.STABLE, owned(0))
+
+
+def test_a_misfit_counts_anew_for_another_subscription() -> None:
+    """What one leader made of the last one says nothing of this one."""
+    play = ClassicPlay.new().stable(0)
+    misfit = GroupSynced(share(0, topic="bills"))
+    for topics in ({"more"}, {"even", "more"}):
+        play.do(Subscribe(frozenset(topics)))
+        play.let_callbacks_return()
+        assert play.join_request().reason == reasons.SUBSCRIPTION_CHANGED
+        for _ in range(2):
+            play.answer(JoinGroup, admitted(play.member.epoch + 1))
+            play.answer(SyncGroup, misfit)
+        play.let_callbacks_return()
+        assert play.member.state is S.STABLE
+
+
+def test_a_share_that_cannot_be_read_is_none() -> None:
+    """The leader's client is at fault, not the broker: the member stays, owns nothing, and says who; a good plan heals it."""
+    play = ClassicPlay.new().stable(0).rebalanced()
+    play.returns()
+    play.answer(JoinGroup, admitted(2))
+    play.answer(SyncGroup, GroupSynced(frozenset(), readable=False))
+    play.let_callbacks_return()
+    play.stays(BEAT_S)
+    problem = play.member.problem
+    assert problem is not None
+    assert (play.member.state, problem.kind) == (S.STABLE, ProblemKind.UNREADABLE_ASSIGNMENT)
+    assert "leader another assigns by 'range'" in problem.detail
+    play.rebalanced()
+    play.let_in(0, generation=3)
+    play.returns()
+    assert (play.member.problem, play.member.owned) == (None, owned(0))
 
 
 def test_a_pattern_is_matched_here() -> None:
@@ -308,6 +407,52 @@ def test_strategies_that_do_not_match_are_named(theirs: str) -> None:
     assert (play.member.state, problem.kind) == (S.FATAL, ProblemKind.NO_COMMON_STRATEGY)
     assert "range" in problem.detail
     assert theirs in problem.detail
+
+
+def test_a_group_that_rebalances_is_asked_again_what_it_assigns_by() -> None:
+    """It has no strategy at that moment; the member said that the group assigns by none, and gave up."""
+    play = ClassicPlay.new()
+    play.joining()
+    for answer in (GroupDescribed((), state="PreparingRebalance"), GroupDescribed((), "Stable", assignor="roundrobin")):
+        play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
+        play.answer(DescribeClassicGroup, answer)
+        play.advance(0.2)
+    problem = play.member.problem
+    assert problem is not None
+    assert (play.member.state, problem.kind) == (S.FATAL, ProblemKind.NO_COMMON_STRATEGY)
+    assert "assigns by roundrobin" in problem.detail
+
+
+def test_a_group_that_only_rebalances_is_not_asked_for_ever() -> None:
+    """After some seconds the member ends without knowing."""
+    play = ClassicPlay.new()
+    play.joining()
+    while play.member.state is S.JOINING:
+        play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
+        play.answer(DescribeClassicGroup, GroupDescribed((), state="CompletingRebalance"))
+        play.advance(3.0)
+    assert play.member.problem is not None
+    assert "assigns by none of these" in play.member.problem.detail
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Refused(Code.INCONSISTENT_GROUP_PROTOCOL, "it is a group of connect"), "it is a group of connect."),
+        (Refused(Code.GROUP_ID_NOT_FOUND, "Group g is not a classic group."), "Group g is not a classic group."),
+        (Refused(Code.GROUP_ID_NOT_FOUND), "Group g is not a classic group."),
+        (GroupDescribed((), state="Dead"), "Group g is not a classic group."),
+    ],
+)
+def test_a_group_of_another_kind_is_no_matter_of_strategies(answer: Response, told: str) -> None:
+    """Of Kafka Connect, or of KIP-848 where the broker lets nobody in who speaks the classic protocol."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
+    play.answer(DescribeClassicGroup, answer)
+    problem = play.member.problem
+    assert problem is not None
+    assert (play.member.state, problem.kind, problem.detail) == (S.FATAL, ProblemKind.GROUP_TYPE, told)
 
 
 def test_strategies_that_do_not_match_are_fatal_also_if_the_others_cannot_be_asked() -> None:
@@ -443,6 +588,17 @@ def test_a_broker_without_the_classic_protocol_is_told_of() -> None:
     play = ClassicPlay.new(group_instance_id="i")
     play.joining()
     play.fail(JoinGroup, FailureKind.UNSUPPORTED)
+    assert play.member.problem is not None
+    assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.BROKER_TOO_OLD)
+
+
+def test_a_broker_that_cannot_describe_topics_is_told_of() -> None:
+    """The leader waited for ever for what it cannot ask, and said nothing."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, admitted(leads=True))
+    play.fail(DescribeTopics, FailureKind.UNSUPPORTED)
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.BROKER_TOO_OLD)
 

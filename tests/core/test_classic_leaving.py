@@ -130,7 +130,7 @@ def test_a_member_that_does_not_poll_leaves_and_comes_back() -> None:
     play = ClassicPlay.new(max_poll_interval_ms=2_000).stable(0)
     play.do(Polled(play.now))
     play.advance(2.0)
-    assert (play.member.state, leaves(play)[-1].reason) == (S.STALE, "poll interval of 2 s exceeded")
+    assert (play.member.state, leaves(play)[-1].reason) == (S.STALE, "poll interval exceeded: 2 s")
     play.answer(LeaveGroup, GroupLeft())
     play.let_callbacks_return()
     play.do(Polled(play.now))

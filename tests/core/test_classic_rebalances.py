@@ -15,9 +15,11 @@ from membership_client.core.events import (
     DescribeTopics,
     GroupDescribed,
     GroupSynced,
+    HeartbeatConfirmed,
     JoinGroup,
     Rebalance,
     Refused,
+    Response,
     Subscribe,
     SyncGroup,
     TopicsDescribed,
@@ -202,6 +204,17 @@ def test_a_leader_that_sees_a_topic_grow_has_the_group_rebalance() -> None:
     assert play.join_request().reason == reasons.TOPICS_CHANGED
 
 
+@pytest.mark.parametrize("rack", [None, "r1"])
+def test_racks_matter_to_a_leader_that_has_one(rack: str | None) -> None:
+    """A broker that was down took its rack with it: groups without racks gave everything back, twice."""
+    racked = {"orders": TopicLayout(1, (frozenset({"r1"}),))}
+    play = ClassicPlay.new(metadata_max_age_ms=2000, client_rack=rack).leading(racked)
+    play.stays(2.0)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1, (frozenset(),))}))
+    play.let_callbacks_return()
+    assert play.member.state is (S.STABLE if rack is None else S.JOINING)
+
+
 def test_a_topic_that_does_not_exist_yet_is_looked_for_often() -> None:
     """Whoever subscribes before creating it does not wait for minutes."""
     play = ClassicPlay.new().leading({})
@@ -242,6 +255,17 @@ def test_a_heartbeat_that_speaks_of_a_rebalance_confirms_the_session() -> None:
     """It is an answer, and it is about us."""
     play = ClassicPlay.new(session_timeout_ms=20_000).stable(0).rebalanced()
     assert play.member.confirmed_at == play.now
+
+
+@pytest.mark.parametrize("answer", [HeartbeatConfirmed(), Refused(REBALANCE_IN_PROGRESS)])
+def test_a_session_counts_from_when_the_heartbeat_was_sent(answer: Response) -> None:
+    """The coordinator counts from when it got it; a late answer made ours end after its."""
+    play = ClassicPlay.new(session_timeout_ms=20_000).stable(0)
+    play.advance(BEAT_S)
+    asked = play.now
+    play.advance(2.0)
+    play.answer(ClassicHeartbeat, answer)
+    assert play.member.confirmed_at == asked
 
 
 def test_who_was_passed_over_has_lost_what_it_owned() -> None:

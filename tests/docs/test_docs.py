@@ -66,7 +66,7 @@ def test_every_configuration_key_is_documented() -> None:
             assert told.strip("` ") == str(known[name])
 
 
-def test_the_reasons_of_joins_are_documented() -> None:
+def test_the_reasons_of_joins_and_leaves_are_documented() -> None:
     """An operator who finds one in a broker's log finds it on the page as well."""
     page = (ROOT / "docs" / "configuration.md").read_text()
     vocabulary = [value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)]

@@ -55,7 +55,7 @@ def test_an_application_that_stops_polling_loses_its_place(
     lost = member.calls[-1]
     assert (lost.kind, lost.partitions) == ("lost", owned)
     assert lost.context.cause.kind is CauseKind.POLL_INTERVAL_EXCEEDED
-    assert "poll interval of 2.5 s exceeded" in log_about(kafka, group.id)()
+    assert "poll interval exceeded: 2.5 s" in log_about(kafka, group.id)()
     poller = Poller(member)
     group.wait_for_shares([member, other], group.partitions(6))
     poller.stop()

@@ -334,7 +334,7 @@ MUTATIONS = (
     Mutation(
         "a leader that came back believes its old plan",
         "leading.py",
-        "    return there_is == {partition for member in described.members for partition in member.current}",
+        "    return there_is == {partition for partition in given_out if partition.topic in classic.watched}",
         "    return bool(there_is)",
     ),
     Mutation(

@@ -235,13 +235,17 @@ def test_a_join_is_refused(code: int) -> None:
 
 
 def test_a_sync_and_a_heartbeat_are_answered() -> None:
-    """Our share, which is nothing where the leader forgot us; and that all is well."""
+    """Our share, which is nothing where the leader forgot us or wrote what only it can read; and that all is well."""
     wire = answers.module(SYNC_GROUP, 3)
     for blob, share in ((encode_assignment(ORDERS), ORDERS), (b"", frozenset())):
         answer = wire.SyncGroupResponse(
             throttle_time=answers.milliseconds(0), error_code=answers.Code(0), assignment=blob
         )
         assert decoded(sync(), 3, answer) == events.GroupSynced(share)
+    answer = wire.SyncGroupResponse(
+        throttle_time=answers.milliseconds(0), error_code=answers.Code(0), assignment=b"for my own"
+    )
+    assert decoded(sync(), 3, answer) == events.GroupSynced(frozenset(), readable=False)
     alive = answers.module(HEARTBEAT, 0).HeartbeatResponse(error_code=answers.Code(0))
     assert decoded(heartbeat(), 0, alive) == events.HeartbeatConfirmed()
     rebalances = answers.module(HEARTBEAT, 0).HeartbeatResponse(error_code=answers.Code(27))

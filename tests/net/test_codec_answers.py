@@ -143,9 +143,10 @@ def test_a_classic_group_is_described(version: int) -> None:
     assert response == events.GroupDescribed((member,), "Stable", assignor="range")
 
 
-def test_a_classic_member_may_have_nothing_yet() -> None:
-    """While its group rebalances."""
-    response = decoded(CLASSIC, 5, answers.classic_group_described(5, state="PreparingRebalance"))
+@pytest.mark.parametrize("assignment", [b"", b"for my own"])
+def test_a_classic_member_may_have_nothing(assignment: bytes) -> None:
+    """While its group rebalances, and from a leader that writes what only it can read."""
+    response = decoded(CLASSIC, 5, answers.classic_group_described(5, assignment=assignment))
     assert isinstance(response, events.GroupDescribed)
     assert response.members[0].current == frozenset()
 
