@@ -31,6 +31,7 @@ def view(group: GroupView) -> dict[str, Any]:
         "assignment_epoch": group.assignment_epoch,
         "assignor": group.assignor,
         "coordinator": group.coordinator and str(group.coordinator),
+        "coordinator_id": group.coordinator and group.coordinator.node_id,
         "members": [member(one) for one in group.members],
         "offsets": offsets(group),
         "lag": {str(partition): lag for partition, lag in sorted(group.lag.items())},

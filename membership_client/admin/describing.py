@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from kio.schema.errors import ErrorCode
 
-from membership_client.admin.asking import Asker
-from membership_client.admin.errors import UnsupportedByBrokerError, expect
+from membership_client.admin.asking import AgainError, Asker
+from membership_client.admin.errors import UnsupportedByBrokerError, expect, refusal
 from membership_client.admin.log_offsets import log_offsets
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.core.events import (
     DescribeClassicGroup,
     DescribedMember,
     DescribeGroup,
+    FetchOffsets,
     GroupDescribed,
     OffsetsFetched,
     Refused,
@@ -59,6 +60,28 @@ def all_committed(asker: Asker, group_id: str) -> dict[TopicPartition, Offset]:
     answer = asker.ask_coordinator(group_id, FetchAllOffsets(group_id=group_id))
     found = expect(OffsetsFetched, answer, group_id, "be asked for its offsets").offsets
     return {partition: offset for partition, offset in found.items() if offset is not None}
+
+
+def committed(asker: Asker, group_id: str, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Offset]:
+    """Of these partitions, as a member that takes them over would find it: nothing that may still be taken back.
+
+    The error that a broker has for one of them is raised: what may not be seen is not what was never committed.
+    """
+    request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=partitions)
+    answer = asker.insist(lambda: _fetch_stable(asker, request))
+    for partition, code in answer.codes.items():
+        raise refusal(code, str(partition), group_id, "be asked for its offsets")
+    return {partition: offset for partition, offset in answer.offsets.items() if offset is not None}
+
+
+def _fetch_stable(asker: Asker, request: FetchOffsets) -> OffsetsFetched:
+    answer = asker.ask_coordinator_once(request.group_id, request)
+    fetched = expect(OffsetsFetched, answer, request.group_id, "be asked for its offsets")
+    if open_ones := [p for p, code in fetched.codes.items() if code == ErrorCode.unstable_offset_commit]:
+        raise AgainError(
+            f"a transaction that commits offsets of {', '.join(map(str, sorted(open_ones)))} is still open."
+        )
+    return fetched
 
 
 def _consumer_group(asker: Asker, group_id: str) -> GroupDescribed | None:

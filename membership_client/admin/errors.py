@@ -42,8 +42,8 @@ class NoAnswerError(ConnectionProblem):
 
 class NotAuthorizedError(GroupAuthorizationError):
     advice = (
-        "To look at a group takes DESCRIBE on it and on its topics; to remove members or change offsets READ on both; "
-        "its settings take DESCRIBE_CONFIGS and ALTER_CONFIGS."
+        "To look at a group takes DESCRIBE on it and on its topics; to remove members READ on it; to change offsets READ on "
+        "both, and DELETE on the group to forget them; its settings take DESCRIBE_CONFIGS and ALTER_CONFIGS."
     )
 
 
@@ -85,7 +85,7 @@ class SettingRefusedError(AdminError, ValueError):
     pass
 
 
-_DENIED = frozenset(
+DENIED = frozenset(
     {
         ErrorCode.group_authorization_failed,
         ErrorCode.topic_authorization_failed,
@@ -113,13 +113,19 @@ def expect(kind: type[T], response: Response, group_id: str | None, wish: str) -
     raise refusal(code, message, group_id, wish)
 
 
+def raise_if_denied(codes: Mapping[T, int], group_id: str | None, wish: str) -> None:
+    """NotAuthorizedError if these are the codes of topics or partitions of which access was denied to every one."""
+    if codes and DENIED.issuperset(codes.values()):
+        raise refusal(next(iter(codes.values())), f"of {', '.join(sorted(map(str, codes)))}", group_id, wish)
+
+
 def refusal(code: int, message: str | None, group_id: str | None, wish: str) -> MembershipError:
     """The error for a code that a broker answered with."""
     who = "The cluster" if group_id is None else f"Group {group_id}"
     what = f"{who} cannot {wish}: {error_name(code)}{f' ({message})' if message else ''}."
     if code == ErrorCode.group_id_not_found:
         return GroupNotFoundError(f"There is no group {group_id}.")
-    if code in _DENIED:
+    if code in DENIED:
         return NotAuthorizedError(f"Access is denied. {what}")
     if code in {ErrorCode.invalid_group_id, ErrorCode.inconsistent_group_protocol}:
         return InvalidGroupError(what)

@@ -14,7 +14,7 @@ from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import Asker
 from membership_client.admin.blockers import Waiting, waiting
 from membership_client.admin.connection import Connection
-from membership_client.admin.errors import UnsupportedByBrokerError, expect
+from membership_client.admin.errors import UnsupportedByBrokerError
 from membership_client.admin.listing import GroupSummary
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
@@ -23,12 +23,7 @@ from membership_client.admin.signs import Life, Sign, Signs
 from membership_client.admin.targets import Target
 from membership_client.admin.views import GroupView
 from membership_client.admin.watching import Watch
-from membership_client.core.events import (
-    DescribeSessionTimeout,
-    FetchOffsets,
-    OffsetsFetched,
-    SessionTimeoutDescribed,
-)
+from membership_client.core.events import DescribeSessionTimeout, SessionTimeoutDescribed
 from membership_client.errors import GroupNotFoundError
 from membership_client.types import Offset, TopicPartition
 
@@ -70,12 +65,9 @@ class GroupAdmin:
         return describing.with_offsets(self._asker, view) if lag else view
 
     def committed(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
-        """What the group has committed of these; those of which it has not are missing."""
+        """What the group has committed of these; those of which it has not are missing. Open transactions are waited for."""
         wanted = frozenset(TopicPartition(*partition) for partition in partitions)
-        request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=wanted)
-        answer = self._asker.ask_coordinator(group_id, request)
-        found = expect(OffsetsFetched, answer, group_id, "be asked for its offsets").offsets
-        return {partition: offset for partition, offset in found.items() if offset is not None}
+        return describing.committed(self._asker, group_id, wanted)
 
     def waiting_for(self, group_id: str) -> Waiting:
         """Who holds the group back. Asked again, it also knows since when: it remembers what this GroupAdmin has seen."""

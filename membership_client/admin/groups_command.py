@@ -6,12 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.java_config import from_java
 from membership_client.admin.properties import read_properties
 from membership_client.errors import ConfigError, MembershipError
+from membership_client.harmless import harmless
 
 DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -19,30 +21,46 @@ DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
 def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Namespace], int]) -> int:
     """Its exit code; an error is told on stderr, and is IMPOSSIBLE."""
     try:
-        with GroupAdmin(connection_of(options), timeout_s=options.timeout) as admin:
+        with GroupAdmin(connection_of(options)) as admin:
             return command(admin, options)
     except (MembershipError, OSError, UnicodeError) as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return IMPOSSIBLE
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 def connection_of(options: argparse.Namespace) -> dict[str, Any]:
-    """From --command-config, over which --bootstrap-server wins. ConfigError or OSError."""
+    """From --command-config, over which --bootstrap-server and --timeout win. ConfigError or OSError."""
     file = options.command_config
-    config = {} if file is None else from_java(read_properties(file.read_text(encoding="utf-8")))
+    config = {} if file is None else from_java(read_properties(_text(file)))
     if options.bootstrap_server:
         config["bootstrap.servers"] = options.bootstrap_server
+    if options.timeout is not None:
+        config["request.timeout.ms"] = str(round(options.timeout * 1000))
     if "bootstrap.servers" not in config:
         raise ConfigError("Where is the cluster? Give --bootstrap-server, or bootstrap.servers in --command-config.")
     return config
 
 
+def _text(file: Path) -> str:
+    """Java takes every byte for a letter of Latin-1, so a file that is not UTF-8 must be that."""
+    content = file.read_bytes()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> None:
     """Lines for people, or JSON."""
     _end_progress()
-    print(json.dumps(machine) if options.json else "\n".join(lines), flush=True)
+    print(json.dumps(machine) if options.json else "\n".join(map(harmless, lines)), flush=True)
+
+
+def complain(error: Exception) -> None:
+    """On stderr; errors may name what others chose, too."""
+    print(*map(harmless, str(error).split("\n")), sep="\n", file=sys.stderr)
 
 
 def is_confirmed(options: argparse.Namespace, question: str) -> bool:
@@ -51,9 +69,9 @@ def is_confirmed(options: argparse.Namespace, question: str) -> bool:
     if options.yes:
         return True
     if not sys.stdin.isatty():
-        print(f"{question} Nobody is here to ask: give --yes.", file=sys.stderr)
+        print(f"{harmless(question)} Nobody is here to ask: give --yes.", file=sys.stderr)
         return False
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{harmless(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 

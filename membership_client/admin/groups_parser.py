@@ -45,7 +45,9 @@ _SubParsers = Any
 def add_groups(groups: argparse.ArgumentParser) -> None:
     groups.description = "Look at groups of both protocols, find who holds one back, and put it right."
     groups.formatter_class = argparse.RawDescriptionHelpFormatter
-    groups.epilog = EXIT_CODES
+    groups.epilog = (
+        f"examples:\n  {_EXAMPLES['list']}\n  {_EXAMPLES['waiting']}\n  {_EXAMPLES['remove']}\n\n{EXIT_CODES}"
+    )
     commands = groups.add_subparsers(required=True, metavar="command")
     _add_list(_command(commands, "list", "all groups of consumers, from every broker"))
     _add_group(_command(commands, "describe", "members, what they have and should have, offsets and lag"), "describe")
@@ -89,7 +91,9 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a client.properties of Kafka's own tools; it may also name bootstrap.servers",
     )
-    parser.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="for each answer; default: 10")
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="for each answer; default: request.timeout.ms of FILE, or 10"
+    )
 
 
 def _add_group(parser: argparse.ArgumentParser, function: str, module: str = "look_command") -> None:
@@ -99,7 +103,14 @@ def _add_group(parser: argparse.ArgumentParser, function: str, module: str = "lo
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", action="append", default=[], help="for example stable, empty; may be repeated")
-    parser.add_argument("--protocol", action="append", default=[], choices=["consumer", "classic"])
+    parser.add_argument(
+        "--protocol",
+        action="append",
+        default=[],
+        type=str.lower,
+        choices=["consumer", "classic"],
+        help="may be repeated",
+    )
     parser.add_argument("--prefix", default="", help="groups whose names begin so")
     _runs(parser, "look_command", "list_groups")
 

@@ -25,14 +25,14 @@ def list_groups(
     asker: Asker, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
 ) -> tuple[GroupSummary, ...]:
     """Groups of consumers, by name. Filters are applied here: old brokers have none, and names differ in case."""
-    wanted_states = {state.lower() for state in states}
+    wanted_states, wanted_protocols = ({name.lower() for name in names} for names in (states, protocols))
     found = {group.group_id: _summary(group) for group in _all(asker) if group.protocol_type in {_CONSUMERS, ""}}
     return tuple(
         group
         for _, group in sorted(found.items())
         if group.group_id.startswith(prefix)
         and (not wanted_states or group.state.lower() in wanted_states)
-        and (not protocols or group.protocol in protocols)
+        and (not wanted_protocols or group.protocol in wanted_protocols)
     )
 
 

@@ -9,16 +9,22 @@ from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import AgainError, Asker
 from membership_client.admin.errors import NoAnswerError, error_name, expect
-from membership_client.net.admin_requests import FindOffsets, OffsetsFound
+from membership_client.net.admin_requests import FindOffsets, LeadersLocated, OffsetsFound
 from membership_client.types import Node, TopicPartition
 
 
 @dataclass(slots=True)
 class LogOffsets:
-    """What was found; `missing` says why the others were not."""
+    """What was found, what was refused with which code, and why of others nothing was told in time."""
 
     found: dict[TopicPartition, int] = field(default_factory=dict)
-    missing: dict[TopicPartition, str] = field(default_factory=dict)
+    codes: dict[TopicPartition, int] = field(default_factory=dict)
+    untold: dict[TopicPartition, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> dict[TopicPartition, str]:
+        """Why what was not found was not."""
+        return {partition: error_name(code) for partition, code in self.codes.items()} | self.untold
 
 
 def log_offsets(asker: Asker, partitions: Iterable[TopicPartition], at: int) -> LogOffsets:
@@ -26,27 +32,31 @@ def log_offsets(asker: Asker, partitions: Iterable[TopicPartition], at: int) -> 
     wanted, result = frozenset(partitions), LogOffsets()
     try:
         if wanted:
-            asker.insist(lambda: _ask_leaders(asker, wanted - result.found.keys() - result.missing.keys(), at, result))
+            asker.insist(lambda: _ask_leaders(asker, wanted - result.found.keys() - result.codes.keys(), at, result))
     except NoAnswerError as silence:
-        left = wanted - result.found.keys() - result.missing.keys()
-        result.missing.update(dict.fromkeys(left, silence.detail))
+        left = wanted - result.found.keys() - result.codes.keys()
+        result.untold.update(dict.fromkeys(left, silence.detail))
     return result
 
 
 def _ask_leaders(asker: Asker, wanted: frozenset[TopicPartition], at: int, result: LogOffsets) -> None:
     """Adds what is told to the result; AgainError if something may be told later."""
     cluster = asker.leaders(frozenset(partition.topic for partition in wanted))
-    unknown = wanted - cluster.leaders.keys() - cluster.unled
-    result.missing.update(dict.fromkeys(unknown, error_name(ErrorCode.unknown_topic_or_partition)))
+    result.codes.update({p: _why(p, cluster) for p in wanted - cluster.leaders.keys() - cluster.unled})
     moving = dict.fromkeys(wanted & cluster.unled, "no leader")
     for leader, theirs in _by_leader({p: n for p, n in cluster.leaders.items() if p in wanted}).items():
         answer = asker.ask_once(FindOffsets(at=at, partitions=frozenset(theirs)), leader)
         told = expect(OffsetsFound, answer, None, "be asked for offsets")
         result.found.update(told.offsets)
-        for partition, code in told.codes.items():
-            (moving if _is_passing(code) else result.missing)[partition] = error_name(code)
+        moving |= {partition: error_name(code) for partition, code in told.codes.items() if _is_passing(code)}
+        result.codes.update({partition: code for partition, code in told.codes.items() if not _is_passing(code)})
     if moving:
         raise AgainError(", ".join(f"{partition}: {why}" for partition, why in sorted(moving.items())) + ".")
+
+
+def _why(partition: TopicPartition, cluster: LeadersLocated) -> int:
+    is_denied = partition.topic in cluster.denied
+    return ErrorCode.topic_authorization_failed if is_denied else ErrorCode.unknown_topic_or_partition
 
 
 def _by_leader(leaders: Mapping[TopicPartition, Node]) -> dict[Node, set[TopicPartition]]:

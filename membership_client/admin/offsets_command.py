@@ -13,6 +13,7 @@ from membership_client.admin.groups_command import (
     BAD_NEWS,
     DONE,
     NOT_CONFIRMED,
+    complain,
     is_confirmed,
     show,
 )
@@ -67,7 +68,7 @@ def _do(options: argparse.Namespace, question: str, change: Callable[[], None]) 
     try:
         change()
     except OffsetsNotChangedError as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return BAD_NEWS
     print("Done.", file=sys.stderr)
     return DONE
@@ -76,7 +77,7 @@ def _do(options: argparse.Namespace, question: str, change: Callable[[], None]) 
 def export(admin: GroupAdmin, options: argparse.Namespace) -> int:
     view = admin.describe(options.group)
     text = write_csv({partition: offset.offset for partition, offset in view.committed.items()})
-    show(options, [text.rstrip("\n")], as_json.offsets(view))
+    show(options, text.splitlines(), as_json.offsets(view))
     return DONE
 
 

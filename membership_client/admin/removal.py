@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
@@ -10,6 +12,7 @@ from membership_client.admin.asking import Asker
 from membership_client.admin.errors import MemberAliveError, UnknownMemberError, expect, refusal
 from membership_client.admin.signs import Sign
 from membership_client.admin.views import MemberView
+from membership_client.core.events import Response
 from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
 
@@ -44,13 +47,27 @@ def remove(asker: Asker, group_id: str, members: dict[str, MemberView], reason: 
     if not members:
         return {}
     leavers = {name: _leaver(member) for name, member in members.items()}
-    request = RemoveMembers(group_id=group_id, members=tuple(leavers.values()), reason=reason)
-    answer = asker.ask_coordinator(group_id, request)
-    codes = expect(MembersRemoved, answer, group_id, "have members removed").codes
+    # Named twice, by both of its ids, a member is still one: brokers would know it once.
+    request = RemoveMembers(group_id=group_id, members=tuple(dict.fromkeys(leavers.values())), reason=reason)
+    codes = _codes(asker, request)
     return {
         name: Removal(name=name, member=member, error=_error(codes.get(leavers[name], -1), group_id, name))
         for name, member in members.items()
     }
+
+
+def _codes(asker: Asker, request: RemoveMembers) -> Mapping[Leaver, int]:
+    """Who is unknown when the broker is asked again was removed when it was asked before, and the answer was lost."""
+    attempts = itertools.count()
+
+    def attempt() -> tuple[bool, Response]:
+        is_again = next(attempts) > 0
+        return is_again, asker.ask_coordinator_once(request.group_id, request)
+
+    is_again, answer = asker.insist(attempt)
+    codes = expect(MembersRemoved, answer, request.group_id, "have members removed").codes
+    forgiven = {ErrorCode.unknown_member_id} if is_again else set()
+    return {leaver: ErrorCode.none if code in forgiven else code for leaver, code in codes.items()}
 
 
 def _leaver(member: MemberView) -> Leaver:

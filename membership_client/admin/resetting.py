@@ -14,6 +14,7 @@ from membership_client.admin.errors import (
     OffsetsNotChangedError,
     error_name,
     expect,
+    raise_if_denied,
 )
 from membership_client.admin.targets import Change, Given, Target, changes
 from membership_client.admin.views import GroupView
@@ -57,6 +58,7 @@ def _all_of(asker: Asker, topics: frozenset[str]) -> frozenset[TopicPartition]:
     if not topics:
         return frozenset()
     cluster = asker.leaders(topics)
+    raise_if_denied(dict.fromkeys(cluster.denied, ErrorCode.topic_authorization_failed), None, "be asked about topics")
     found = cluster.leaders.keys() | cluster.unled
     if unknown := topics - {partition.topic for partition in found}:
         raise ConfigError(f"There is no topic {', '.join(sorted(unknown))}.")
@@ -93,6 +95,7 @@ def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[To
         unknown = f"Whether any offset was changed is not known, look before you go on. {silence.detail}"
         raise OffsetsNotChangedError(unknown, {}, dict.fromkeys(wished, "no answer")) from silence
     codes = expect(OffsetsCommitted, answer, group_id, "have its offsets changed").codes
+    raise_if_denied(codes, group_id, "have its offsets changed")
     refused = {p: _why(codes.get(p, -1)) for p in wished if codes.get(p, -1) != ErrorCode.none}
     if refused:
         changed = {partition: offset for partition, offset in wished.items() if partition not in refused}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from membership_client.admin.asking import Asker
-from membership_client.admin.errors import OffsetsNotChangedError
+from membership_client.admin.errors import OffsetsNotChangedError, raise_if_denied
 from membership_client.admin.log_offsets import log_offsets
 from membership_client.net.admin_requests import Moment
 from membership_client.types import Offset, TopicPartition
@@ -108,6 +108,7 @@ def _since(asker: Asker, target: Since, logs: _Logs) -> Mapping[TopicPartition, 
 def _found(asker: Asker, partitions: frozenset[TopicPartition], at: int) -> dict[TopicPartition, int]:
     told = log_offsets(asker, partitions, at)
     if told.missing:
+        raise_if_denied(told.codes, None, "be asked for offsets")
         why = "; ".join(f"{partition}: {reason}" for partition, reason in sorted(told.missing.items()))
         raise OffsetsNotChangedError(
             f"Nothing was changed, for not all partitions can be asked. {why}", {}, told.missing

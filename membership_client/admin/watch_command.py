@@ -9,10 +9,11 @@ import time
 
 from membership_client.admin import as_json
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.groups_command import DONE, INTERRUPTED, run
+from membership_client.admin.groups_command import DONE, INTERRUPTED, complain, run
 from membership_client.admin.picture import lines
 from membership_client.admin.watching import Watch, Watched
 from membership_client.errors import ConnectionProblem
+from membership_client.harmless import harmless
 
 _CLEAR = "\x1b[H\x1b[J"
 
@@ -39,7 +40,8 @@ def _look(admin: GroupAdmin, options: argparse.Namespace, seen: Watch) -> None:
     except ConnectionProblem as problem:
         if options.once:
             raise
-        print(f"{time.strftime('%H:%M:%S')}  {problem}", file=sys.stderr)
+        print(time.strftime("%H:%M:%S"), end="  ", file=sys.stderr)
+        complain(problem)
         return
     _show(watched, machine=options.json, clears=not options.once and sys.stdout.isatty())
 
@@ -48,5 +50,5 @@ def _show(watched: Watched, *, machine: bool, clears: bool) -> None:
     if machine:
         print(json.dumps(as_json.watched(watched)), flush=True)
         return
-    text = "\n".join([time.strftime("%H:%M:%S"), *lines(watched), ""])
+    text = "\n".join([time.strftime("%H:%M:%S"), *map(harmless, lines(watched)), ""])
     print(_CLEAR + text if clears else text, flush=True)

@@ -8,16 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from membership_client.debugger.finding import Finding
 from membership_client.debugger.timeline import Group
 from membership_client.debugger.words import clock, day
+from membership_client.harmless import harmless
 
 
 def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
     """Lines: of each group first a summary of two, then its findings."""
-    # Traces come from anywhere: nothing in them may steer the terminal they are shown on.
-    return (line if line.isprintable() else _harmless(line) for line in _lines(groups, findings))
-
-
-def _harmless(line: str) -> str:
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+    # Traces come from anywhere.
+    return map(harmless, _lines(groups, findings))
 
 
 def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Self
 
 from membership_client.errors import ConfigError
 from membership_client.identity.errors import SlotsTakenError, UnstableIdentityError
-from membership_client.identity.kubernetes import refuse_generated
+from membership_client.identity.kubernetes import is_pod, refuse_deployment, refuse_generated
 from membership_client.identity.numbered import numbered_id
 
 _CONTAINER = re.compile(r"[0-9a-f]{12}")
@@ -35,7 +35,7 @@ class HostSlot:
     def __init__(
         self, name: str, *, slots: int = 100, directory: str | Path | None = None, host: str | None = None
     ) -> None:
-        self.host = _stable_host(host or socket.gethostname())
+        self.host = _stable_host(host)
         numbered_id(f"{name}-{self.host}", slots)  # For its ConfigError, before anything is made.
         folder = _made(Path(directory) if directory else Path.home() / ".local/state/membership-client/slots")
         self.number, self._file = _lock_first(folder, f"{name}-{self.host}", slots)
@@ -64,8 +64,10 @@ class HostSlot:
         self.close()
 
 
-def _stable_host(host: str) -> str:
-    refuse_generated(host)
+def _stable_host(given: str | None) -> str:
+    """Real hosts have names such as build-srv24, too: of five such letters only Kubernetes' own are known to be random."""
+    host = given or socket.gethostname()
+    (refuse_generated if given is None and is_pod() else refuse_deployment)(host)
     if _CONTAINER.fullmatch(host) or host.partition(".")[0] == "localhost":
         raise UnstableIdentityError(
             f"The host name {host} is that of a container or of every host, and tells no host from another. "

@@ -14,6 +14,7 @@ from membership_client.types import Node, TopicPartition
 _GROUP_CONFIG_SOURCE = 8
 _SET, _DELETE = 0, 1
 _NOBODY = -1
+_TOPIC_DENIED = 29
 
 # --- ListGroups ------------------------------------------------------------------------------------------------------
 
@@ -60,6 +61,7 @@ def leaders_located(_request: admin.LocateLeaders, answer: Any) -> events.Respon
         brokers=brokers,
         leaders={partition: leader for partition, leader in known if leader is not None},
         unled=frozenset(partition for partition, leader in known if leader is None),
+        denied=frozenset(topic.name for topic in answer.topics if topic.error_code == _TOPIC_DENIED),
     )
 
 

@@ -115,12 +115,14 @@ class GroupsListed(OutsideResponse):
 
 @dataclass(frozen=True, slots=True)
 class LeadersLocated(OutsideResponse):
-    """Partitions without a leader, and topics that the broker does not know or may not show us, are missing."""
+    """Topics that the broker does not know are missing."""
 
     brokers: Mapping[int, Node]
     leaders: Mapping[TopicPartition, Node]
     unled: frozenset[TopicPartition]
     """Known, but without a leader at the moment."""
+    denied: frozenset[str] = frozenset()
+    """Topics that it may not show us."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from membership_client.core import events
 from membership_client.net import admin_requests as admin
 from membership_client.net.codec import choose_version, decode, unsupported
 from membership_client.types import TopicPartition
-from tests.net.answers import Code, classic_group_described, module, payload
+from tests.net.answers import Code, classic_group_described, metadata, module, payload
 from tests.net.test_codec_requests import sent
 
 P = TopicPartition("orders", 3)
@@ -72,6 +73,13 @@ def test_groups_are_listed(version: int) -> None:
     state, kind = newer.get("group_state", ""), newest.get("group_type", "")
     expected = admin.ListedGroup(group_id="shop", protocol_type="consumer", state=state, type=kind)
     assert answered(admin.ListGroups(), version, answer) == admin.GroupsListed((expected,))
+
+
+def test_a_topic_that_is_denied_is_not_one_that_is_unknown() -> None:
+    """It was once said not to exist."""
+    told = {code: answered(LEADERS, 12, metadata(12, [(uuid.UUID(int=1), "orders", code)])) for code in (3, 29)}
+    denied = {code: found.denied for code, found in told.items() if isinstance(found, admin.LeadersLocated)}
+    assert denied == {3: frozenset(), 29: {"orders"}}
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])

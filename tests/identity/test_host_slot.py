@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,6 +111,19 @@ def test_a_host_that_is_made_up_is_refused(tmp_path: Path, host: str) -> None:
     """A container's, or one that every host has."""
     with pytest.raises(UnstableIdentityError):
         HostSlot("till", directory=tmp_path, host=host)
+
+
+@pytest.mark.parametrize("host", ["build-srv24", "node-45678", "rack-wkstn"])
+def test_a_real_host_may_look_like_a_pod(tmp_path: Path, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own name, and one that is passed: both once were refused; in a pod its own still is."""
+    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    for given in (None, host):
+        with HostSlot("till", directory=tmp_path, host=given) as ours:
+            assert ours.instance_id == f"till-{host}-0"
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    with pytest.raises(UnstableIdentityError, match="random suffix"):
+        HostSlot("till", directory=tmp_path)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from membership_client import ConfigError
@@ -43,6 +45,23 @@ def test_the_pods_name_is_taken_from_the_environment(monkeypatch: pytest.MonkeyP
     """POD_NAME, because a host name can be set to something else."""
     monkeypatch.setenv("POD_NAME", "till-7")
     assert stateful_set_id() == "till-7"
+
+
+def test_a_pods_host_name_is_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the manifest sets no POD_NAME."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "till-7")
+    monkeypatch.delenv("POD_NAME", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    assert stateful_set_id() == "till-7"
+
+
+def test_a_hosts_name_is_not_taken_for_a_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """EC2's end in a number too, which is a part of an address that the next host with it does not share."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "ip-10-0-3-17")
+    for name in ("POD_NAME", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UnstableIdentityError, match=r"ip-10-0-3-17 is the name of a host .* set POD_NAME"):
+        stateful_set_id()
 
 
 def test_a_nomad_allocation_is_known_by_job_group_and_index() -> None:

@@ -1,0 +1,68 @@
+"""Removals that a broker carries out, and whose answers get lost."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from membership_client.admin import UnknownMemberError
+from membership_client.admin.asking import Asker
+from membership_client.admin.connection import Connection
+from membership_client.admin.removal import remove
+from tests.admin.test_watch import SLOW
+from tests.net import answers
+from tests.net.answers import Code, module
+from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker
+
+UNKNOWN_MEMBER_ID = 25
+
+
+class Coordinator:
+    """Says that it is the coordinator, hangs up on so many removals, and then no longer knows the member."""
+
+    def __init__(self, *, loses: int) -> None:
+        self._loses = loses
+        self.broker = ScriptedBroker(self._serve)
+
+    def _serve(self, peer: Peer) -> None:
+        peer.welcome(MODERN)
+        node = self.broker.node
+        while True:
+            asked = peer.request()
+            if asked.api_key == answers.FIND_COORDINATOR:
+                peer.answer(asked, answers.coordinator(asked.version, group="shop", host=node.host, port=node.port))
+            elif self._loses:
+                self._loses -= 1
+                return
+            else:
+                peer.answer(asked, _unknown(asked.message.members))
+
+
+def _unknown(members: tuple[Any, ...]) -> Any:
+    wire = module(answers.LEAVE_GROUP, 5)
+    named = (
+        wire.MemberResponse(
+            member_id=m.member_id, group_instance_id=m.group_instance_id, error_code=Code(UNKNOWN_MEMBER_ID)
+        )
+        for m in members
+    )
+    return wire.LeaveGroupResponse(error_code=Code(0), members=tuple(named), throttle_time=answers.milliseconds(0))
+
+
+@contextlib.contextmanager
+def asking(coordinator: Coordinator) -> Iterator[Asker]:
+    with coordinator.broker:
+        asker = Asker(Connection(bootstrap=(coordinator.broker.node,), client_id="test", timeout_s=30))
+        with contextlib.closing(asker):
+            yield asker
+
+
+@pytest.mark.parametrize(("loses", "error"), [(0, UnknownMemberError), (1, type(None))])
+def test_who_is_unknown_the_second_time_was_removed_the_first(loses: int, error: type) -> None:
+    """The answer to a removal that was done got lost, and the removal was once reported as failed."""
+    with asking(Coordinator(loses=loses)) as asker:
+        outcomes = remove(asker, "shop", {"till-1": SLOW}, "node lost")
+    assert isinstance(outcomes["till-1"].error, error)
