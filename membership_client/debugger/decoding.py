@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from membership_client.core.member import Member
 from membership_client.trace.reading import Section, TraceError
 from membership_client.trace.values import Json, decode
 
@@ -16,6 +17,13 @@ def decoded(section: Section, line: int, kind: Any, data: Json) -> Any:
         return decode(kind, data)
 
 
+def start_of(section: Section) -> Member:
+    """The member as it was when the section began."""
+    with reading(section, section.line):
+        member: Member = decode(Member, section.header["start"])
+    return member
+
+
 @contextlib.contextmanager
 def reading(section: Section, line: int) -> Iterator[None]:
     """What is not as this version writes it becomes a TraceError, with the line."""
@@ -23,6 +31,6 @@ def reading(section: Section, line: int) -> Iterator[None]:
         yield
     except TraceError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, AssertionError) as error:
         text = f"{section.path}, line {line}: {error!r}; it was written by version {section.header.get('client')}."
         raise TraceError(text) from error

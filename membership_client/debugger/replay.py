@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from membership_client.core.events import Event
 from membership_client.core.machine import step
 from membership_client.core.member import Member
-from membership_client.debugger.decoding import decoded
+from membership_client.debugger.checking import checked
+from membership_client.debugger.decoding import decoded, reading, start_of
 from membership_client.trace.reading import Section
 from membership_client.trace.values import Json, encode
 
@@ -36,12 +37,13 @@ class Replay:
 
 def replay(section: Section) -> Replay:
     """TraceError if a line is not what this version writes."""
-    member, steps = decoded(section, section.line, Member, section.header["start"]), 0
+    member, steps = start_of(checked(section)), 0
     for number, entry in enumerate(section.entries, section.line + 1):
         if "event" not in entry:
             continue
         event = decoded(section, number, Event, entry["event"])
-        member, effects = step(member, event, entry["at"])
+        with reading(section, number):
+            member, effects = step(member, event, entry["at"])
         steps += 1
         replayed = {"state": member.state.name, "epoch": member.epoch, "effects": [encode(e) for e in effects]}
         for what, now in replayed.items():

@@ -13,11 +13,19 @@ from membership_client.trace import Section, TraceError, read_trace
 def replay_files(paths: Iterable[Path]) -> int:
     """Prints one line per run; the exit code says how it went."""
     try:
-        outcomes = [_replay_section(section) for path in paths for section in read_trace(path)]
+        outcomes = [_replay_file(path) for path in paths]
     except TraceError as error:
         print(error, file=sys.stderr)
         return 2
     return 0 if all(outcomes) else 1
+
+
+def _replay_file(path: Path) -> bool:
+    sections = read_trace(path)
+    if not sections:
+        print(f"{path}: nothing was recorded")
+    outcomes = [_replay_section(section) for section in sections]
+    return all(outcomes)
 
 
 def _replay_section(section: Section) -> bool:

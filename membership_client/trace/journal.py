@@ -72,7 +72,7 @@ class Journal:
         self._older = Generation(start)
         self._newer = Generation(start)
         if file is not None:
-            file.write(_header(start))
+            file.begin(_header(start))
 
     def on_step(self, step: Step) -> None:
         after = step.after
@@ -106,7 +106,7 @@ class Journal:
 
     def _write(self, entry: Entry) -> None:
         if self._file is not None and self._file.write(_line(_shown(entry))):
-            self._file.write(_header(self._member))
+            self._file.begin(_header(self._member))
 
     def lines(self) -> list[str]:
         """What is in memory, as a trace. Any thread."""

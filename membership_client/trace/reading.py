@@ -11,6 +11,8 @@ from membership_client.errors import MembershipError
 from membership_client.trace.journal import VERSION
 from membership_client.trace.values import Json
 
+_HEADER = '{"trace":'
+
 
 class TraceError(MembershipError, ValueError):
     advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote."
@@ -41,7 +43,10 @@ class Section:
 
 
 def read_trace(path: Path | str) -> list[Section]:
-    """TraceError names the line that cannot be read. The last line of a run may be torn: that is no error."""
+    """TraceError names the line that cannot be read. The last line of a run may be torn: that is no error.
+
+    Nor is a file in which nothing but half a header was written, or nothing at all: it has no sections.
+    """
     path = Path(path)
     try:
         text = path.read_text(errors="replace")
@@ -50,18 +55,16 @@ def read_trace(path: Path | str) -> list[Section]:
     lines = text.split("\n")
     whole, rest = lines[:-1], lines[-1]
     sections = _sections(path, whole)
-    if rest and sections:
-        sections[-1] = replace(sections[-1], torn=True)
-    if not sections:
-        raise TraceError(f"{path} is empty.")
+    if rest:
+        _tear(path, sections, len(lines), rest)
     return sections
 
 
 def _sections(path: Path, lines: Sequence[str]) -> list[Section]:
     sections: list[Section] = []
     for number, line in enumerate(lines, 1):
-        if sections and _is_torn(lines, number - 1):
-            sections[-1] = replace(sections[-1], torn=True)
+        if _is_torn(lines, number - 1):
+            _tear(path, sections, number, line)
             continue
         entry = _parse(path, number, line)
         if "trace" in entry:
@@ -77,17 +80,35 @@ def _sections(path: Path, lines: Sequence[str]) -> list[Section]:
 def _is_torn(lines: Sequence[str], index: int) -> bool:
     """Half a line, and after it a new run."""
     following = lines[index + 1] if index + 1 < len(lines) else ""
-    return following.startswith('{"trace":') and not lines[index].endswith("}")
+    return following.startswith(_HEADER) and _loaded(lines[index]) is None
+
+
+def _tear(path: Path, sections: list[Section], number: int, line: str) -> None:
+    """Half a header tells of a run that has not begun, and nothing of the one before."""
+    if line.startswith(_HEADER):
+        return
+    if not sections:
+        raise _not_a_line(path, number)
+    sections[-1] = replace(sections[-1], torn=True)
 
 
 def _parse(path: Path, number: int, line: str) -> dict[str, Json]:
+    entry = _loaded(line)
+    if entry is None:
+        raise _not_a_line(path, number)
+    return entry
+
+
+def _loaded(line: str) -> dict[str, Json] | None:
     try:
         entry = json.loads(line)
     except ValueError:
-        entry = None
-    if not isinstance(entry, dict):
-        raise TraceError(f"{path}, line {number} is not a line of a trace.")
-    return entry
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _not_a_line(path: Path, number: int) -> TraceError:
+    return TraceError(f"{path}, line {number} is not a line of a trace.")
 
 
 def _check_version(path: Path, number: int, version: object) -> None:

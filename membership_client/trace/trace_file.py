@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -22,6 +23,8 @@ class TraceFile:
         self._max_bytes = max_bytes
         self._keep = keep
         self._file: int | None = None
+        self._size = 0
+        self._full_at = max_bytes
         try:
             self._open()
         except OSError as error:
@@ -31,16 +34,32 @@ class TraceFile:
     def path(self) -> Path:
         return self._path
 
+    def begin(self, header: str) -> None:
+        """The first line of a run, or of a new file. One that is longer than a file may be gets as much again beside it."""
+        try:
+            self._append(header)
+        except OSError as error:
+            self._give_up(error)
+        self._full_at = max(self._max_bytes, 2 * len(header))
+
     def write(self, line: str) -> bool:
         """True if this filled the file: a new one was begun and wants a header."""
-        if self._file is None:
-            return False
         try:
-            self._size += os.write(self._file, line.encode() + b"\n")
-            return self._rotate() if self._size >= self._max_bytes else False
+            self._append(line)
+            return self._rotate() if self._size >= self._full_at else False
         except OSError as error:
             self._give_up(error)
             return False
+
+    def _append(self, line: str) -> None:
+        if self._file is None:
+            return
+        content = line.encode() + b"\n"
+        written = os.write(self._file, content)
+        self._size += written
+        if written < len(content):
+            # What comes next would go on in half a line.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         if self._file is not None:

@@ -69,3 +69,16 @@ def test_the_same_file_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixtur
     once = capsys.readouterr().out
     main(["diagnose", path, path])
     assert capsys.readouterr().out == once
+
+
+def test_a_file_in_which_nothing_was_written_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk leaves one; alone it is said to be empty."""
+    (path,) = _failing(tmp_path)
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert main(["diagnose", path, str(empty)]) == 1
+    assert "CALLBACK_FAILED" in capsys.readouterr().out
+    assert main(["diagnose", str(empty)]) == 0
+    assert "The traces are empty" in capsys.readouterr().out

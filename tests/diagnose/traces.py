@@ -34,6 +34,9 @@ class Kept(TraceFile):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
+    def begin(self, header: str) -> None:
+        self.lines.append(header)
+
     def write(self, line: str) -> bool:
         self.lines.append(line)
         return False

@@ -37,7 +37,7 @@ def test_without_a_name_it_lies_where_one_stands(
     assert Path("report.json").exists()
 
 
-@pytest.mark.parametrize("text", ["hello\n", ""])
+@pytest.mark.parametrize("text", ["hello\n", "hello"])
 def test_what_is_no_trace_is_a_wrong_command(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On standard error, with exit code 2, and nothing is written."""
     (tmp_path / "notes").write_text(text)

@@ -32,8 +32,30 @@ def test_a_trace_that_does_not_replay_fails_the_command(
     assert "when replayed" in capsys.readouterr().out
 
 
-def test_what_is_no_trace_is_a_wrong_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On standard error, with exit code 2."""
-    (tmp_path / "notes").write_text("hello\n")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hello\n", "not a line of a trace"),
+        ('{"trace":1}\n', "line 1: KeyError"),
+        ("{HEADER}\n{}\n", "line 2: KeyError"),
+    ],
+)
+def test_what_is_no_trace_is_a_wrong_command(
+    text: str, told: str, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error, with exit code 2; a header or a line that lacks something ended in a traceback."""
+    header = trace.read_text().splitlines()[0]
+    (tmp_path / "notes").write_text(text.replace("{HEADER}", header))
     assert main(["replay", str(tmp_path / "notes")]) == 2
-    assert "not a line of a trace" in capsys.readouterr().err
+    assert told in capsys.readouterr().err
+
+
+def test_a_file_in_which_nothing_was_written_is_said_to_be_one(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others are replayed all the same."""
+    (tmp_path / "empty").touch()
+    assert main(["replay", str(tmp_path / "empty"), str(trace)]) == 0
+    nothing, replayed = capsys.readouterr().out.splitlines()
+    assert nothing == f"{tmp_path / 'empty'}: nothing was recorded"
+    assert "all as recorded" in replayed

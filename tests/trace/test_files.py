@@ -6,12 +6,13 @@ import json
 import logging
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from membership_client import ConfigError, GroupMember, MemberConfig
-from membership_client.core.events import CallbackReturned, Heartbeat, Tick
+from membership_client.core.events import CallbackReturned, Heartbeat, Subscribe, Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.trace import Journal, TraceError, read_trace
@@ -51,7 +52,7 @@ def test_a_torn_last_line_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "is empty"),
+        ("hello", "line 1 is not a line of a trace"),
         ("hello\n", "line 1 is not a line of a trace"),
         ('{"at":1.0}\n', "begins with a header"),
         ('{"trace":99}\n', "has version 99, and this program reads version 1"),
@@ -62,6 +63,13 @@ def test_what_is_no_trace_is_refused_with_the_reason(content: str, told: str, tm
     (tmp_path / "t").write_text(content)
     with pytest.raises(TraceError, match=told):
         read_trace(tmp_path / "t")
+
+
+@pytest.mark.parametrize("content", ["", '{"trace":1,"group":"sh'])
+def test_a_file_in_which_nothing_was_written_has_no_runs(content: str, tmp_path: Path) -> None:
+    """A full disk leaves it so, or a kill in the middle of the header; it was refused, and with it all others."""
+    (tmp_path / "t").write_text(content)
+    assert read_trace(tmp_path / "t") == []
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -97,6 +105,35 @@ def test_rotation_keeps_so_many_and_no_more(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t", "t.1", "t.2"]
     numbers = [e["number"] for name in ("t.2", "t.1", "t") for s in read_trace(tmp_path / name) for e in s.entries]
     assert numbers == list(range(numbers[0], 2000))
+
+
+def test_a_header_that_is_longer_than_a_file_may_be_is_written_all_the_same(tmp_path: Path) -> None:
+    """A subscription of many topics makes it so: each new file was put aside at once, and the next one had no header."""
+    topics = frozenset(f"a-topic-with-a-long-name-{number}" for number in range(600))
+    journal = Journal(
+        replace(MEMBER, subscription=Subscribe(topics=topics)), trace_file(tmp_path / "t", max_bytes=10_000, keep=99)
+    )
+    for number in range(2000):
+        journal.note("commit", number=number)
+    journal.close()
+    files = sorted(tmp_path.iterdir(), key=lambda path: -int(path.suffix[1:] or 0))
+    sections = [section for path in files for section in read_trace(path)]
+    assert len(sections) == len(files) > 1
+    assert [entry["number"] for section in sections for entry in section.entries] == list(range(2000))
+    assert max(len(section.entries) for section in sections) > 100
+
+
+def test_half_a_line_that_a_full_disk_took_ends_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next line went on in it, so that the whole file could not be read any more."""
+    journal = Journal(MEMBER, trace_file(tmp_path / "t"))
+    journal.note("commit", number=1)
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda file, content: whole(file, content[: len(content) // 2]))
+    journal.note("commit", number=2)
+    monkeypatch.undo()
+    journal.note("commit", number=3)
+    (section,) = read_trace(tmp_path / "t")
+    assert ([entry["number"] for entry in section.entries], section.torn) == ([1], True)
 
 
 def test_a_disk_that_fails_ends_the_trace_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
