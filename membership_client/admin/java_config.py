@@ -1,7 +1,8 @@
 """A client.properties of Kafka's own tools, in librdkafka's names.
 
 Keys that say nothing about how to reach a cluster (deserialisers, group ids) are passed over, as Kafka's tools do. What
-says something and cannot be used here, such as a Java key store, is an error that says what to do instead.
+says something and cannot be used here, such as a Java key store, is an error that says what to do instead. A trust store is
+read by Java's keytool, where there is one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from membership_client.admin.trust_store import trusted_certificates
 from membership_client.errors import ConfigError
 
 _SAME = frozenset(
@@ -64,7 +66,7 @@ def _is_used(key: str, *, uses_tls: bool, uses_sasl: bool) -> bool:
 
 
 def _tls(given: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    found = _store(given, "truststore", {"certificates": "ssl.ca.pem"}, ("ssl.ca.location",))
+    found = _trust(given) or _store(given, "truststore", {"certificates": "ssl.ca.pem"}, ("ssl.ca.location",))
     found |= _store(
         given,
         "keystore",
@@ -85,11 +87,24 @@ _TLS_KNOWN = frozenset(
 )
 
 
+def _trust(given: Mapping[str, str]) -> dict[str, str] | None:
+    """Java's own trust store, which is most files' only store; None if it is none, or Java is not here to read it."""
+    location = given.get("ssl.truststore.location")
+    if location is None or _type(given, "truststore") == "PEM":
+        return None
+    certificates = trusted_certificates(location, given.get("ssl.truststore.password"))
+    return None if certificates is None else {"ssl.ca.pem": certificates}
+
+
+def _type(given: Mapping[str, str], store: str) -> str:
+    return given.get(f"ssl.{store}.type", "JKS").upper()
+
+
 def _store(
     given: Mapping[str, str], store: str, parts: Mapping[str, str], locations: tuple[str, ...]
 ) -> dict[str, str]:
     """PEM, in the file or in the configuration itself (KIP-651); a file may hold both certificate and key."""
-    location, kind = given.get(f"ssl.{store}.location"), given.get(f"ssl.{store}.type", "JKS").upper()
+    location, kind = given.get(f"ssl.{store}.location"), _type(given, store)
     inline = {ours: given[f"ssl.{store}.{part}"] for part, ours in parts.items() if f"ssl.{store}.{part}" in given}
     if (location or inline) and kind != "PEM":
         raise ConfigError(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ssl
+import subprocess
+from pathlib import Path
+
 import pytest
+import trustme
 
 from membership_client import ConfigError
 from membership_client.admin.connection import Connection
 from membership_client.admin.java_config import from_java
 from membership_client.admin.properties import read_properties
+from membership_client.testing import find_java
 
 SCRAM = """
 # How to reach the cluster
@@ -91,6 +97,42 @@ def test_a_pem_key_store_has_certificate_and_key() -> None:
     assert found["ssl.certificate.location"] == found["ssl.key.location"] == "/etc/kafka/me.pem"
 
 
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
+@pytest.mark.parametrize("is_named", [True, False], ids=["typed", "untyped"])
+def test_a_trust_store_of_javas_is_read_by_javas_keytool(kind: str, is_named: bool, tmp_path: Path) -> None:
+    """Most files have one, and most of them no type."""
+    authority, pem, store = trustme.CA(), tmp_path / "ca.pem", tmp_path / "trust.jks"
+    authority.cert_pem.write_to_path(str(pem))
+    keytool(
+        *("-importcert", "-noprompt", "-alias", "ca", "-file", str(pem), "-keystore", str(store), "-storetype", kind),
+        *("-storepass", "changeit"),
+    )
+    properties = {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(store),
+        "ssl.truststore.password": "changeit",
+    } | ({"ssl.truststore.type": kind} if is_named else {})
+    found = ssl.PEM_cert_to_DER_cert(from_java(properties)["ssl.ca.pem"])
+    assert found == ssl.PEM_cert_to_DER_cert(authority.cert_pem.bytes().decode())
+    with pytest.raises(ConfigError, match=r"trust.jks cannot be read: .*password was incorrect") as error:
+        from_java(properties | {"ssl.truststore.password": "geheim"})
+    assert "geheim" not in str(error.value)
+
+
+def keytool(*arguments: str) -> None:
+    java = find_java()
+    assert java, "Java was not found. Run scripts/test, which installs it."
+    subprocess.run([java.with_name("keytool"), *arguments], check=True, capture_output=True, timeout=60)
+
+
+def test_without_keytool_a_trust_store_of_javas_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that makes a PEM file of it."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(ConfigError, match=r"type=JKS: only PEM .* openssl .* keytool"):
+        from_java({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"})
+
+
 def test_tokens_of_a_token_endpoint_are_translated() -> None:
     """The client-credentials flow, with its options where either Java version has them."""
     common = {
@@ -124,8 +166,9 @@ PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
 @pytest.mark.parametrize(
     ("properties", "complaint"),
     [
-        ({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"}, "type=JKS: only PEM .* openssl .* keytool"),
+        ({"security.protocol": "SSL", "ssl.keystore.location": "me.jks"}, "type=JKS: only PEM .* openssl .* keytool"),
         ({"security.protocol": "SSL", "ssl.keystore.location": "me.p12", "ssl.keystore.type": "PKCS12"}, "only PEM"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "no-such.jks"}, "no-such.jks cannot be read"),
         ({"security.protocol": "SASL_SSL"}, "Kerberos"),
         (PLAIN, "sasl.jaas.config is missing"),
         (PLAIN | {"sasl.jaas.config": 'a.ScramLoginModule required username="a";'}, "needs PlainLoginModule"),
