@@ -8,10 +8,11 @@ from typing import Any
 from kio.schema.sasl_authenticate import v0, v1, v2
 from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest
 
-from membership_client.net.channel import Channel
+from membership_client.net.channel import Channel, time_left
 from membership_client.net.codec import frame, read_answer
 from membership_client.security.conversations import ConversationError, converse
 from membership_client.security.settings import Sasl
+from membership_client.security.tokens import TokenError
 
 _HANDSHAKE, _AUTHENTICATE = 17, 36
 _ILLEGAL_STATE, _UNSUPPORTED_MECHANISM = 34, 33
@@ -22,6 +23,8 @@ _REQUESTS: dict[int, Any] = {
 }
 _RENEW_AT = 0.85
 """After this part of a session's life we authenticate again, which leaves time for a slow network."""
+_SOONEST_S = 1.1
+"""Brokers take no second proof within a second of the last one, and call it a mistake of ours."""
 
 
 class Denied(Exception):  # noqa: N818 - it is an answer
@@ -33,20 +36,24 @@ def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
 
     Raises:
         Denied: and repeating it will not help.
-        TokenError: there is no token at the moment.
+        TokenError: there is no token at the moment, or only one that was good once.
         OSError, NotKafka, Undecodable: as any exchange.
     """
     _choose_mechanism(channel, sasl.mechanism, deadline)
-    try:
+    if sasl.tokens is None:
         return _prove(channel, sasl, deadline)
-    except Denied:
-        if sasl.tokens is not None:
-            sasl.tokens.forget()
+    try:
+        renew_at = _prove(channel, sasl, deadline)
+    except Denied as denied:
+        if sasl.tokens.forget():
+            raise TokenError(f"it {denied}; it took the same one before, so that is too old") from None
         raise
+    sasl.tokens.accepted()
+    return renew_at
 
 
 def _prove(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
-    conversation, secret = converse(sasl)
+    conversation, secret = converse(sasl, time_left(deadline))
     request = _REQUESTS[min(2, channel.offer[_AUTHENTICATE][1])]
     message = next(conversation)
     while True:
@@ -87,4 +94,4 @@ def _as_whom(sasl: Sasl) -> str:
 def _renew_at(began: float, answer: Any) -> float | None:
     # Version 0 has no such field, and 0 means that the session never ends.
     lifetime_ms = getattr(answer, "session_lifetime", 0)
-    return began + lifetime_ms / 1000 * _RENEW_AT if lifetime_ms > 0 else None
+    return began + max(_SOONEST_S, lifetime_ms / 1000 * _RENEW_AT) if lifetime_ms > 0 else None

@@ -6,9 +6,10 @@ All of it blocks, so it runs on a thread of its own and reads from top to bottom
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core.events import FailureKind
@@ -16,6 +17,7 @@ from membership_client.errors import ConfigError
 from membership_client.net import api_versions
 from membership_client.net.channel import Channel, HungUp, time_left
 from membership_client.net.connection import Connection
+from membership_client.net.failures import OpenFailed, of_one_name
 from membership_client.net.frames import MAX_FRAME_BYTES, Frames, NotKafka
 from membership_client.net.reader import Undecodable
 from membership_client.security import PLAINTEXT, Security
@@ -25,19 +27,11 @@ if TYPE_CHECKING:
     from membership_client.net.codec import Offer
     from membership_client.types import Node
 
+_Target = tuple[Any, ...]
+"""As `getaddrinfo` returns it: the family first, the address last."""
+
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """A join may wait for minutes; that its connection died without a word is noticed after 35 s, not after two hours."""
-
-
-class OpenFailed(Exception):  # noqa: N818 - it is an outcome
-    """No connection, and why: every kind but those of a request that was sent."""
-
-    def __init__(self, kind: FailureKind, detail: str, *, ours: bool = False) -> None:
-        super().__init__(detail)
-        self.kind = kind
-        self.detail = detail
-        self.ours = ours
-        """Is the reason on this side: no token, or a file that cannot be read?"""
 
 
 def open_connection(
@@ -50,40 +44,51 @@ def open_connection(
 ) -> Connection:
     """Connect to a broker and prepare the connection for requests. Blocks for `timeout_s` at most, plus name resolution.
 
+    Every address of the host is tried, to the end: one that accepts connections may still be nobody's, or a stranger's.
+
     Raises:
         OpenFailed: for every reason that lies outside this process.
     """
-    deadline = time.monotonic() + timeout_s
-
-    def channel() -> Channel:
-        return Channel(address, _connect(address, deadline), client_id, Frames(max_frame_bytes))
-
-    with _explained(address, timeout_s, security):
+    with _explained(str(address), timeout_s, security):
+        targets = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    new_channel = functools.partial(_new_channel, address, client_id, max_frame_bytes)
+    failures: list[OpenFailed] = []
+    for target, deadline in _in_turn(targets, time.monotonic() + timeout_s):
+        who = str(address) if len(targets) == 1 else f"{address} ({target[-1][0]})"
         try:
-            return _open(channel(), deadline, security, api_versions.NEWEST)
-        except HungUp:
-            # Some brokers hang up on a version of ApiVersions that is too new for them, instead of saying so.
-            return _open(channel(), deadline, security, api_versions.OLDEST)
+            with _explained(who, deadline - time.monotonic(), security):
+                return _set_up(functools.partial(new_channel, target, deadline), deadline, security)
+        except OpenFailed as failed:
+            failures.append(failed)
+            if failed.ours:
+                break
+    raise of_one_name(failures)
+
+
+def await_token(address: Node, *, timeout_s: float, security: Security) -> None:
+    """Have a token at hand, if one is needed, before anybody waits for us: who gives it may take long. Blocks.
+
+    Raises:
+        OpenFailed: there is none.
+    """
+    if security.sasl is not None and security.sasl.tokens is not None:
+        with _explained(str(address), timeout_s, security):
+            security.sasl.tokens.token(timeout_s)
 
 
 def renew_session(connection: Connection, *, timeout_s: float, security: Security) -> Connection:
-    """Authenticate again on a connection on which nothing is under way (KIP-368); it is closed if that fails.
+    """Authenticate again on a connection on which nothing is under way (KIP-368); if that fails it is of no more use.
 
     Raises:
         OpenFailed: as above.
     """
     channel = connection.channel
-    try:
-        with _explained(channel.address, timeout_s, security):
-            renew_at = _authenticate(channel, security, time.monotonic() + timeout_s)
-            return Connection(channel, renew_at=renew_at)
-    except BaseException:
-        connection.close()
-        raise
+    with _explained(str(channel.address), timeout_s, security):
+        return Connection(channel, renew_at=_authenticate(channel, security, time.monotonic() + timeout_s))
 
 
 @contextlib.contextmanager
-def _explained(address: Node, timeout_s: float, security: Security) -> Iterator[None]:
+def _explained(address: str, timeout_s: float, security: Security) -> Iterator[None]:
     """Every way in which setting a connection up can fail, as OpenFailed."""
     try:
         yield
@@ -96,14 +101,14 @@ def _explained(address: Node, timeout_s: float, security: Security) -> Iterator[
     except ConfigError as error:
         raise OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}", ours=True) from error
     except TimeoutError as error:
-        detail = f"{address} did not answer within {timeout_s:g} s"
+        detail = f"{address} did not answer within {timeout_s:.3g} s"
         raise OpenFailed(FailureKind.UNREACHABLE, detail) from error
     # A host name that cannot be one is a ValueError, a port that cannot be one an OverflowError.
     except (OSError, ValueError, OverflowError) as error:
         raise OpenFailed(*_of_system(address, error, security)) from error
 
 
-def _of_system(address: Node, error: Exception, security: Security) -> tuple[FailureKind, str]:
+def _of_system(address: str, error: Exception, security: Security) -> tuple[FailureKind, str]:
     if security.tls is not None and isinstance(error, OSError):
         from membership_client.net import tls  # noqa: PLC0415 - loads ssl
 
@@ -111,6 +116,14 @@ def _of_system(address: Node, error: Exception, security: Security) -> tuple[Fai
         return kind, f"{address} {what}"
     hint = ": is it a TLS port, or a proxy without a broker?" if isinstance(error, HungUp) else ""
     return FailureKind.UNREACHABLE, f"cannot connect to {address}: {error}{hint}"
+
+
+def _set_up(new_channel: Callable[[], Channel], deadline: float, security: Security) -> Connection:
+    try:
+        return _open(new_channel(), deadline, security, api_versions.NEWEST)
+    except HungUp:
+        # Some brokers hang up on a version of ApiVersions that is too new for them, instead of saying so.
+        return _open(new_channel(), deadline, security, api_versions.OLDEST)
 
 
 def _open(channel: Channel, deadline: float, security: Security, version: int) -> Connection:
@@ -153,23 +166,22 @@ def _authenticate(channel: Channel, security: Security, deadline: float) -> floa
         raise OpenFailed(FailureKind.AUTHENTICATION, f"{channel.address} {denied}") from None
 
 
-def _connect(address: Node, deadline: float) -> socket.socket:
-    """Try every address of the host in turn; none may use up the time of the ones after it."""
-    targets = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    reasons: list[str] = []
-    for untried, (family, _, _, _, target) in zip(range(len(targets), 0, -1), targets, strict=True):
-        try:
-            return _connect_to(family, target, time_left(deadline) / untried)
-        except OSError as error:
-            reasons.append(f"{target[0]}: {error}")
-    raise OSError("; ".join(reasons))
+def _in_turn(targets: Sequence[_Target], deadline: float) -> Iterator[tuple[_Target, float]]:
+    """Each with a deadline of its own: none may use up the time of the ones after it."""
+    for untried, target in zip(range(len(targets), 0, -1), targets, strict=True):
+        now = time.monotonic()
+        yield target, now + (deadline - now) / untried
 
 
-def _connect_to(family: int, target: Any, timeout_s: float) -> socket.socket:
-    connected = socket.socket(family, socket.SOCK_STREAM)
+def _new_channel(address: Node, client_id: str, max_frame_bytes: int, target: _Target, deadline: float) -> Channel:
+    return Channel(address, _connect(target, time_left(deadline)), client_id, Frames(max_frame_bytes))
+
+
+def _connect(target: _Target, timeout_s: float) -> socket.socket:
+    connected = socket.socket(target[0], socket.SOCK_STREAM)
     try:
         connected.settimeout(timeout_s)
-        connected.connect(target)
+        connected.connect(target[-1])
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEPALIVE.items():

@@ -8,17 +8,10 @@ from collections.abc import Callable, Sequence
 
 from membership_client.core.events import FailureKind
 from membership_client.net.connection import Connection
-from membership_client.net.opening import OpenFailed
+from membership_client.net.failures import OpenFailed, of_a_list
 
 PATIENCE_S = 1.0
 """After so long without a word from one, the next is tried as well."""
-
-_GRAVITY = (
-    FailureKind.UNREACHABLE,
-    FailureKind.NOT_KAFKA,
-    FailureKind.UNTRUSTED,
-    FailureKind.AUTHENTICATION,
-)
 
 Opener = Callable[[], Connection]
 
@@ -27,7 +20,7 @@ def open_first(openers: Sequence[Opener], patience_s: float = PATIENCE_S) -> Con
     """In their order: the next when one has failed, or has taken longer than it should. Blocks.
 
     Raises:
-        OpenFailed: when all have failed, with what each of them said, and the gravest kind among them.
+        OpenFailed: when all have failed, with what each of them said.
     """
     if len(openers) == 1:
         return openers[0]()
@@ -46,8 +39,7 @@ def open_first(openers: Sequence[Opener], patience_s: float = PATIENCE_S) -> Con
                 failures.append(outcome)
     finally:
         race.end()
-    kind = max((failure.kind for failure in failures), key=_GRAVITY.index)
-    raise OpenFailed(kind, "; ".join(failure.detail for failure in failures))
+    raise of_a_list(failures)
 
 
 class _Race:

@@ -13,8 +13,9 @@ from membership_client.core.events import Answered, Failed, FailureKind, JoinGro
 from membership_client.net import turnstile
 from membership_client.net.arrivals import Arrivals
 from membership_client.net.connection import Completion, Connection
+from membership_client.net.failures import OpenFailed
 from membership_client.net.frames import MAX_FRAME_BYTES
-from membership_client.net.opening import OpenFailed, open_connection, renew_session
+from membership_client.net.opening import await_token, open_connection, renew_session
 from membership_client.net.racing import open_first
 from membership_client.net.waker import Waker
 from membership_client.security import PLAINTEXT, Security
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 # One poll object per wait: there are two or three sockets to watch, and nothing that a fork would share.
 _Selector = selectors.PollSelector
 _LONGEST_WAIT_S = 3600.0
+_FOR_TOKENS = 0.5
+"""This part of the time for connecting is spent on waiting for a token, so that its absence is told before requests end."""
 
 
 class _Line(enum.Enum):
@@ -192,9 +195,13 @@ class BrokerTransport:
             self._open(link, renewer, connection)
 
     def _open(self, link: _Link, opener: Callable[[], Connection], held: Connection | None = None) -> None:
-        name = f"membership-connect-{link.peer.node}"
+        timeout_s, security = self._connect_timeout_s * _FOR_TOKENS, self._security
+        prepare = functools.partial(await_token, link.peer.node, timeout_s=timeout_s, security=security)
+        args = (prepare, opener, link, held, self._arrivals)
         try:
-            threading.Thread(target=_deliver, args=(opener, link, self._arrivals), name=name, daemon=True).start()
+            threading.Thread(
+                target=_deliver, args=args, name=f"membership-connect-{link.peer.node}", daemon=True
+            ).start()
         except RuntimeError as error:
             # The system has no thread to spare, or the interpreter is shutting down.
             if held is not None:
@@ -303,17 +310,24 @@ def _interest(connection: Connection) -> int:
 
 
 def _deliver(
-    opener: Callable[[], Connection], link: _Link, arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]]
+    prepare: Callable[[], None],
+    opener: Callable[[], Connection],
+    link: _Link,
+    held: Connection | None,
+    arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]],
 ) -> None:
     """The life of a connecting thread. It knows the mailbox and not the transport, which may be long gone."""
     outcome: Connection | OpenFailed
     try:
+        prepare()
         with turnstile.one_of_few():
             outcome = opener()
     except OpenFailed as failed:
         outcome = failed
     except Exception as error:  # noqa: BLE001 - whatever it is, the requests that wait for this must end
         outcome = _unreachable(link, error)
+    if held is not None and isinstance(outcome, OpenFailed):
+        held.close()
     if not arrivals.put((link, outcome)) and isinstance(outcome, Connection):
         outcome.close()
 

@@ -15,10 +15,10 @@ class ConversationError(Exception):
     """The broker said what nobody says who knows our password, or would not take our token."""
 
 
-def converse(sasl: Sasl) -> tuple[Conversation, Secret]:
+def converse(sasl: Sasl, within_s: float) -> tuple[Conversation, Secret]:
     """A new conversation, and the secret in it, which must not come back in an error. May block; raises TokenError."""
     if sasl.tokens is not None:
-        token = sasl.tokens.token()
+        token = sasl.tokens.token(within_s)
         return _bearer(token), token.text
     assert sasl.password is not None
     if sasl.mechanism == "PLAIN":

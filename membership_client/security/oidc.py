@@ -71,8 +71,8 @@ class OidcTokens:
     def _token(self, body: bytes, now: float) -> Token:
         answer = json.loads(body)
         text, life_s = str(answer["access_token"]), answer.get("expires_in")
-        expires_at = _expiry_in(text) if life_s is None else now + float(life_s)
-        return Token(text=Secret(text), expires_at=expires_at, extensions=self.extensions)
+        life_s = _expiry_in(text) - now if life_s is None else float(life_s)
+        return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
 
 
 def _reason(body: bytes) -> str:

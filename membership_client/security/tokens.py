@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from membership_client.security.secret import Secret
 
 _REFRESH_AT = 0.8
 """After this part of its life a token is replaced, as librdkafka does it."""
+_LAST_S = 2.0
+"""With less than this to live a token is not shown: a broker's clock may be ahead, and its session would be over at once."""
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class TokenError(Exception):
@@ -20,9 +24,26 @@ class TokenError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     text: Secret
-    expires_at: float
-    """Seconds since 1970."""
+    life_s: float
+    """From the moment in which it was asked for."""
     extensions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    token: Token
+    since: float
+
+    def left_s(self, now: float) -> float:
+        return self.since + self.token.life_s - now
+
+    def is_young(self, now: float) -> bool:
+        return now < self.since + self.token.life_s * _REFRESH_AT
+
+
+def boot_time() -> float:
+    """A clock that nobody sets, and that goes on while the machine sleeps, where there is one: tokens grow old then, too."""
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 class TokenCache:
@@ -32,31 +53,56 @@ class TokenCache:
     child inherits nothing that another thread holds.
     """
 
-    __slots__ = ("_fetch", "_refresh_at", "_token")
+    __slots__ = ("_clock", "_errand", "_error", "_fetch", "_kept", "_proven")
 
-    def __init__(self, fetch: Callable[[], Token]) -> None:
+    def __init__(self, fetch: Callable[[], Token], clock: Callable[[], float] = boot_time) -> None:
         self._fetch = fetch
-        self._token: Token | None = None
-        self._refresh_at = 0.0
+        self._clock = clock
+        self._kept: _Kept | None = None
+        self._proven: _Kept | None = None
+        self._errand: threading.Thread | None = None
+        self._error: Exception | None = None
 
-    def token(self) -> Token:
-        """An old one as long as it is good, if there is no new one. Raises what `fetch` raises: TokenError."""
-        old, now = self._token, time.time()
-        if old is not None and now < self._refresh_at:
-            return old
+    def token(self, within_s: float) -> Token:
+        """An old one as long as it is good, if there is no new one in time. Raises what `fetch` raises: TokenError."""
+        old = self._kept
+        if old is not None and old.is_young(self._clock()):
+            return old.token
+        silent = self._renew(within_s)
+        new = self._kept
+        if new is not None and (new is not old or new.left_s(self._clock()) > _LAST_S):
+            return new.token
+        if self._error is not None and not silent:
+            raise self._error
+        raise TokenError(f"oauth_cb, or the token endpoint, has not answered within {within_s:.3g} s")
+
+    def accepted(self) -> None:
+        """A broker took it."""
+        self._proven = self._kept
+
+    def forget(self) -> bool:
+        """A broker refused it; whoever tries again wants another one. True if one had been taken before: it is too old."""
+        refused, self._kept = self._kept, None
+        return refused is not None and refused is self._proven
+
+    def _renew(self, within_s: float) -> bool:
+        """True if it takes longer. Whoever gives tokens may never return: then nobody has to wait, and it is not asked twice.
+
+        In a forked child an errand of the parent's is not alive.
+        """
+        errand = self._errand
+        if errand is None or not errand.is_alive():
+            errand = self._errand = threading.Thread(target=self._run, name="membership-token", daemon=True)
+            errand.start()
+        errand.join(within_s)
+        return errand.is_alive()
+
+    def _run(self) -> None:
+        asked_at = self._clock()
         try:
-            token = self._fetch()
-        except TokenError:
-            if old is None or now >= old.expires_at:
-                raise
-            return old
-        self._refresh_at = now + (token.expires_at - now) * _REFRESH_AT
-        self._token = token
-        return token
-
-    def forget(self) -> None:
-        """The broker refused it; whoever tries again wants another one."""
-        self._token = None
+            self._kept = _Kept(self._fetch(), asked_at)
+        except Exception as error:  # noqa: BLE001 - raised again where somebody waits for it
+            self._error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +117,12 @@ class CallbackTokens:
     config: str
 
     def __call__(self) -> Token:
+        # The time of day is looked at only here, next to when the callback looked at it: the clock may be set later.
+        now = time.time()
         try:
             text, expires_at, *more = self.callback(self.config)
             extensions = dict(more[1] or {}) if len(more) > 1 else {}
-            return Token(text=Secret(str(text)), expires_at=float(expires_at), extensions=extensions)
+            return Token(text=Secret(str(text)), life_s=float(expires_at) - now, extensions=extensions)
         except Exception as error:  # noqa: BLE001 - it is the application's code
             # Not its text: what a client of an identity provider raises may have a secret in it.
             raise TokenError(f"oauth_cb gave no (token, expiry): {type(error).__name__}") from None

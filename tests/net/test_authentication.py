@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import scramp
 
 from membership_client.core.events import Answered, Failed, FailureKind, Heartbeat, HeartbeatAccepted, Send
 from membership_client.net import BrokerTransport
-from membership_client.net.opening import OpenFailed, open_connection
+from membership_client.net.connection import Connection
+from membership_client.net.failures import OpenFailed
+from membership_client.net.opening import open_connection
 from membership_client.security import Security
 from tests.net import answers
-from tests.net.patience import LIMIT_S, outcomes
-from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker
+from tests.net.patience import LIMIT_S, outcomes, until
+from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker, stay
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 OFFER = {**MODERN, HANDSHAKE: (0, 1), AUTHENTICATE: (0, 2)}
+RENEWABLE_S = 1.2
+"""Sessions last a millisecond here, and are renewed when brokers take it."""
 HEARTBEAT = Heartbeat(group_id="g", member_id="m", epoch=3)
 
 
@@ -63,9 +71,13 @@ def saying(*said: Any) -> Callable[[Peer], None]:
     return script
 
 
+def open_to(broker: ScriptedBroker, security: Security, timeout_s: float = LIMIT_S) -> Connection:
+    return open_connection(broker.node, client_id="tester", timeout_s=timeout_s, security=security)
+
+
 def failure(script: Callable[[Peer], None], security: Security, timeout_s: float = LIMIT_S) -> OpenFailed:
     with ScriptedBroker(script) as broker, pytest.raises(OpenFailed) as caught:
-        open_connection(broker.node, client_id="tester", timeout_s=timeout_s, security=security)
+        open_to(broker, security, timeout_s)
     return caught.value
 
 
@@ -84,6 +96,49 @@ def test_a_broker_that_does_not_know_scram(challenge: bytes) -> None:
     failed = failure(saying(authenticated(challenge)), password("SCRAM-SHA-256"))
     assert failed.kind is FailureKind.AUTHENTICATION
     assert "SCRAM-SHA-256 of alice" in failed.detail
+
+
+def test_a_broker_that_asks_for_too_much_work() -> None:
+    """Two thousand million rounds of hashing would keep a core busy for a quarter of an hour."""
+
+    def script(peer: Peer) -> None:
+        peer.welcome(OFFER)
+        shake_hands(peer)
+        asked = peer.request()
+        nonce = asked.message.auth_bytes.rpartition(b"r=")[2]
+        peer.answer(asked, authenticated(b"r=" + nonce + b"more,s=QSXCR+Q6sek8bf92QSXCR+Q6,i=2147483647"))
+        peer.wait_for_close()
+
+    assert failure(script, password("SCRAM-SHA-256")).kind is FailureKind.AUTHENTICATION
+
+
+def scram_server(spoil: Callable[[str], str]) -> Callable[[Peer], None]:
+    """A script: a broker that knows the password, and whose own proof is spoilt."""
+    mechanism = scramp.ScramMechanism("SCRAM-SHA-256")
+    known = mechanism.make_auth_info("hunter2")
+
+    def script(peer: Peer) -> None:
+        peer.welcome(OFFER)
+        shake_hands(peer)
+        server = mechanism.make_server(lambda _: known)
+        first = peer.request()
+        server.set_client_first(first.message.auth_bytes.decode())
+        peer.answer(first, authenticated(server.get_server_first().encode()))
+        final = peer.request()
+        server.set_client_final(final.message.auth_bytes.decode())
+        peer.answer(final, authenticated(spoil(server.get_server_final()).encode()))
+        peer.wait_for_close()
+
+    return script
+
+
+def test_a_broker_proves_that_it_knows_the_password() -> None:
+    """SCRAM is mutual: one that only lets us in is not believed."""
+    with ScriptedBroker(scram_server(lambda final: final)) as broker:
+        open_to(broker, password("SCRAM-SHA-256")).close()
+    failed = failure(scram_server(lambda _: f"v={base64.b64encode(bytes(32)).decode()}"), password("SCRAM-SHA-256"))
+    assert failed.kind is FailureKind.AUTHENTICATION
+    assert "failed at SCRAM-SHA-256 of alice" in failed.detail
 
 
 def test_a_broker_without_sasl_authenticate() -> None:
@@ -112,6 +167,54 @@ def test_a_broker_that_falls_silent(security: Security) -> None:
     assert "did not answer within 0.5 s" in failed.detail
 
 
+def bearer(oauth_cb: Callable[[str], tuple[str, float]]) -> Security:
+    return Security.from_dict(
+        {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER", "oauth_cb": oauth_cb}
+    )
+
+
+def test_a_token_that_was_good_once_is_replaced() -> None:
+    """A broker whose clock is ahead, or whose keys have changed, ends nobody who can have another token; a new one may."""
+    refused = saying(authenticated(b'{"status":"invalid_token"}'))
+    shown = itertools.count()
+    security = bearer(lambda _: (f"token {next(shown)}", time.time() + 3600))
+    with ScriptedBroker(saying(authenticated()), refused) as broker:
+        open_to(broker, security).close()
+        for kind in (FailureKind.UNREACHABLE, FailureKind.AUTHENTICATION):
+            with pytest.raises(OpenFailed, match="invalid_token") as caught:
+                open_to(broker, security)
+            assert caught.value.kind is kind
+    assert next(shown) == 2
+
+
+def test_a_callback_that_does_not_return_costs_its_members_only() -> None:
+    """Few may open connections at a time: it took the places of everybody else in the process for ever."""
+    goes = threading.Event()
+
+    def never(_: str) -> tuple[str, float]:
+        goes.wait(LIMIT_S)
+        return "too late", 0.0
+
+    with ScriptedBroker(saying()) as wanted, ScriptedBroker(stay) as plain, contextlib.ExitStack() as closing:
+
+        def transport(connect_timeout_s: float, **more: Any) -> BrokerTransport:
+            made = BrokerTransport([plain.node], client_id="t", connect_timeout_s=connect_timeout_s, **more)
+            return closing.enter_context(contextlib.closing(made))
+
+        closing.callback(goes.set)
+        blocked = [transport(LIMIT_S, security=bearer(never)) for _ in range(32)]
+        for member in (*blocked, hasty := transport(0.2, security=bearer(never))):
+            member.send(Send(1, wanted.node, HEARTBEAT))
+        transport(LIMIT_S).send(Send(2, plain.node, HEARTBEAT))
+        until(lambda: plain.connections == 1)
+        (failed,) = outcomes(hasty)
+        assert wanted.connections == 0
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.UNREACHABLE
+    assert "no token to show" in failed.detail
+    assert failed.detail.endswith("has not answered within 0.1 s")
+
+
 def test_requests_wait_while_a_session_is_renewed() -> None:
     """The session is over at once; before the second request we say again who we are, on the same connection."""
 
@@ -131,7 +234,7 @@ def test_requests_wait_while_a_session_is_renewed() -> None:
         with contextlib.closing(transport):
             got: list[Answered | Failed] = []
             for number in (1, 2):
-                time.sleep(0.01)  # Sessions last a millisecond here.
+                time.sleep(RENEWABLE_S)
                 transport.send(Send(number, broker.node, HEARTBEAT))
                 got += outcomes(transport)
         assert broker.connections == 1
@@ -156,7 +259,7 @@ def test_a_session_that_is_not_renewed() -> None:
         with contextlib.closing(transport):
             transport.send(Send(1, broker.node, HEARTBEAT))
             assert isinstance(outcomes(transport)[0], Answered)
-            time.sleep(0.01)
+            time.sleep(RENEWABLE_S)
             transport.send(Send(2, broker.node, HEARTBEAT))
             (failed,) = outcomes(transport)
     assert isinstance(failed, Failed)

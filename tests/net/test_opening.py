@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.core.events import FailureKind
-from membership_client.net.opening import OpenFailed, open_connection
+from membership_client.net.failures import OpenFailed
+from membership_client.net.opening import open_connection
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.answers import framed
+from tests.net.names import resolve_to
 from tests.net.patience import LIMIT_S
 from tests.net.scripted_broker import Peer, ScriptedBroker, black_hole, stay
 
@@ -31,6 +33,12 @@ def failure(address: Node, timeout_s: float = LIMIT_S) -> tuple[FailureKind, str
     with pytest.raises(OpenFailed) as caught:
         opened(address, timeout_s)
     return caught.value.kind, caught.value.detail
+
+
+def unused() -> Node:
+    """An address at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return Node("127.0.0.1", listener.getsockname()[1])
 
 
 def test_a_modern_broker_is_asked_in_a_modern_way() -> None:
@@ -109,18 +117,42 @@ def test_a_broker_may_refuse_to_tell_its_versions() -> None:
 
 def test_nobody_listens() -> None:
     """The text names the address and the system's reason."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        node = Node("127.0.0.1", listener.getsockname()[1])
+    node = unused()
     kind, detail = failure(node)
     assert kind is FailureKind.UNREACHABLE
     assert str(node) in detail
     assert "refused" in detail
 
 
-def test_a_host_without_ipv6_is_reached_all_the_same() -> None:
-    """Every address of a name is tried: `localhost` is often ::1 first, where this broker does not listen."""
-    with ScriptedBroker(stay) as broker:
-        opened(Node("localhost", broker.node.port)).close()
+def hang_up(_: Peer) -> None:
+    """A script: a proxy without a broker."""
+
+
+def be_strange(peer: Peer) -> None:
+    peer.request()
+    peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_every_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the end: an address that accepts connections and is no broker's was chosen again and again."""
+    scripts = (hang_up, be_strange, Peer.wait_for_close, stay)
+    with contextlib.ExitStack() as started:
+        *bad, broker = [started.enter_context(ScriptedBroker(script)) for script in scripts]
+        nobody = (Node("::1", broker.node.port), unused())
+        resolve_to(monkeypatch, "broker.test", *nobody, *(each.node for each in bad), broker.node)
+        with contextlib.closing(opened(Node("broker.test", 9092), timeout_s=5)) as connection:
+            assert connection.address == Node("broker.test", 9092)
+        assert broker.connections == 1
+
+
+def test_no_address_of_a_name_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them is named, and whoever listens at one has the say over those where nobody does."""
+    with ScriptedBroker(be_strange) as stranger:
+        resolve_to(monkeypatch, "broker.test", Node("127.0.0.2", unused().port), stranger.node)
+        kind, detail = failure(Node("broker.test", 9092))
+    assert kind is FailureKind.NOT_KAFKA
+    assert "broker.test:9092 (127.0.0.2)" in detail
+    assert "broker.test:9092 (127.0.0.1) did not answer like a Kafka broker" in detail
 
 
 @pytest.mark.parametrize(

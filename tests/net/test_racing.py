@@ -10,7 +10,8 @@ import pytest
 
 from membership_client.core.events import FailureKind
 from membership_client.net.connection import Connection
-from membership_client.net.opening import OpenFailed, open_connection
+from membership_client.net.failures import OpenFailed
+from membership_client.net.opening import open_connection
 from membership_client.net.racing import Opener, open_first
 from membership_client.types import Node
 from tests.net.patience import LIMIT_S, open_descriptors, until
@@ -30,6 +31,18 @@ def refusing() -> Node:
 
 def hang(peer: Peer) -> None:
     peer.wait_for_close()
+
+
+def refuse_with(*kinds: FailureKind) -> list[Opener]:
+    """Entries that fail at once, each in its way."""
+
+    def failing(kind: FailureKind) -> Opener:
+        def fail() -> Connection:
+            raise OpenFailed(kind, f"it is {kind.name}")
+
+        return fail
+
+    return [failing(kind) for kind in kinds]
 
 
 def strange(peer: Peer) -> None:
@@ -72,3 +85,21 @@ def test_all_are_dead() -> None:
         assert str(stranger.node) in caught.value.detail
     assert caught.value.kind is FailureKind.NOT_KAFKA
     assert str(dead) in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (("UNTRUSTED", "UNREACHABLE", "UNREACHABLE"), "UNREACHABLE"),
+        (("UNREACHABLE", "AUTHENTICATION"), "UNREACHABLE"),
+        (("AUTHENTICATION", "NOT_KAFKA", "UNREACHABLE"), "NOT_KAFKA"),
+        (("UNTRUSTED", "AUTHENTICATION"), "AUTHENTICATION"),
+        (("UNTRUSTED", "UNTRUSTED"), "UNTRUSTED"),
+    ],
+)
+def test_a_refusal_counts_only_if_all_refuse(kinds: tuple[str, ...], told: str) -> None:
+    """A refusal ends a member: one entry that was given to strangers did so while the others were being restarted."""
+    with pytest.raises(OpenFailed) as caught:
+        open_first(refuse_with(*(FailureKind[kind] for kind in kinds)), PATIENCE_S)
+    assert caught.value.kind is FailureKind[told]
+    assert caught.value.detail == "; ".join(f"it is {kind}" for kind in kinds)

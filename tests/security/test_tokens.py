@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -9,8 +10,19 @@ import pytest
 from membership_client.security.oidc import OidcTokens
 from membership_client.security.secret import Secret
 from membership_client.security.tokens import CallbackTokens, Token, TokenCache, TokenError
+from tests.net.patience import LIMIT_S
 from tests.security.secure_kafka import CLIENT_SECRET, USER, make_token
 from tests.security.token_endpoint import TokenEndpoint
+
+
+class Clock:
+    """Stands still unless it is told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Source:
@@ -23,40 +35,88 @@ class Source:
         if not self._lives_s:
             raise TokenError("nobody answers")
         life_s = self._lives_s.pop(0)
-        return Token(text=Secret(f"token of {life_s}"), expires_at=time.time() + life_s)
+        return Token(text=Secret(f"token of {life_s}"), life_s=life_s)
 
 
 def test_a_token_is_kept_until_it_grows_old() -> None:
     """One serves many connections."""
     cache = TokenCache(Source(3600, 7200))
-    assert cache.token() is cache.token()
+    assert cache.token(LIMIT_S) is cache.token(LIMIT_S)
 
 
 def test_an_old_token_is_replaced_before_it_ends() -> None:
     """At four fifths of its life."""
-    cache = TokenCache(Source(1.0, 3600))
-    first = cache.token()
-    time.sleep(0.85)
-    assert cache.token() is not first
+    clock = Clock()
+    cache = TokenCache(Source(100, 3600), clock)
+    first = cache.token(LIMIT_S)
+    clock.now += 79
+    assert cache.token(LIMIT_S) is first
+    clock.now += 2
+    assert cache.token(LIMIT_S) is not first
 
 
 def test_an_old_token_is_better_than_none() -> None:
-    """An identity provider that is away for a while harms nobody, as long as the token is good."""
-    cache = TokenCache(Source(1.5))
-    first = cache.token()
-    time.sleep(1.25)
-    assert cache.token() is first
-    time.sleep(0.5)
-    with pytest.raises(TokenError):
-        cache.token()
+    """An identity provider that is away for a while harms nobody, as long as the token is good.
+
+    In its last seconds it is not shown: a broker whose clock is ahead would refuse it, and one that did not would end the
+    session sooner than we may renew it.
+    """
+    clock = Clock()
+    cache = TokenCache(Source(100), clock)
+    first = cache.token(LIMIT_S)
+    clock.now += 97
+    assert cache.token(LIMIT_S) is first
+    clock.now += 2
+    with pytest.raises(TokenError, match="nobody answers"):
+        cache.token(LIMIT_S)
+
+
+@pytest.mark.parametrize("set_by_s", [-86400, 86400])
+def test_a_clock_that_is_set(set_by_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token grows old by its life, not by the time of day: it was shown long after its end once the clock was set back."""
+    clock, began = Clock(), time.time()
+    cache = TokenCache(CallbackTokens(lambda _: (f"until {began + 100}", began + 100), ""), clock)
+    first = cache.token(LIMIT_S)
+    monkeypatch.setattr(time, "time", lambda: began + set_by_s)
+    assert cache.token(LIMIT_S) is first
+    clock.now += 81
+    assert cache.token(LIMIT_S) is not first
 
 
 def test_a_token_that_was_refused_is_not_shown_again() -> None:
     """Or a member that starts over would fail by the same one until it grows old."""
     cache = TokenCache(Source(3600, 3600))
-    first = cache.token()
-    cache.forget()
-    assert cache.token() is not first
+    first = cache.token(LIMIT_S)
+    assert not cache.forget()
+    assert cache.token(LIMIT_S) is not first
+
+
+def test_a_token_that_was_good_once() -> None:
+    """Who refuses it now does not refuse us."""
+    cache = TokenCache(Source(3600, 3600))
+    cache.token(LIMIT_S)
+    cache.accepted()
+    assert cache.forget()
+    cache.token(LIMIT_S)
+    assert not cache.forget()
+
+
+def test_a_callback_that_does_not_return() -> None:
+    """It is not waited for, nor called again meanwhile; what it gives at last is used."""
+    goes, calls = threading.Event(), list[str]()
+
+    def late(config: str) -> tuple[str, float]:
+        calls.append(config)
+        assert goes.wait(LIMIT_S)
+        return "at last", time.time() + 3600
+
+    cache = TokenCache(CallbackTokens(late, ""))
+    for _ in range(2):
+        with pytest.raises(TokenError, match=r"oauth_cb.* has not answered within 0\.05 s"):
+            cache.token(0.05)
+    goes.set()
+    assert cache.token(LIMIT_S).text.reveal() == "at last"
+    assert len(calls) == 1
 
 
 def test_extensions_of_a_callback() -> None:
@@ -74,13 +134,13 @@ def test_the_client_credentials_flow(endpoint: TokenEndpoint) -> None:
     token = oidc(endpoint.url)()
     assert token.text.reveal() == endpoint.given[-1]
     assert endpoint.scopes[-1] == ["kafka"]
-    assert 3500 < token.expires_at - time.time() <= 3600
+    assert token.life_s == 3600
 
 
 def test_the_life_may_be_in_the_token_itself(endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not every endpoint says it outside."""
     monkeypatch.setattr(endpoint, "_answer", lambda *_: (200, {"access_token": make_token(life_s=100)}))
-    assert 90 < oidc(endpoint.url)().expires_at - time.time() <= 100
+    assert 100 <= oidc(endpoint.url)().life_s < 200
 
 
 @pytest.mark.parametrize(

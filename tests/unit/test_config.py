@@ -177,6 +177,7 @@ def test_bootstrap_servers() -> None:
     """Lists with spaces and empty entries, names and addresses of both families."""
     nodes = parse_bootstrap("a:1, b.example:65535,, [::1]:9092 ,127.0.0.1:2")
     assert nodes == (Node("a", 1), Node("b.example", 65535), Node("::1", 9092), Node("127.0.0.1", 2))
+    assert [str(node) for node in nodes] == ["a:1", "b.example:65535", "[::1]:9092", "127.0.0.1:2"]
 
 
 def test_a_config_cannot_be_changed() -> None:
