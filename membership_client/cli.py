@@ -25,8 +25,9 @@ The exit code is 0 if nothing differs, 1 at the first step that comes out differ
 
 _DIAGNOSE = """\
 Puts the traces of a group's members together, from any number of machines, restarts and rotated files, and says what
-went wrong, which lines show it, and what to do. What the traces do not tell is said to be unknown.
-The exit code is 0 if nothing is wrong, 1 if something is, 2 if a trace cannot be read.
+went wrong, which lines show it, and what to do. What the traces do not tell is said to be unknown; some of it, such as
+an administrator's reason, stands in the brokers' logs, which may be given too.
+The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be read.
 """
 
 _REPORT = """\
@@ -129,13 +130,26 @@ def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="by how much the machines' clocks may differ; nothing is concluded from less (default: 2)",
     )
+    _add_broker_log(diagnose)
     diagnose.set_defaults(run=_diagnose)
+
+
+def _add_broker_log(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--broker-log",
+        nargs="+",
+        action="extend",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="server.log of the brokers, after the traces: why the coordinator let members go",
+    )
 
 
 def _diagnose(options: argparse.Namespace) -> int:
     from membership_client.debugger.diagnosing import diagnose_files  # noqa: PLC0415
 
-    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json)
+    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json, broker_logs=options.broker_log)
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
@@ -150,6 +164,7 @@ def _add_report(report: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="by how much the machines' clocks may differ; two owners for less are only perhaps two (default: 2)",
     )
+    _add_broker_log(report)
     report.set_defaults(run=_report)
 
 
@@ -157,7 +172,9 @@ def _report(options: argparse.Namespace) -> int:
     from membership_client.debugger.report.reporting import report_files  # noqa: PLC0415
 
     output = options.output or Path("report.html" if options.format == "html" else "report.json")
-    return report_files(options.files, output=output, form=options.format, skew_s=options.skew)
+    return report_files(
+        options.files, output=output, form=options.format, skew_s=options.skew, broker_logs=options.broker_log
+    )
 
 
 def _add_watch(watch: argparse.ArgumentParser) -> None:

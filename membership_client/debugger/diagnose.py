@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from membership_client.debugger.broker_log import Dismissal
 from membership_client.debugger.explaining import unexplained
 from membership_client.debugger.finding import Finding
 from membership_client.debugger.findings.broker_restarted import broker_restarted
@@ -16,7 +17,6 @@ from membership_client.debugger.findings.network_lost import network_lost
 from membership_client.debugger.findings.poll_interval_exceeded import poll_interval_exceeded
 from membership_client.debugger.findings.rebalance import rebalances
 from membership_client.debugger.findings.rebalance_storm import rebalance_storm
-from membership_client.debugger.findings.removed_from_outside import removed_from_outside
 from membership_client.debugger.findings.slow_callbacks import slow_callbacks
 from membership_client.debugger.findings.slow_close import slow_close
 from membership_client.debugger.findings.standstill import standstill
@@ -40,7 +40,6 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     poll_interval_exceeded,
     rebalances,
     rebalance_storm,
-    removed_from_outside,
     slow_callbacks,
     slow_close,
     standstill,
@@ -50,12 +49,14 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
 )
 
 
-def diagnose(sections: Sequence[Section], skew_s: float = SKEW_S) -> list[Finding]:
+def diagnose(
+    sections: Sequence[Section], skew_s: float = SKEW_S, dismissals: Sequence[Dismissal] = ()
+) -> list[Finding]:
     """By group, then weight, then time; the same for the same sections in any order.
 
-    TraceError if a line is not what this version writes.
+    `dismissals` are what the brokers' logs tell. TraceError if a line is not what this version writes.
     """
-    return [finding for group in groups_of(sections, skew_s) for finding in findings_of(group)]
+    return [finding for group in groups_of(sections, skew_s, dismissals) for finding in findings_of(group)]
 
 
 def findings_of(group: Group) -> list[Finding]:

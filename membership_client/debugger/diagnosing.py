@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from membership_client.debugger.broker_log import read_broker_logs
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.findings_json import as_json
 from membership_client.debugger.telling import report
@@ -14,14 +15,14 @@ from membership_client.debugger.timeline import groups_of
 from membership_client.trace import TraceError, read_trace
 
 
-def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool) -> int:
+def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool, broker_logs: Iterable[Path] = ()) -> int:
     """Prints the diagnosis; the exit code says whether anything is wrong."""
     try:
         # The same file twice, by a pattern that overlaps a name, is one file.
         sections = [section for path in dict.fromkeys(paths) for section in read_trace(path)]
-        groups = groups_of(sections, skew_s)
+        groups = groups_of(sections, skew_s, read_broker_logs(broker_logs))
         findings = [finding for group in groups for finding in findings_of(group)]
-    except TraceError as error:
+    except (TraceError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     if in_json:

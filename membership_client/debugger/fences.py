@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from membership_client.core.error_codes import Code
 from membership_client.core.events import Answered, CallbackKind, Refused
 from membership_client.debugger.beats import Beat
+from membership_client.debugger.broker_log import Dismissal, How
 from membership_client.debugger.calls import Call
+from membership_client.debugger.dismissals import Told
 from membership_client.debugger.gaps import Gap
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.outages import Outage
@@ -41,6 +43,8 @@ class Fence:
     gap: Gap | None = None
     outage: Outage | None = None
     call: Call | None = None
+    line: Dismissal | None = None
+    """What the coordinator wrote into its log about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,7 @@ class Surroundings:
     """How long the group waits for a callback."""
     interval_s: float
     is_classic: bool
+    told: Told
 
 
 def fences_of(steps: Sequence[Moment], around: Surroundings) -> tuple[Fence, ...]:
@@ -81,14 +86,16 @@ def _fence(step: Moment, let_in: float, raised: Moment | None, around: Surroundi
     confirmed = max((m for m in (beat and beat.ended, raised) if m), key=lambda m: m.at, default=None)
     # An answer may have lain unread while the process stood still: of a heartbeat counts when it was sent.
     late = step.at - max(since, raised.at if raised else since) > 2 * interval_s + _SLACK_S
+    line = around.told.between(confirmed.at if confirmed else float("-inf"), step)
     return Fence(
         moment=step,
         said=refusal_of(step) or step.cause or "",
-        why=_why(step, gap, outage, call, late=late),
+        why=_why(step, gap, outage, call, line, late=late),
         confirmed=confirmed,
         gap=gap,
         outage=outage,
         call=call,
+        line=line,
     )
 
 
@@ -116,14 +123,18 @@ def _outlasts(call: Call, step: Moment, around: Surroundings) -> bool:
     return runs and waited_for and until - call.wanted.at >= _PATIENCE * around.patience_s
 
 
-def _why(step: Moment, gap: Gap | None, outage: Outage | None, call: Call | None, *, late: bool) -> Why:
+def _why(
+    step: Moment, gap: Gap | None, outage: Outage | None, call: Call | None, line: Dismissal | None, *, late: bool
+) -> Why:
     code = _code(step)
     if code == Code.FENCED_INSTANCE_ID:
         return Why.SUPERSEDED
+    if line is not None and line.how is How.REMOVED:
+        return Why.OUTSIDE
     if gap is not None and (outage is None or gap.lasted_s >= outage.lasted_s):
         return Why.STILL
     if outage is not None:
         return Why.CUT_OFF
     if call is not None:
         return Why.CALLBACK
-    return Why.OUTSIDE if code in _REMOVALS and not late else Why.UNKNOWN
+    return Why.OUTSIDE if code in _REMOVALS and not late and line is None else Why.UNKNOWN

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Stop
 from membership_client.core.member import Member
 from membership_client.debugger.beats import Beat, beats_of
+from membership_client.debugger.broker_log import Dismissal
 from membership_client.debugger.calls import Call, calls_of
+from membership_client.debugger.dismissals import Told, lines_about
 from membership_client.debugger.fences import Fence, Surroundings, fences_of
 from membership_client.debugger.finding import Evidence
 from membership_client.debugger.gaps import Gap, gaps_of
@@ -37,6 +39,10 @@ class Life:
     """It ends in half a line: the process was killed while it wrote, or the file was cut."""
     saved: bool
     """It was saved from memory, so its end is nobody's end."""
+    skew_s: float
+    """By how much other machines' clocks may differ from its own."""
+    broker_log: tuple[Dismissal, ...] = ()
+    """Of all members."""
 
     @functools.cached_property
     def name(self) -> str:
@@ -46,9 +52,20 @@ class Life:
     @functools.cached_property
     def _given_id(self) -> str:
         """The first one, where coordinators give ids."""
+        return self.start.classic.given_id or next(self._given_ids(), "")
+
+    def _given_ids(self) -> Iterator[str]:
         answers = (step.event.response for step in self.steps if isinstance(step.event, Answered))
-        given = (answer.member_id for answer in answers if isinstance(answer, MemberIdGiven | GroupJoined))
-        return self.start.classic.given_id or next(given, "")
+        return (answer.member_id for answer in answers if isinstance(answer, MemberIdGiven | GroupJoined))
+
+    @functools.cached_property
+    def ids(self) -> frozenset[str]:
+        """All member ids under which brokers knew it: a classic group gives a new one with every return."""
+        return frozenset({self.member_id, self.start.classic.given_id, *self._given_ids()} - {""})
+
+    @property
+    def _dismissals(self) -> tuple[Dismissal, ...]:
+        return lines_about(self.broker_log, self.group, self.ids, self.instance_id)
 
     @property
     def where(self) -> str:
@@ -104,6 +121,7 @@ class Life:
             patience_s=self.poll_interval_s,
             interval_s=self.interval_s,
             is_classic=self.is_classic,
+            told=Told(self._dismissals, self.skew_s + self.start.request_timeout_s),
         )
         return fences_of(self.steps, around)
 

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from membership_client.core.member import Member
+from membership_client.debugger.broker_log import Dismissal
 from membership_client.debugger.checking import checked
-from membership_client.debugger.decoding import decoded, reading
+from membership_client.debugger.decoding import start_of
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment, moments_of
 from membership_client.trace.reading import Section
@@ -35,12 +35,13 @@ class Group:
         return later - earlier > self.skew_s
 
 
-def groups_of(sections: Iterable[Section], skew_s: float) -> tuple[Group, ...]:
+def groups_of(sections: Iterable[Section], skew_s: float, dismissals: Iterable[Dismissal] = ()) -> tuple[Group, ...]:
     """By name. TraceError if a line is not what this version writes."""
     parts: dict[tuple[str, str, str, int], list[Section]] = defaultdict(list)
     for section in map(checked, sections):
         parts[_whose(section)].append(section)
-    lives = [life for key in sorted(parts) if (life := _life(parts[key])) is not None]
+    told = tuple(dismissals)
+    lives = [life for key in sorted(parts) if (life := _life(parts[key], skew_s, told)) is not None]
     until = max((life.ended for life in lives), default=0.0)
     names = sorted({life.group for life in lives})
     return tuple(
@@ -58,7 +59,7 @@ def _whose(section: Section) -> tuple[str, str, str, int]:
     return header["group"], header["member"], header["host"], header["pid"]
 
 
-def _life(sections: list[Section]) -> Life | None:
+def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, ...]) -> Life | None:
     """None where nothing happened."""
     sections = sorted((section for section in sections if section.entries), key=_order)
     if not sections:
@@ -71,10 +72,12 @@ def _life(sections: list[Section]) -> Life | None:
         instance_id=first.header["instance"],
         host=host,
         pid=pid,
-        start=_start(first),
+        start=start_of(first),
         moments=_moments(sections),
         torn=last.torn,
         saved=last.header["at"] > last.entries[-1]["at"],
+        skew_s=skew_s,
+        broker_log=broker_log,
     )
 
 
@@ -82,18 +85,12 @@ def _order(section: Section) -> tuple[float, str, int]:
     return section.entries[0]["at"], str(section.path), section.line
 
 
-def _start(section: Section) -> Member:
-    with reading(section, section.line):
-        member: Member = decoded(section, section.line, Member, section.header["start"])
-    return member
-
-
 def _moments(sections: list[Section]) -> tuple[Moment, ...]:
     """What stands in two files, because one was saved beside the other, counts once."""
     found: list[Moment] = []
     seen: set[tuple[float, str]] = set()
     for section in sections:
-        moments = moments_of(section, _start(section))
+        moments = moments_of(section, start_of(section))
         if len(sections) == 1:
             return tuple(moments)
         for moment, entry in zip(moments, section.entries, strict=True):

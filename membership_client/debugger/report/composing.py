@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from membership_client.debugger.broker_log import Dismissal
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.report.member_lanes import lanes_of, member_lane
 from membership_client.debugger.report.partition_lanes import partition_lanes
@@ -14,9 +15,9 @@ from membership_client.debugger.timeline import groups_of
 from membership_client.trace.reading import Section
 
 
-def compose(sections: Sequence[Section], skew_s: float) -> Scene:
+def compose(sections: Sequence[Section], skew_s: float, dismissals: Sequence[Dismissal] = ()) -> Scene:
     """TraceError if a line is not what this version writes."""
-    groups = groups_of(sections, skew_s)
+    groups = groups_of(sections, skew_s, dismissals)
     members: list[MemberLane] = []
     partitions: list[PartitionLane] = []
     for group in groups:
