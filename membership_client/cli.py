@@ -42,6 +42,20 @@ how far it is behind, who is waited for and for how long that has been seen. Gro
 The exit code is 0, or 2 if the group cannot be looked at.
 """
 
+_WATCH_EXAMPLES = """\
+examples:
+  membership-client watch shop --bootstrap-server localhost:9092
+  membership-client watch shop --command-config client.properties --every 5 --json >> shop.jsonl
+"""
+
+_EXAMPLES = """\
+examples:
+  membership-client demo
+  membership-client watch shop --bootstrap-server localhost:9092
+  membership-client groups waiting shop --bootstrap-server localhost:9092
+  membership-client diagnose traces/*
+"""
+
 _COMPLETION = """\
 Prints what makes the shell complete commands and options of membership-client.
 Put this into ~/.bashrc (or zsh into ~/.zshrc): eval "$(membership-client completion bash)"
@@ -63,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="membership-client",
         description="Kafka consumer-group membership that says at every moment what the group is doing and why.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -178,7 +194,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _add_watch(watch: argparse.ArgumentParser) -> None:
-    watch.description = _WATCH
+    watch.description, watch.epilog = _WATCH, _WATCH_EXAMPLES
+    watch.formatter_class = argparse.RawDescriptionHelpFormatter
     watch.add_argument("group", metavar="GROUP")
     add_connection(watch)
     watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
