@@ -121,3 +121,23 @@ def test_a_static_member_that_does_not_poll_loses_its_partitions_and_keeps_its_p
     play.do(Polled(play.now))
     assert (play.join_request().instance_id, play.join_request().reason) == ("i", reasons.POLLS_AGAIN)
     assert not any(isinstance(send.request, LeaveGroup) for send in play.sends())
+
+
+def test_what_was_wished_first_is_what_the_group_is_told() -> None:
+    """A coordinator that has begun to rebalance meanwhile does not know why better than the application."""
+    play = ClassicPlay.new().stable(0)
+    play.do(Rebalance(reason="new weights"))
+    assert play.callbacks()[-1].kind is CallbackKind.REVOKED
+    play.rebalanced().let_callbacks_return()
+    assert play.join_request().reason == "new weights"
+
+
+def test_a_strategy_that_was_not_offered_is_not_obeyed() -> None:
+    """A broker that errs so is named as the cause, before anything is taken of its plan."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, admitted(strategy="sticky"))
+    assert play.member.problem is not None
+    assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.NO_COMMON_STRATEGY)
+    assert "sticky" in play.member.problem.detail

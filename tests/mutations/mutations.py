@@ -85,6 +85,12 @@ MUTATIONS = (
         "    owned = _holdings(member) if known is not None and _acknowledges(known, claims) else None",
     ),
     Mutation(
+        "the owned list is sent while partitions are being revoked",
+        "consumer_protocol.py",
+        "    owned = _holdings(member) if known is None or _acknowledges(known, claims) else None",
+        "    owned = _holdings(member) if known is None or member.call or _acknowledges(known, claims) else None",
+    ),
+    Mutation(
         "a join with a null owned list",
         "consumer_protocol.py",
         "        owned=NOTHING if member.epoch == JOIN_EPOCH else owned,",
@@ -113,6 +119,13 @@ MUTATIONS = (
         "joining.py",
         "    if member.target is not None and member.target.partitions == assignment:",
         "    if member.call or (member.target is not None and member.target.partitions == assignment):",
+    ),
+    Mutation(
+        "a target that came during a callback is taken for what it brought",
+        "callbacks.py",
+        "        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)",
+        "        brought = member.target.partitions if member.target else call.partitions\n"
+        "        member = replace(member, owned=member.owned | brought, greeted=True, call_pace=FRESH)",
     ),
     Mutation(
         "a fence does not tell the running callback",
@@ -366,6 +379,54 @@ MUTATIONS = (
         "joining.py",
         '    undecided = member.config.group_protocol == "auto" and member.settled is None',
         '    undecided = member.config.group_protocol == "auto"',
+    ),
+    Mutation(
+        "an id that was given is not used",
+        "classic_joining.py",
+        "    return replace(member, dialogue=None, enrolled=True, classic=replace(member.classic, given_id=member_id))",
+        "    return replace(member, dialogue=None, enrolled=True)",
+    ),
+    Mutation(
+        "a pattern is joined with before the topics were looked at",
+        "classic_joining.py",
+        "    return by_pattern if admission is None else makes_plan(admission)",
+        "    return False if admission is None else makes_plan(admission)",
+    ),
+    Mutation(
+        "a share of the wrong topics is a reason to join for ever",
+        "classic_joining.py",
+        "(reasons.MISFIT if misfits - classic.misfits else None)",
+        "(reasons.MISFIT if misfits else None)",
+    ),
+    Mutation(
+        "a later wish hides the first one",
+        "classic_joining.py",
+        "    if member.state not in IN_GROUP or member.classic.rejoin is not None:",
+        "    if member.state not in IN_GROUP:",
+    ),
+    Mutation(
+        "a strategy that was not offered is taken",
+        "classic_joining.py",
+        "    if answer.strategy not in member.config.partition_assignment_strategy:",
+        "    if not answer.strategy:",
+    ),
+    Mutation(
+        "a leader watches its own topics only",
+        "leading.py",
+        "    watched = frozenset[str]().union(*(m.topics for m in admission.members)) or stated.topics if leads else frozenset()",
+        "    watched = stated.topics if leads else frozenset()",
+    ),
+    Mutation(
+        "a topic that is missing is looked for as rarely as the others",
+        "leading.py",
+        "if whole else MISSING_TOPIC_S),",
+        "if True else MISSING_TOPIC_S),",
+    ),
+    Mutation(
+        "a join after a fence quotes all that the coordinator said",
+        "reasons.py",
+        '    name = why.partition(":")[0].rstrip(".")',
+        "    name = why",
     ),
     Mutation(
         "a reason is as long as somebody makes it",
