@@ -40,6 +40,9 @@ PER_SECOND = 120
 SETTLED_WITHIN_S = 120.0
 """On a machine that has two cores for all of it, and for other tests beside it."""
 
+_ARRIVED_WITHIN_S = 300.0
+"""Ten interpreters start at once then, beside whatever else the machine has to do."""
+
 _LOOK_S = 0.5
 _TELL_S = 15.0
 
@@ -100,10 +103,10 @@ class Soak:
                 thread.start()
             for slot in self._slots:
                 self._fleet.start(slot)
-            assert self._await_settled() is not None, "not everybody has arrived"
+            assert self._await_settled(_ARRIVED_WITHIN_S) is not None, "not everybody has arrived"
             self._monkey.run(seconds, stop_watching)
             self.say("the monkey has stopped")
-            settled_s = self._await_settled()
+            settled_s = self._await_settled(SETTLED_WITHIN_S)
             stop_producing.set()
             producing.join()
             done_s = self._await_done()
@@ -146,12 +149,12 @@ class Soak:
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
-    def _await_settled(self) -> float | None:
+    def _await_settled(self, within_s: float) -> float | None:
         """How long it took until all members were there and the groups stable; None if it took too long."""
         began_at = time.monotonic()
         with self._admin() as admin:
             while not self._is_settled(admin):
-                if time.monotonic() > began_at + SETTLED_WITHIN_S:
+                if time.monotonic() > began_at + within_s:
                     return None
                 self._fleet.revive()
                 time.sleep(_LOOK_S)

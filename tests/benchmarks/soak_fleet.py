@@ -52,7 +52,7 @@ class Slot:
 
 
 def slots() -> list[Slot]:
-    """KIP-848 with and without instance ids, classic, and transactions: twenty members in eight processes."""
+    """KIP-848 with and without instance ids, classic, and transactions: twenty members in ten processes."""
     fresh = [Slot(f"fresh-{n}", "fresh", ({}, {"enable.auto.commit": False}, {})) for n in range(2)]
     static = [_static(f"static-{n}", 3) for n in range(2)]
     classic = [Slot(f"classic-{n}", "classic", (CLASSIC, CLASSIC | {"enable.auto.commit": False})) for n in range(2)]
