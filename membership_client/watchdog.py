@@ -13,7 +13,11 @@ from membership_client.core.events import Budget, Warn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetWarning:
-    """A budget is half gone. One of these per episode and budget; the poll interval warns again at four fifths."""
+    """A budget is half gone. One of these per episode and budget.
+
+    The poll interval, which is minutes long and costs the membership, warns once more at four fifths: the two stacks tell
+    what is stuck from what is only slow.
+    """
 
     budget: Budget
     spent_s: float

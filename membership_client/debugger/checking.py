@@ -17,6 +17,8 @@ def checked(section: Section) -> Section:
         for key in ("group", "member", "host"):
             decode(str, header[key])
         decode(str | None, header["instance"])
+        for key in ("pod", "spark"):
+            decode(str | None, header.get(key))
         decode(int, header["pid"])
         _check_time(header["wall"])
         _check_time(header["at"])

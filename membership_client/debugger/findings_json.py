@@ -28,6 +28,8 @@ def _group(group: Group) -> Json:
             "instance_id": life.instance_id,
             "host": life.host,
             "pid": life.pid,
+            "pod": life.pod,
+            "spark": life.spark,
             "began": life.began,
             "ended": life.ended,
             "closed": life.stop is not None,

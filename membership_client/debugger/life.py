@@ -33,6 +33,9 @@ class Life:
     instance_id: str | None
     host: str
     pid: int
+    pod: str | None
+    spark: str | None
+    """The slot and task of a Spark job that it was."""
     start: Member
     moments: tuple[Moment, ...]
     torn: bool
@@ -69,7 +72,9 @@ class Life:
 
     @property
     def where(self) -> str:
-        return f"process {self.pid} on {self.host}"
+        more = {"pod": self.pod, "Spark": self.spark}
+        known = ", ".join(f"{what} {name}" for what, name in more.items() if name)
+        return f"process {self.pid} on {self.host}{f' ({known})' if known else ''}"
 
     @property
     def began(self) -> float:

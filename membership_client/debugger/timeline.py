@@ -72,6 +72,8 @@ def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, .
         instance_id=first.header["instance"],
         host=host,
         pid=pid,
+        pod=first.header.get("pod"),
+        spark=first.header.get("spark"),
         start=start_of(first),
         moments=_moments(sections),
         torn=last.torn,

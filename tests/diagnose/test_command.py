@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def test_programs_get_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     shown = json.loads(capsys.readouterr().out)
     assert shown["diagnosis"] == 1
     assert [group["group"] for group in shown["groups"]] == ["g"]
+    (life,) = shown["groups"][0]["lives"]
+    assert (life["member"], life["pid"], life["spark"]) == ("a", os.getpid(), None)
     (finding,) = [finding for finding in shown["findings"] if finding["fault"]]
     assert (finding["kind"], finding["members"], finding["partitions"]) == ("CALLBACK_FAILED", ["a"], ["orders-1"])
     assert finding["evidence"][0]["file"] == path

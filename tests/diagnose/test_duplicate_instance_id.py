@@ -25,6 +25,17 @@ def test_both_processes_are_named(conflict: ConflictPolicy) -> None:
     assert finding.certainty == "certain"
 
 
+def test_pods_and_spark_slots_are_named_too() -> None:
+    """That is what one can look for, and stop."""
+    plans = [plan("a", instance_id="till"), plan("b", instance_id="till", conflict="takeover")]
+    first, second = sections_of(script(plans, [Start(0.0, "a"), Start(7.0, "b")]))
+    first.header["pod"] = "till-0"
+    second.header["spark"] = "till-3, stage 2, attempt 1"
+    finding = the(Kind.DUPLICATE_INSTANCE_ID, faults([first, second]))
+    assert "process 100 on host-a1 (pod till-0)" in finding.sentence
+    assert "process 101 on host-b1 (Spark till-3, stage 2, attempt 1)" in finding.sentence
+
+
 def test_one_that_waits_in_vain_is_told_from_one_that_is_let_in() -> None:
     """The first never noticed."""
     assert kinds(meeting("wait", until=90.0)) == {Kind.DUPLICATE_INSTANCE_ID}

@@ -37,6 +37,24 @@ def test_a_header_says_who_and_where(tmp_path: Path) -> None:
     assert section.wall(section.header["at"] + 5) == section.header["wall"] + 5
 
 
+@pytest.mark.parametrize(
+    ("environment", "pod"),
+    [
+        ({"POD_NAME": "till-0"}, "till-0"),
+        ({"POD_NAME": "till-0", "HOSTNAME": "other", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "till-0"),
+        ({"HOSTNAME": "till-1", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "till-1"),
+        ({"HOSTNAME": "a-laptop"}, None),
+    ],
+)
+def test_a_header_names_the_pod(environment: dict[str, str], pod: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the name that its manifest gives, or that Kubernetes gives every container; elsewhere there is none."""
+    for name in ("POD_NAME", "HOSTNAME", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert json.loads(Journal(MEMBER).lines()[0]).get("pod") == pod
+
+
 def test_a_torn_last_line_is_no_error(tmp_path: Path) -> None:
     """A process that was killed while it wrote leaves half a line; the rest is as good as ever."""
     journal = Journal(MEMBER, trace_file(tmp_path / "t"))
