@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from membership_client import TopicPartition
 from membership_client.admin import GroupAdmin
-from membership_client.testing import ClusterAdmin
+from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client_spark.epochs import Epochs, epochs
 from tests.integration.members import QUICK
 
@@ -29,7 +29,9 @@ PATIENCE_S = 120.0
 
 
 class Stage:
-    """The topic and the group have the same name; records are numbered, and each number is there once."""
+    """The topic and the group have the same name; records are numbered and of one size, and each number is there once."""
+
+    RECORD_BYTES = 14
 
     def __init__(self, bootstrap_servers: str, partitions: int = 4, **topic_config: str) -> None:
         self.bootstrap_servers = bootstrap_servers
@@ -49,8 +51,7 @@ class Stage:
         """With the next numbers, over all partitions in turn."""
         writer = producer or Producer({"bootstrap.servers": self.bootstrap_servers})
         for number in range(self.produced, self.produced + records):
-            value = json.dumps({"n": number}).encode()
-            writer.produce(self.topic, value, partition=number % self.partitions)
+            writer.produce(self.topic, f'{{"n": {number:7}}}', partition=number % self.partitions)
         self.produced += records
         assert writer.flush(30) == 0
 
@@ -83,6 +84,10 @@ class Stage:
             epoch = admin.describe(self.topic, lag=False).epoch
         assert epoch is not None
         return epoch
+
+    def classic_rebalances(self, kafka: KafkaCluster) -> int:
+        """How often the coordinator of a classic group has begun one."""
+        return kafka.log().count(f"Preparing to rebalance group {self.topic} ")
 
     @property
     def all_numbers(self) -> Counter[int]:

@@ -45,6 +45,12 @@ def test_the_tightest_bound_counts() -> None:
     assert record_limit(bounds, Experience(bytes_per_record=1, records_per_s=800)) == 1000
 
 
+def test_what_nothing_is_known_of_is_begun_with_little() -> None:
+    """Bytes were once no bound at all as long as no record had been seen: the first epoch then was all that waited."""
+    for bounds in (Bounds(max_bytes=5000), Bounds(max_seconds=10)):
+        assert record_limit(bounds, Experience()) == 10_000
+
+
 def test_an_epoch_is_never_empty_by_its_bounds() -> None:
     """A record larger than max_bytes is read all the same, alone."""
     assert record_limit(Bounds(max_bytes=100), Experience(bytes_per_record=1000)) == 1

@@ -82,6 +82,54 @@ def test_epochs_are_bounded_counted_and_do_not_disturb_the_group(kafka: KafkaClu
     assert sum(stage.committed().values()) == stage.produced
 
 
+def test_a_classic_group_is_not_disturbed_either(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """Two runs with the same slots: every record once, and no rebalance after the first epoch has begun."""
+    stage, seen, rebalances = Stage(kafka.bootstrap_servers), Collecting(), set[int]()
+
+    def look(df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        seen(df, epoch_id, offset_ranges)
+        rebalances.add(stage.classic_rebalances(kafka))
+
+    for _ in range(2):
+        stage.fill(50)
+        stage.read_all(spark, look, stage.config(group_protocol="classic"), max_records=30)
+    assert seen.numbers == stage.all_numbers
+    assert seen.ids == [1, 2, 3, 4]
+    assert len(rebalances | {stage.classic_rebalances(kafka)}) == 1
+    assert sum(stage.committed().values()) == stage.produced
+
+
+def test_epochs_are_bounded_by_bytes_and_come_one_after_the_other(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """As many as fit into max_bytes by their size, and not sooner than every_s after the last."""
+    stage, counts, times = Stage(kafka.bootstrap_servers), list[int](), list[float]()
+    stage.fill(450)
+
+    def look(_: DataFrame, __: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        counts.append(sum(piece.end - piece.start for piece in offset_ranges))
+        times.append(time.monotonic())
+
+    stage.read_all(spark, look, max_bytes=100 * Stage.RECORD_BYTES, every_s=1.0)
+    assert counts == [100, 100, 100, 100, 50]
+    # Four seconds from the plan of the first to the plan of the last; what is seen here comes a little after each.
+    assert times[-1] - times[0] > 2.0
+
+
+def test_epochs_are_bounded_by_time(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """After a first one that took long the next is small."""
+    stage, counts = Stage(kafka.bootstrap_servers), list[int]()
+    stage.fill(11_000)
+
+    def look(_: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        counts.append(sum(piece.end - piece.start for piece in offset_ranges))
+        if epoch_id == 1:
+            time.sleep(1.0)
+
+    stage.read_all(spark, look, max_seconds=0.05)
+    assert counts[0] == 10_000
+    assert counts[1] <= 10_000 * 0.05
+    assert sum(counts) == 11_000
+
+
 def test_offsets_are_committed_after_the_function_returned(kafka: KafkaCluster, spark: SparkSession) -> None:
     """While it runs, the group stands where the epoch before left it."""
     stage, inside = Stage(kafka.bootstrap_servers, partitions=1), list[int]()
@@ -178,7 +226,7 @@ def test_a_compacted_topic_has_gaps(kafka: KafkaCluster, spark: SparkSession) ->
 
 def test_a_task_that_dies_is_read_again(kafka: KafkaCluster, spark: SparkSession, tmp_path: Path) -> None:
     """The rows are complete and none is doubled when a Python worker is killed in the middle of its range."""
-    stage, died, counts = Stage(kafka.bootstrap_servers), tmp_path / "died", list[int]()
+    stage, died, seen = Stage(kafka.bootstrap_servers), tmp_path / "died", Collecting()
     stage.fill(400)
 
     def die_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -188,12 +236,12 @@ def test_a_task_that_dies_is_read_again(kafka: KafkaCluster, spark: SparkSession
                 died.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    def look(df: DataFrame, _: int, __: object) -> None:
-        counts.append(df.mapInArrow(die_once, df.schema).select("topic", "partition", "offset").distinct().count())
+    def look(df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        seen(df.mapInArrow(die_once, df.schema), epoch_id, offset_ranges)
 
     stage.read_all(spark, look)
     assert died.exists()
-    assert counts == [400]
+    assert seen.numbers == stage.all_numbers
     assert sum(stage.committed().values()) == 400
 
 
@@ -270,7 +318,7 @@ def test_stopping_finishes_the_running_epoch(kafka: KafkaCluster, spark: SparkSe
         go_on.set()
         last = pipeline.wait(PATIENCE_S).last
     assert last is not None
-    assert (last.epoch_id, last.records, last.bytes) == (1, 40, sum(len(f'{{"n": {n}}}') for n in range(40)))
+    assert (last.epoch_id, last.records, last.bytes) == (1, 40, 40 * Stage.RECORD_BYTES)
     assert sum(stage.committed().values()) == 40
 
 

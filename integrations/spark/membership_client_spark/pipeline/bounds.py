@@ -11,7 +11,7 @@ from membership_client import ConfigError
 Key = TypeVar("Key")
 
 _FIRST_RECORDS = 10_000
-"""The first epoch under max_seconds: small, because nothing is known yet of how long records take."""
+"""Of an epoch when nothing is known yet of how large records are, or how long they take."""
 
 _WEIGHT = 0.5
 """Of the newest epoch against what was learned before."""
@@ -58,8 +58,9 @@ def record_limit(bounds: Bounds, known: Experience) -> int | None:
     limits: list[float] = []
     if bounds.max_records is not None:
         limits.append(bounds.max_records)
-    if bounds.max_bytes is not None and known.bytes_per_record:
-        limits.append(bounds.max_bytes / known.bytes_per_record)
+    if bounds.max_bytes is not None:
+        size = known.bytes_per_record
+        limits.append(_FIRST_RECORDS if size is None else bounds.max_bytes / size)
     if bounds.max_seconds is not None:
         rate = known.records_per_s
         limits.append(_FIRST_RECORDS if rate is None else rate * bounds.max_seconds)

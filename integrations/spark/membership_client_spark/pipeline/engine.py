@@ -134,9 +134,10 @@ class Engine:
     def _step(self) -> None:
         self._slots.check()
         self._follow_scale()
+        began_at = time.monotonic()
         plan = self._plan_if_due()
         if plan.ranges:
-            self._run_epoch(plan)
+            self._run_epoch(plan, began_at)
         elif self._is_done():
             self._stopping.set()
         else:
@@ -195,8 +196,7 @@ class Engine:
         missing = self._goal.keys() - self._positions.reached(self._goal)
         return not missing or (self._slots.are_settled() and missing <= self._slots.others())
 
-    def _run_epoch(self, plan: Plan) -> None:
-        began_at = time.monotonic()
+    def _run_epoch(self, plan: Plan, began_at: float) -> None:
         self._due_at = began_at + self._order.every_s
         plan = plan.only(self._held.use(plan.holdings))
         try:
