@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
 from pathlib import Path
 
 import trustme
@@ -24,13 +25,29 @@ class Certificates:
         self._directory = directory
         self._authority = trustme.CA()
         self.authority = self._write("authority.pem", self._authority.cert_pem.bytes())
-        self.stranger = self._write("stranger.pem", trustme.CA().cert_pem.bytes())
+        stranger = trustme.CA()
+        self.stranger = self._write("stranger.pem", stranger.cert_pem.bytes())
+        foreign = stranger.issue_cert("client.test", common_name="client")
+        self.foreign = self._write("foreign.pem", _pkcs8(foreign) + foreign.cert_chain_pems[0].bytes())
         client = self._authority.issue_cert("client.test", common_name="client")
         self.certificate = self._write("client.pem", client.cert_chain_pems[0].bytes())
         self.key_pem = _pkcs8(client).decode()
         self.key = self._write("client-key.pem", self.key_pem.encode())
         self.locked_key_pem = _pkcs8(client, KEY_PASSWORD).decode()
         self.locked_key = self._write("client-locked-key.pem", self.locked_key_pem.encode())
+
+    def hashed(self, authority: Path) -> Path:
+        """A directory of authorities with this one in it, as `openssl rehash` leaves it."""
+        directory = self._directory / f"{authority.stem}.d"
+        directory.mkdir(exist_ok=True)
+        command = ["openssl", "x509", "-noout", "-hash", "-in", str(authority)]
+        name = subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+        (directory / f"{name}.0").write_bytes(authority.read_bytes())
+        return directory
+
+    def leaf(self, *names: str) -> trustme.LeafCert:
+        """A certificate of a server that is no broker."""
+        return self._authority.issue_cert(*names)
 
     def server(self, *names: str, expired: bool = False) -> dict[str, str]:
         """A broker's settings, for a certificate with these names."""

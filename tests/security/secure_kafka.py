@@ -30,7 +30,7 @@ USER = "alice"
 PLAIN_PASSWORD = "plain-password-Qv37"
 SCRAM_PASSWORD = "scram, password=Wt52"
 CLIENT_SECRET = "client-secret-Ky94"
-RENEWED_EVERY_MS = 3000
+RENEWED_EVERY_MS = 6000
 
 LISTENERS = {
     "TLS": Listener("SSL"),
@@ -39,7 +39,8 @@ LISTENERS = {
     "EXPIRED": Listener("SSL"),
     "SASLTLS": Listener("SASL_SSL"),
     "SASL": Listener("SASL_PLAINTEXT"),
-    "SHORT": Listener("SASL_PLAINTEXT"),
+    "SHORT": Listener("SASL_SSL"),
+    "FEW": Listener("SASL_PLAINTEXT"),
     "LOST": Listener("PLAINTEXT", advertised="127.0.0.1:1"),
 }
 
@@ -77,9 +78,12 @@ class SecureKafka:
     certificates: Certificates
     admin: ClusterAdmin
 
-    def new_topic(self) -> str:
+    def new_topic(self, *, heartbeat_interval_ms: int = 200) -> str:
+        """The group of the same name has heartbeats so often."""
         topic = f"secured-{uuid.uuid4().hex[:8]}"
-        self.admin.set_group_config(topic, consumer_heartbeat_interval_ms=200, consumer_assignment_interval_ms=0)
+        self.admin.set_group_config(
+            topic, consumer_heartbeat_interval_ms=heartbeat_interval_ms, consumer_assignment_interval_ms=0
+        )
         self.admin.create_topic(topic, 2)
         return topic
 
@@ -163,9 +167,8 @@ def _settings(certificates: Certificates) -> dict[str, str | int]:
         **_prefixed("expired", certificates.server("localhost", "127.0.0.1", expired=True)),
         **_prefixed("sasltls", good | _sasl()),
         **_prefixed("sasl", _sasl()),
-        **_prefixed(
-            "short", _sasl("PLAIN,SCRAM-SHA-256,OAUTHBEARER") | {"connections.max.reauth.ms": RENEWED_EVERY_MS}
-        ),
+        **_prefixed("short", good | _sasl() | {"connections.max.reauth.ms": RENEWED_EVERY_MS}),
+        **_prefixed("few", _sasl("PLAIN")),
     }
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from membership_client import ConnectionProblem, GroupMember, MemberState
+from membership_client.config import parse_bootstrap
+from membership_client.types import Node
+from tests.net.names import resolve_to
 from tests.security.secure_kafka import PATIENCE_S, SecureKafka, has_ipv6
 
 pytestmark = pytest.mark.kafka
@@ -32,10 +35,15 @@ def test_ipv6(secured: SecureKafka) -> None:
         member.wait_until(MemberState.STABLE, PATIENCE_S)
 
 
-def test_a_name_with_several_addresses_and_tls(secured: SecureKafka) -> None:
-    """`localhost` is ::1 on many machines, where this broker does not listen; the certificate is for the name."""
+def test_a_name_with_several_addresses_and_tls(secured: SecureKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens at one, and at another listens whom we do not trust; the certificate is for the name."""
     topic = secured.new_topic()
-    port = secured.at("TLS")["bootstrap.servers"].partition(":")[2]
-    with GroupMember({**secured.at("TLS"), "bootstrap.servers": f"localhost:{port}", "group.id": topic}) as member:
+    (nobody, stranger, broker) = (
+        Node("127.0.0.1", 1),
+        *(parse_bootstrap(secured.cluster.address_of(listener))[0] for listener in ("EXPIRED", "TLS")),
+    )
+    resolve_to(monkeypatch, "localhost", nobody, stranger, broker)
+    config = {**secured.at("TLS"), "bootstrap.servers": f"localhost:{broker.port}", "group.id": topic}
+    with GroupMember(config) as member:
         member.subscribe([topic])
         member.wait_until(MemberState.STABLE, PATIENCE_S)

@@ -79,7 +79,7 @@ def test_a_wrong_client_secret(secured: SecureKafka, endpoint: TokenEndpoint) ->
 
 def test_a_mechanism_that_the_broker_does_not_have(secured: SecureKafka) -> None:
     """With those that it has."""
-    config = secured.at("SHORT", sasl_mechanism="SCRAM-SHA-512", sasl_username=USER, sasl_password="hunter2")
+    config = secured.at("FEW", sasl_mechanism="SCRAM-SHA-512", sasl_username=USER, sasl_password="hunter2")
     error = error_of(config)
     assert isinstance(error, AuthenticationError)
     assert re.search("has no SCRAM-SHA-512, but .*PLAIN.*: check sasl.mechanism", str(error))
@@ -118,6 +118,25 @@ def test_a_broker_that_wants_a_certificate(secured: SecureKafka) -> None:
     error = error_of(secured.at("MUTUAL"))
     assert isinstance(error, AuthenticationError | ConnectionProblem)
     assert "our certificate" in str(error)
+
+
+def test_a_certificate_of_another_authority(secured: SecureKafka) -> None:
+    """Ours is good, and nobody there knows who says so."""
+    foreign = str(secured.certificates.foreign)
+    error = error_of(secured.at("MUTUAL") | {"ssl.certificate.location": foreign, "ssl.key.location": foreign})
+    assert isinstance(error, AuthenticationError | ConnectionProblem)
+    assert "our certificate" in str(error)
+
+
+def test_a_token_endpoint_that_is_not_trusted(secured: SecureKafka) -> None:
+    """It is not told the client's secret; and it may be mended, so the member keeps trying."""
+    with TokenEndpoint(secured.certificates.leaf("127.0.0.1")) as endpoint:
+        stranger = {"https.ca.location": str(secured.certificates.stranger)}
+        error = error_of(secured.ways_in(endpoint.url)["oidc"] | stranger)
+        assert not endpoint.given
+    assert isinstance(error, ConnectionProblem)
+    assert "CERTIFICATE_VERIFY_FAILED" in str(error)
+    assert CLIENT_SECRET not in str(error)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -57,3 +60,40 @@ def test_a_member_on_a_loop(secured: SecureKafka, endpoint: TokenEndpoint) -> No
             await member.wait_until(MemberState.STABLE, PATIENCE_S)
 
     asyncio.run(run())
+
+
+def joins(config: dict[str, Any], topic: str) -> None:
+    with GroupMember({**config, "group.id": topic}) as member:
+        member.subscribe([topic])
+        member.wait_until(MemberState.STABLE, PATIENCE_S)
+
+
+def test_a_directory_of_authorities(secured: SecureKafka) -> None:
+    """As operating systems keep them."""
+    directory = secured.certificates.hashed(secured.certificates.authority)
+    joins(secured.at("TLS") | {"ssl.ca.location": str(directory)}, secured.new_topic())
+
+
+@pytest.mark.parametrize("location", [{}, {"ssl.ca.location": "probe"}], ids=["nothing", "probe"])
+def test_the_authorities_of_the_system(
+    location: dict[str, str], secured: SecureKafka, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are trusted if none are named; OpenSSL is told here where the system has them."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(secured.certificates.authority))
+    config = {key: value for key, value in secured.at("TLS").items() if key != "ssl.ca.location"} | location
+    # With a key of its own, because contexts are kept, and another test's may know other authorities.
+    key = shutil.copy(secured.certificates.key, tmp_path)
+    certificate = {"ssl.certificate.location": str(secured.certificates.certificate), "ssl.key.location": str(key)}
+    joins(config | certificate, secured.new_topic())
+
+
+@pytest.mark.parametrize("form", ["location", "pem"])
+def test_a_token_endpoint_under_tls(form: str, secured: SecureKafka) -> None:
+    """Its authority is named by keys of its own, and extensions reach the broker with the token."""
+    authority = secured.certificates.authority
+    trusted = {f"https.ca.{form}": str(authority) if form == "location" else authority.read_text()}
+    with TokenEndpoint(secured.certificates.leaf("127.0.0.1")) as endpoint:
+        assert endpoint.url.startswith("https://")
+        config = secured.ways_in(endpoint.url)["oidc"] | trusted
+        joins(config | {"sasl.oauthbearer.extensions": "tenant=red,floor=two"}, secured.new_topic())
+        assert endpoint.given

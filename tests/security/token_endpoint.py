@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 from urllib.parse import parse_qs
 
+import trustme
+
 from tests.security.secure_kafka import CLIENT_SECRET, USER, make_token
 
 
 class TokenEndpoint:
-    """Counts what it was asked, and remembers what it gave. `life_s` may be changed at any time."""
+    """Counts what it was asked, and remembers what it gave. `life_s` may be changed at any time.
 
-    def __init__(self) -> None:
+    With a certificate it speaks HTTPS.
+    """
+
+    def __init__(self, certificate: trustme.LeafCert | None = None) -> None:
         self.life_s = 3600.0
         self.given: list[str] = []
         self.scopes: list[list[str]] = []
@@ -30,15 +37,27 @@ class TokenEndpoint:
                 self.end_headers()
                 self.wfile.write(json.dumps(answer).encode())
 
+            def handle(self) -> None:
+                with contextlib.suppress(ssl.SSLError, ConnectionError):
+                    super().handle()
+
             def log_message(self, *_: object) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            certificate.configure_cert(context)
+            # Who does not trust us says so in the handshake, which must not hold up the next one.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/token"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}/token"
 
     def _answer(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
         known = base64.b64encode(f"{USER}:{CLIENT_SECRET}".encode()).decode()
