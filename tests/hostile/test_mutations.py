@@ -23,6 +23,7 @@ PER_LIFE = 500
 PROTOCOLS = ("consumer", "classic", "auto")
 
 
+@pytest.mark.timeout(3600)  # A million of them take longer than a test may.
 def test_mutated_answers_harm_nobody(pytestconfig: pytest.Config) -> None:
     """Each life has a seed: hostile answers, then sane ones, and a close. `--mutations` says how many there are."""
     wanted: int = pytestconfig.getoption("--mutations")

@@ -25,6 +25,12 @@ class Restless:
         self.targets = 0
         self.port = 0
 
+    def go_on(self, rebalances: int) -> None:
+        """Returns after so many more; a busy machine may take its time, as long as there is some progress."""
+        end = self.targets + rebalances
+        for target in (*range(self.targets, end, 100), end):
+            until(lambda target=target: self.targets > target)  # type: ignore[misc]
+
     def script(self, peer: Peer) -> None:
         peer.welcome(MODERN)
         while True:
@@ -64,15 +70,16 @@ def test_thousands_of_rebalances_leave_nothing_behind() -> None:
         restless.port = broker.node.port
         with GroupMember({"bootstrap.servers": f"127.0.0.1:{restless.port}", "group.id": "g"}) as member:
             member.subscribe(["orders"])
-            until(lambda: restless.targets > WARM_UP)
+            restless.go_on(WARM_UP)
             before = held_now()
-            until(lambda: restless.targets > WARM_UP + REBALANCES)
+            restless.go_on(REBALANCES)
             after = held_now()
             assert member.snapshot.state not in {MemberState.FATAL, MemberState.UNSUBSCRIBED}
     tracemalloc.stop()
     (memory, threads, descriptors), (memory_then, threads_then, descriptors_then) = before, after
     assert memory_then - memory < 300_000
-    assert (threads_then, descriptors_then) == (threads, descriptors)
+    assert threads_then <= threads
+    assert descriptors_then <= descriptors
 
 
 def held_now() -> tuple[int, int, int]:
