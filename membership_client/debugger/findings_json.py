@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from membership_client.debugger.finding import Evidence, Finding
 from membership_client.debugger.timeline import Group
+from membership_client.debugger.vacancies import vacancies_of
 from membership_client.trace.values import Json
 
 VERSION = 1
@@ -36,7 +37,14 @@ def _group(group: Group) -> Json:
         }
         for life in group.lives
     ]
-    return {"group": group.name, "skew_s": group.skew_s, "lives": lives}
+    return {"group": group.name, "skew_s": group.skew_s, "lives": lives, "unowned": _unowned(group)}
+
+
+def _unowned(group: Group) -> Json:
+    return [
+        {"partition": str(each.partition), "total_s": each.total_s, "longest_s": each.longest_s, "times": each.times}
+        for each in vacancies_of(group)
+    ]
 
 
 def _finding(finding: Finding) -> Json:

@@ -24,6 +24,10 @@ class Ending(enum.Enum):
     FATAL = "ended by an error"
 
 
+LOST = frozenset({Ending.FENCED, Ending.STALE, Ending.FATAL})
+"""It did not give up what it owned, but had to let it go."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
     joined: Moment | None

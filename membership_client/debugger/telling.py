@@ -7,8 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from membership_client.debugger.finding import Finding
 from membership_client.debugger.timeline import Group
-from membership_client.debugger.words import clock, day
+from membership_client.debugger.vacancies import Vacancy, vacancies_of
+from membership_client.debugger.words import clock, day, lasting, partitions_text
 from membership_client.harmless import harmless
+from membership_client.types import TopicPartition
+
+_SHORTEST_S = 0.1
+_MOST_LINES = 10
 
 
 def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
@@ -25,6 +30,7 @@ def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str
             yield ""
             yield from _fault(number, finding)
         yield from _told(f for f in own if not f.kind.is_fault)
+        yield from _unowned(vacancies_of(group))
         yield ""
 
 
@@ -59,3 +65,16 @@ def _told(findings: Iterable[Finding]) -> Iterator[str]:
     for finding in told:
         first = finding.evidence[0]
         yield f"  {clock(finding.began)}  {finding.sentence}  ({first.path}:{first.line})"
+
+
+def _unowned(vacancies: Sequence[Vacancy]) -> Iterator[str]:
+    """Those that were without one for equally long on one line; what lasted less than can be told is left out."""
+    found: dict[str, list[TopicPartition]] = {}
+    for vacancy in vacancies:
+        if vacancy.total_s >= _SHORTEST_S:
+            found.setdefault(lasting(vacancy.total_s), []).append(vacancy.partition)
+    lines = [f"  {how_long}  {partitions_text(which)}" for how_long, which in found.items()]
+    if lines:
+        yield from ["", "Without an owner, all times together:", *lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        yield f"  and others for less than {list(found)[_MOST_LINES - 1]}"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings_json import as_json
+from membership_client.debugger.telling import report
+from membership_client.debugger.timeline import groups_of
 from tests.diagnose.traces import Recorded, faults, kinds, plan, script, section_of, sections_of, the
 from tests.simulation.script import Action, Crash, Mood, Script, Shut, Start
 
@@ -40,6 +43,20 @@ def test_a_static_member_may_be_away_for_as_long_as_its_session() -> None:
     actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Shut(20.0, "b"), Start(50.0, "b")]
     played = script([plan("a"), plan("b", instance_id="till-b")], actions, calm_at=60.0)
     assert faults(sections_of(played)) == []
+
+
+def test_how_long_each_partition_had_no_owner_is_told_also_where_that_is_no_fault() -> None:
+    """To people and to programs, all times together: only what lasted for more than ten seconds was told."""
+    away: list[Action] = [Shut(20.0, "b"), Start(28.0, "b"), Shut(60.0, "b"), Start(64.0, "b")]
+    plans = [plan("a"), plan("b", instance_id="till-b")]
+    groups = groups_of(sections_of(script(plans, [Start(0.0, "a"), Start(1.0, "b"), *away], calm_at=80.0)), 2.0)
+    (shown,) = as_json(groups, [])["groups"]
+    unowned = {each["partition"]: each for each in shown["unowned"] if each["times"] > 1}
+    assert set(unowned) == {"orders-3", "orders-4", "orders-5"}
+    assert all(8.0 <= each["longest_s"] < each["total_s"] < 20.0 for each in unowned.values())
+    title, first, *_ = [line for line in report(groups, []) if line][2:]
+    assert title == "Without an owner, all times together:"
+    assert first == f"  {unowned['orders-3']['total_s']:.1f} s  orders[3-5]"
 
 
 def test_a_static_member_that_is_away_for_too_long_leaves_its_partitions_alone() -> None:

@@ -8,7 +8,7 @@ from membership_client.core.events import CallbackKind
 from membership_client.debugger.deaths import just_ends
 from membership_client.debugger.finding import Evidence, Finding, Kind
 from membership_client.debugger.life import Life
-from membership_client.debugger.stays import Ending
+from membership_client.debugger.stays import LOST, Ending
 from membership_client.debugger.timeline import Group
 from membership_client.debugger.voids import Void, voids_of
 from membership_client.debugger.words import lasting, partitions_text
@@ -16,7 +16,6 @@ from membership_client.debugger.words import lasting, partitions_text
 _LONG_S = 10.0
 _LONG_AWAY_S = 60.0
 """A static member that leaves for a while is meant to keep its place, for a session and until the others hear of it."""
-_LOST = frozenset({Ending.FENCED, Ending.STALE, Ending.FATAL})
 
 
 def unowned_partition(group: Group) -> list[Finding]:
@@ -37,8 +36,8 @@ def _matters(group: Group, void: Void) -> bool:
         return just_ends(group, void.before)
     if void.after is None:
         # Given up in peace and taken by nobody: it is with a member that has no trace, or its topic is gone.
-        return void.ending in _LOST
-    return void.ending in _LOST or _somebody_was_there(group, void)
+        return void.ending in LOST
+    return void.ending in LOST or _somebody_was_there(group, void)
 
 
 def _who_was_away(group: Group, void: Void) -> Life | None:
@@ -87,7 +86,7 @@ def _why(group: Group, void: Void) -> str:
     name, ending = void.before.name, void.ending
     if ending is Ending.OPEN:
         return f"{name} ended without leaving, and the group waited for its session to end"
-    if ending in _LOST or ending is Ending.AWAY:
+    if ending in LOST or ending is Ending.AWAY:
         return f"{name} {ending.value}"
     if void.after is not None and _assigns_slowly(void):
         return f"the assigned callback of {void.after.name} took its time"
