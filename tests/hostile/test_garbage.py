@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from membership_client import GroupMember, MemberState
-from tests.hostile.test_restless_group import Restless
+from tests.hostile.test_restless_group import Restless, RestlessLeader
 from tests.net.answers import Asked, framed, payload
 from tests.net.patience import LIMIT_S, open_descriptors, until
 from tests.net.scripted_broker import Peer, ScriptedBroker
@@ -54,14 +54,19 @@ class Spoiler(Restless):
         return self._chance.randbytes(4) + b"and so on"
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_member_outlives_what_a_peer_makes_of_its_answers(seed: int) -> None:
+class ClassicSpoiler(Spoiler, RestlessLeader):
+    """The same of a classic coordinator's."""
+
+
+@pytest.mark.parametrize(("kind", "seed"), [(Spoiler, 1), (Spoiler, 2), (ClassicSpoiler, 1)])
+def test_a_member_outlives_what_a_peer_makes_of_its_answers(kind: type[Spoiler], seed: int) -> None:
     """It drops the connection, says why, tries again, and keeps no thread or descriptor of it; then all is well."""
-    spoiler, before, others = Spoiler(seed), open_descriptors(), set(threading.enumerate())
+    spoiler, before, others = kind(seed), open_descriptors(), set(threading.enumerate())
     with ScriptedBroker(spoiler.script) as broker:
         spoiler.port = broker.node.port
         config = {"bootstrap.servers": f"127.0.0.1:{spoiler.port}", "group.id": "g", "request.timeout.ms": 500}
-        with GroupMember({**config, "retry.backoff.ms": 1, "retry.backoff.max.ms": 5}) as member:
+        quick = {"retry.backoff.ms": 1, "retry.backoff.max.ms": 5}
+        with GroupMember({**config, **quick, **spoiler.CONFIG}) as member:
             member.subscribe(["orders"])
             until(lambda: spoiler.spoilt >= SPOILT)
             assert member.snapshot.state is not MemberState.FATAL

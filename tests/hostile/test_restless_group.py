@@ -5,21 +5,29 @@ from __future__ import annotations
 import gc
 import threading
 import tracemalloc
+from collections.abc import Mapping
 from uuid import UUID
 
-from membership_client import GroupMember, MemberState
+import pytest
+
+from membership_client import GroupMember, MemberState, TopicPartition
+from membership_client.net.consumer_blobs import encode_assignment
 from tests.net import answers
 from tests.net.answers import Asked
 from tests.net.patience import open_descriptors, until
 from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker
+from tests.net.test_classic_codec import joined
 
 TOPIC = UUID(int=10)
-WARM_UP, REBALANCES = 300, 2000
-"""By the first everything that is kept for a while, such as the last steps, is full."""
+WARM_UP = 300
+"""After so many everything that is kept for a while, such as the last steps, is full."""
 
 
 class Restless:
     """Half of the topic, then the other half: the next target comes with the answer to the last one's acknowledgement."""
+
+    CONFIG: Mapping[str, object] = {}
+    REBALANCES = 2000
 
     def __init__(self) -> None:
         self.targets = 0
@@ -32,7 +40,9 @@ class Restless:
             until(lambda target=target: self.targets > target)  # type: ignore[misc]
 
     def script(self, peer: Peer) -> None:
-        peer.welcome(MODERN)
+        peer.welcome(
+            {**MODERN, answers.JOIN_GROUP: (0, 9), answers.SYNC_GROUP: (0, 5), answers.CLASSIC_HEARTBEAT: (0, 4)}
+        )
         while True:
             asked = peer.request()
             self.reply(peer, asked, self._answer(asked))
@@ -62,17 +72,40 @@ class Restless:
         return [0, 1, 2] if self.targets % 2 else [3, 4, 5]
 
 
-def test_thousands_of_rebalances_leave_nothing_behind() -> None:
+class RestlessLeader(Restless):
+    """The same in the classic protocol: another member leads, and wants to rebalance at every heartbeat."""
+
+    CONFIG: Mapping[str, object] = {"group.protocol": "classic", "heartbeat.interval.ms": 20}
+    REBALANCES = 300
+
+    def _answer(self, asked: Asked) -> object:
+        wire = answers.module(asked.api_key, asked.version)
+        well = {"throttle_time": answers.milliseconds(0), "error_code": answers.Code(0)}
+        match asked.api_key:
+            case answers.JOIN_GROUP:
+                self.targets += 1
+                return joined(asked.version, generation_id=self.targets, leader="another")
+            case answers.SYNC_GROUP:
+                share = encode_assignment(TopicPartition("orders", number) for number in self._target())
+                return wire.SyncGroupResponse(**well, protocol_type="consumer", protocol_name="range", assignment=share)
+            case answers.CLASSIC_HEARTBEAT:
+                return wire.HeartbeatResponse(**well | {"error_code": answers.Code(27)})
+        return super()._answer(asked)
+
+
+@pytest.mark.parametrize("kind", [Restless, RestlessLeader])
+def test_thousands_of_rebalances_leave_nothing_behind(kind: type[Restless]) -> None:
     """Neither memory nor threads nor descriptors grow, in a whole member with its trace and its telemetry."""
-    restless = Restless()
+    restless = kind()
     tracemalloc.start()
     with ScriptedBroker(restless.script) as broker:
         restless.port = broker.node.port
-        with GroupMember({"bootstrap.servers": f"127.0.0.1:{restless.port}", "group.id": "g"}) as member:
+        config = {"bootstrap.servers": f"127.0.0.1:{restless.port}", "group.id": "g", **restless.CONFIG}
+        with GroupMember(config) as member:
             member.subscribe(["orders"])
             restless.go_on(WARM_UP)
             before = held_now()
-            restless.go_on(REBALANCES)
+            restless.go_on(restless.REBALANCES)
             after = held_now()
             assert member.snapshot.state not in {MemberState.FATAL, MemberState.UNSUBSCRIBED}
     tracemalloc.stop()
