@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from pyspark.sql.connect.session import SparkSession as ConnectSession
+from pyspark.sql.connect.session import SparkSession
 
 from membership_client_spark.spark_session import DriverHost, driver_host, host_in_settings, server_host
 
 
 @pytest.fixture
-def connected(request: pytest.FixtureRequest) -> Iterator[ConnectSession]:
-    """A client's session; it has no server, and needs none as long as nobody asks it anything."""
-    session = ConnectSession.builder.remote(f"sc://{request.param}:15002").create()
+def connected(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A client's session, whose class is no classic one's; it has no server, and needs none while nobody asks it anything."""
+    session = SparkSession.builder.remote(f"sc://{request.param}:15002").create()
     yield session
     session.client.close()
 
@@ -36,12 +37,12 @@ def test_a_driver_listens_where_spark_does_and_is_told_by_its_name(
 @pytest.mark.parametrize(
     ("connected", "server"), [("spark.example", "spark.example"), ("[::1]", "::1")], indirect=["connected"]
 )
-def test_a_connect_client_knows_its_server(connected: ConnectSession, server: str) -> None:
+def test_a_connect_client_knows_its_server(connected: Any, server: str) -> None:
     """It used to ask the server's settings, which do not tell, and took every server for one on its own machine."""
     assert server_host(connected) == server
 
 
 @pytest.mark.parametrize("connected", ["127.0.0.1", "no-such-host.invalid"], indirect=True)
-def test_a_connect_client_listens_on_its_side_of_the_way_to_the_server(connected: ConnectSession) -> None:
+def test_a_connect_client_listens_on_its_side_of_the_way_to_the_server(connected: Any) -> None:
     """A server that cannot be found from here is no reason to fail: slots then work with fencing alone."""
     assert driver_host(connected) == DriverHost("127.0.0.1", "127.0.0.1")
