@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from pyspark.sql import SparkSession
 
-from membership_client import MembershipError
+from membership_client import MemberClosedError, MembershipError
 from membership_client_spark.checks import check_settings, cpus_per_slot, notes
-from membership_client_spark.holders import new_driver_epoch
+from membership_client_spark.holders import new_driver_epoch, remove_holders
 from membership_client_spark.identity import slot_instance_id
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
@@ -93,6 +93,7 @@ class SlotJob:
         self._plan = plan
         self._lock = threading.Lock()
         self._runners: dict[int, SlotRunner] = {}
+        self._stopping = False
         self._error: MembershipError | None = None
         self._ended = threading.Event()
         self._watch = threading.Thread(target=self._keep_watch, name="slot-watch", daemon=True)
@@ -111,18 +112,24 @@ class SlotJob:
         """Changes the number of slots while the job runs.
 
         New ones are started. Removed ones, those with the highest numbers, leave for good with the reason, and their
-        partitions go to the others; returns when they have.
+        partitions go to the others; returns when they have. Who is not there to leave, because its executor was lost or
+        its handler hung, is removed. Raises MemberClosedError if the job has ended, or is about to.
         """
         check_settings(setting(self._spark), slots)
+        reason = reason or f"scaled to {slots} slots"
         with self._lock:
+            if self._stopping or self._ended.is_set():
+                raise MemberClosedError(f"The job {self._plan.name} has ended: its slots cannot be scaled any more.")
             surplus = {slot: self._runners.pop(slot) for slot in sorted(self._runners) if slot >= slots}
             for slot in range(slots):
                 if slot not in self._runners:
                     self._arbiter.reopen(slot)
                     self._start(slot)
-        self._end(surplus, Ending.REMOVED, reason or f"scaled to {slots} slots", self._plan.grace_s)
+        self._end(surplus, Ending.REMOVED, reason, self._plan.grace_s)
         for slot in surplus:
             self._roster.forget(slot)
+        if surplus:
+            self._remove(surplus, reason)
 
     def stop(self, reason: str = "stopped by the driver", *, timeout_s: float = 30.0) -> None:
         """Ends all slots: what is in the handlers is finished and committed, and each leaves temporarily.
@@ -130,6 +137,7 @@ class SlotJob:
         A slot that does not end within `timeout_s` is cancelled. May be called twice.
         """
         with self._lock:
+            self._stopping = True
             runners, self._runners = self._runners, {}
         self._end(runners, Ending.STOPPED, reason, timeout_s)
         self._ended.set()
@@ -173,6 +181,14 @@ class SlotJob:
             runner.cancel()
         for runner in late:
             runner.join(_CANCEL_S)
+
+    def _remove(self, slots: Collection[int], reason: str) -> None:
+        """The worker of a cancelled task lives a little longer than its job, and would join again if it were removed."""
+        deadline = time.monotonic() + _CANCEL_S
+        while any(map(self._arbiter.has_line, slots)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        instance_ids = {slot_instance_id(self._plan.name, slot) for slot in slots}
+        remove_holders(self._plan.config, instance_ids, self._epoch, reason)
 
     def _on_failed(self, slot: int, failure: str) -> None:
         """The job is over but its Python worker may live for two more seconds: long enough to leave in order."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from membership_client import GroupNotFoundError, Holder, Security
-from membership_client.admin import GroupAdmin, MemberView
+from membership_client.admin import GroupAdmin, MemberView, UnknownMemberError
 from membership_client_spark.errors import SupersededError
 from membership_client_spark.incarnation import Incarnation, next_driver_epoch
 
@@ -40,9 +40,32 @@ def check_newest(config: Config, instance_id: str, mine: Incarnation) -> None:
             raise SupersededError(f"{instance_id} belongs to incarnation {theirs}; this is {mine}.", holder=holder)
 
 
+def remove_holders(config: Config, instance_ids: Collection[str], driver_epoch: int, reason: str) -> None:
+    """Whoever of this driver, or of one before it, is still in the group under these ids leaves it for good.
+
+    For those that could not leave themselves: their processes have ended. What a newer driver has is left alone.
+    """
+    with admin_of(config) as admin:
+        left_behind = [
+            member.member_id
+            for member in _seen_by(admin, config)
+            if member.instance_id in instance_ids
+            and (who := Incarnation.of_client(member.client_id)) is not None
+            and who.driver_epoch <= driver_epoch
+        ]
+        outcomes = admin.remove(config["group.id"], left_behind, reason=reason, force=True) if left_behind else ()
+    for outcome in outcomes:
+        if outcome.error is not None and not isinstance(outcome.error, UnknownMemberError):
+            raise outcome.error
+
+
 def _members(config: Config) -> tuple[MemberView, ...]:
     with admin_of(config) as admin:
-        try:
-            return admin.describe(config["group.id"], lag=False).members
-        except GroupNotFoundError:
-            return ()
+        return _seen_by(admin, config)
+
+
+def _seen_by(admin: GroupAdmin, config: Config) -> tuple[MemberView, ...]:
+    try:
+        return admin.describe(config["group.id"], lag=False).members
+    except GroupNotFoundError:
+        return ()

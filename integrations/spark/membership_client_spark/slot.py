@@ -49,7 +49,10 @@ class Slot:
     partitions: Callable[[], frozenset[TopicPartition]]
     """What the slot owns at this moment; a batch may have records of some of them only."""
     stopping: Callable[[], bool]
-    """Whether somebody waits for this slot to end: a handler with long work may end early, by raising."""
+    """Whether somebody waits for this slot to end: a handler with long work may end early, by raising.
+
+    That is no failure then; the batch is not committed, and comes again.
+    """
 
 
 Handler = Callable[[Any, Slot], None]
@@ -162,16 +165,22 @@ class _Member:
         if len(owned) < len(last):
             records = [record for record in records if (record.topic(), record.partition()) in owned]
         with consumer.hold(*(last[key] for key in owned)):
-            self._handle(records, slot)
+            if not self._handle(records, slot):
+                return
             consumer.commit(offsets=[_after(last[key]) for key in owned], asynchronous=False)
         self._pace.count(len(records))
 
-    def _handle(self, records: list[Message], slot: Slot) -> None:
+    def _handle(self, records: list[Message], slot: Slot) -> bool:
+        """Whether the records were handled: a handler that raises while the slot is to end has ended early, not failed."""
         batch = records if self._task.as_messages else record_batch(records)
         try:
             self._task.handle(batch, slot)
         except Exception as error:
-            raise SlotFailedError(f"The handler raised {type(error).__name__}: {error}.") from error
+            if not slot.stopping():
+                raise SlotFailedError(f"The handler raised {type(error).__name__}: {error}.") from error
+            _log.info("%s: the handler ended early: %r", slot.instance_id, error)
+            return False
+        return True
 
     def _close(self, consumer: Consumer, notice: Notice | None) -> None:
         leave = LeaveMode.LEAVE if notice and notice.ending is Ending.REMOVED else LeaveMode.TEMPORARY

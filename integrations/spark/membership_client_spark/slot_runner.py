@@ -17,6 +17,7 @@ from membership_client import MembershipError
 from membership_client_spark.errors import SlotFailedError, SupersededError
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.slot import SlotTask, run_slot
+from membership_client_spark.spark_session import cancel_jobs, tag_jobs
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -64,10 +65,10 @@ class SlotRunner:
 
     def cancel(self) -> None:
         """Has Spark end the task, which kills its worker two seconds later: for a slot that does not hear us."""
-        self._spark.interruptTag(self._tag)
+        cancel_jobs(self._spark, self._tag)
 
     def _run(self) -> None:
-        self._spark.addTag(self._tag)
+        tag_jobs(self._spark, self._tag)
         wait_s = _FIRST_WAIT_S
         while not self._told_to_end.is_set():
             began = time.monotonic()

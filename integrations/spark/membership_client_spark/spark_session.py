@@ -49,6 +49,22 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def tag_jobs(spark: SparkSession, tag: str) -> None:
+    """All jobs that this thread starts from now on can be cancelled by the tag."""
+    if is_connect(spark):
+        spark.addTag(tag)
+    else:
+        spark.sparkContext.addJobTag(tag)
+
+
+def cancel_jobs(spark: SparkSession, tag: str) -> None:
+    """On any thread. A classic session's interruptTag() would know the tags of its own thread only."""
+    if is_connect(spark):
+        spark.interruptTag(tag)
+    else:
+        spark.sparkContext.cancelJobsWithTag(tag)
+
+
 def is_decommissioning(spark: SparkSession, executor: str) -> bool:
     """Whether Spark is about to take this executor away. A client of Spark Connect cannot know, and says no."""
     if is_connect(spark):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def diarist(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
     """A handler that writes down what it gets, one line per batch, in a file per incarnation.
 
-    While there is a file `hold-<slot>`, the handler of that slot does not return, and makes a file `held-<slot>`; a file
-    `fail` makes it raise.
+    While there is a file `hold-<slot>`, the handler of that slot does not return, and makes a file `held-<slot>`; with a
+    file `hurry` it raises as soon as somebody waits for its end. A file `fail` makes it raise at once.
     """
 
     def handle(batch: pa.RecordBatch, slot: Slot) -> None:
@@ -33,6 +33,8 @@ def diarist(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
             diary.write(f"{line}\n")
         while Path(directory, f"hold-{slot.number}").exists():
             Path(directory, f"held-{slot.number}").touch()
+            if slot.stopping() and Path(directory, "hurry").exists():
+                raise InterruptedError("somebody waits")
             time.sleep(0.05)
         if Path(directory, "fail").exists():
             raise ValueError("this record cannot be handled")
@@ -75,7 +77,7 @@ def _tell_progress(job: SlotJob) -> None:
 
 
 def _facts(one: Any) -> dict[str, Any]:
-    names = ("slot", "executor", "host", "pid", "state", "partitions", "restarts")
+    names = ("slot", "executor", "host", "pid", "state", "partitions", "rate", "lag", "restarts")
     return {name: getattr(one, name) for name in names} | {"incarnation": str(one.incarnation)}
 
 

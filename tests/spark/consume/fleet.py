@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from membership_client.admin import GroupAdmin, GroupView
 from membership_client.testing import KafkaCluster
 from membership_client.testing.admin import ClusterAdmin
+from membership_client.trace import Section, read_trace
 from tests.integration.members import eventually
 from tests.spark.clusters.driver_process import PATIENCE_S, DriverProcess
 from tests.spark.clusters.logs import tail
@@ -49,7 +52,7 @@ class Fleet:
         self.home = directory
         self._settings = settings
         own = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": self.group, "auto.offset.reset": "earliest"}
-        self._config = {**own, **(config or {})}
+        self._config = {**own, "trace.file": str(directory / "trace.jsonl"), **(config or {})}
         self._drivers: list[DriverProcess] = []
         self._source = Source(kafka.bootstrap_servers, self.group)
 
@@ -125,6 +128,34 @@ class Fleet:
         """The group's, at the broker: every rebalance raises it."""
         return self.admin.group_epoch(self.group)
 
+    def quiet_epoch(self, seconds: float) -> int:
+        """One that has not risen for so long: what made the group rebalance so far does not any more."""
+
+        def quiet() -> int | None:
+            epoch = self.epoch()
+            time.sleep(seconds)
+            return epoch if self.epoch() == epoch else None
+
+        found = eventually(quiet, f"no rebalance for {seconds} s", PATIENCE_S)
+        assert found is not None
+        return found
+
+    def view(self) -> GroupView:
+        """The group with its members and its committed offsets, as its coordinator has them."""
+        with GroupAdmin(self.kafka.bootstrap_servers) as admin:
+            return admin.describe(self.group)
+
+    def trace(self, slot: int) -> list[Section]:
+        """What the slot's members wrote down, one section for each incarnation; two that live at once have two files."""
+        return [life for path in sorted(self.home.glob(f"trace-{slot}.jsonl*")) for life in read_trace(path)]
+
+    def farewell(self, slot: int, incarnation: str) -> tuple[str, str] | None:
+        """How this incarnation closed, by its own account: the mode of its leave, and the reason; None if it did not."""
+        who = f"slot-{slot}@{incarnation}"
+        (life,) = [one for one in self.trace(slot) if one.header["start"]["config"]["client_id"] == who]
+        closes = (entry["event"] for entry in life.entries if entry.get("event", {}).get("is") == "Close")
+        return next(((event["mode"], event["reason"]) for event in closes), None)
+
     def classic_rebalances(self) -> int:
         """How often the coordinator of a classic group has begun one."""
         return self.kafka.log().count(f"Preparing to rebalance group {self.group} ")
@@ -155,6 +186,16 @@ class Fleet:
 
     def release(self, slot: int) -> None:
         (self.directory / f"hold-{slot}").unlink()
+
+    def wait_produced(self, records: int) -> None:
+        """Until so many more are there."""
+        enough = len(self._source.produced()) + records
+        eventually(lambda: len(self._source.produced()) >= enough, f"{records} more records", PATIENCE_S)
+
+
+def is_undisturbed(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """The same incarnation of a slot with the same partitions; how fast it goes does not matter."""
+    return all(after[fact] == before[fact] for fact in before if fact not in {"rate", "lag"})
 
 
 class Source:

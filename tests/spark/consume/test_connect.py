@@ -11,7 +11,7 @@ from tests.spark.clusters import sessions
 from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.processes import send
 from tests.spark.consume.fleet import Fleet
-from tests.spark.consume.test_losses import assert_only_moved
+from tests.spark.consume.scenes import assert_only_moved
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 

@@ -61,6 +61,10 @@ class Arbiter:
         """The slot may be claimed again after it had ended."""
         self._soon(lambda: self._ledger.reopen(slot))
 
+    def has_line(self, slot: int) -> bool:
+        """Whether any incarnation of the slot is still there, told to end or not."""
+        return any(slot == one for one, _ in tuple(self._lines))
+
     def close(self) -> None:
         """Stops listening and hangs up. Slots that still run go on with the group's fencing alone."""
         if self._loop.is_closed():
