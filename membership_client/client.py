@@ -36,7 +36,7 @@ from membership_client.errors import (
     may_resubscribe,
 )
 from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
-from membership_client.logs import log_step, log_warning, logger
+from membership_client.logs import StepLog, log_warning, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
 from membership_client.partitions import NOTHING, Partitions
@@ -105,7 +105,7 @@ class GroupMember:
         self._journal = Journal(member, _trace_file(member))
         self._tally = CommitTally(self._journal)
         self._telemetry = Telemetry(member)
-        watching = (log_step, self._journal.on_step, self._telemetry.on_step, *observers, self._on_step)
+        watching = (StepLog().on_step, self._journal.on_step, self._telemetry.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
         self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
@@ -381,6 +381,7 @@ class GroupMember:
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
             self._runs_on = None
+            self._tally.sum_up()
             self._journal.close()
             self._telemetry.end()
             self._offer_last()
@@ -390,7 +391,7 @@ class GroupMember:
         """On the membership thread, after every step."""
         for effect in step.effects:
             if isinstance(effect, Warn):
-                self._warn(effect)
+                self._warn(effect, step.after)
         if isinstance(step.event, CallbackReturned) and step.event.error and self._config.callback_errors == "raise":
             self._unraised.put(CallbackFailedError(f"A callback raised {step.event.error}.", step.before.identity))
         if self._waiters:
@@ -398,11 +399,12 @@ class GroupMember:
             for waiter in tuple(self._waiters):
                 waiter.offer(snapshot)
 
-    def _warn(self, effect: Warn) -> None:
+    def _warn(self, effect: Warn, member: Member) -> None:
         """In the log, in the trace and to the listener."""
-        thread = self._polled_by if effect.budget is Budget.POLL else self._runner.thread()
-        warning = warning_of(effect, thread)
-        log_warning(self._worker.member, warning)
+        # A close may wait for the coordinator alone: then no thread is busy.
+        called_by = self._runner.thread() if member.call is not None else None
+        warning = warning_of(effect, self._polled_by if effect.budget is Budget.POLL else called_by)
+        log_warning(member, warning)
         facts = {"spent": warning.spent_s, "limit": warning.limit_s, "thread": warning.thread}
         self._journal.note(
             "warning", budget=effect.budget.name, call=effect.call_id, **facts, stack=list(warning.stack)

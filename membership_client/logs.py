@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from membership_client.core.events import Budget, CallbackReturned
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.errors import ProblemKind
-from membership_client.types import GroupProtocol, MemberState
+from membership_client.partition_text import shares
+from membership_client.types import GroupProtocol, MemberState, TopicPartition
 from membership_client.watchdog import BudgetWarning
 
 S = MemberState
@@ -18,19 +20,59 @@ logger = logging.getLogger("membership_client")
 _QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
 """Problems that usually pass by themselves: a member that retries them is at work, not in need."""
 
+_MOST_TOPICS = 8
 
-def log_step(step: Step) -> None:
-    """An observer that writes what people need to know, and nothing else."""
-    before, after = step.before, step.after
-    who = name_of(after)
-    if isinstance(step.event, CallbackReturned) and step.event.error:
-        logger.warning("%s: a callback raised: %s", who, step.event.error)
-    if after.settled is GroupProtocol.CLASSIC and before.settled is None:
-        logger.info("%s: these brokers do not have KIP-848; it speaks the classic protocol with them", who)
-    if after.state is not before.state:
-        _log_state(who, before, after)
-    elif _is_new_problem(before, after):
-        _log_problem(who, after)
+
+class StepLog:
+    """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
+
+    def __init__(self) -> None:
+        self._owned: frozenset[TopicPartition] = frozenset()
+        """As the last line about a rebalance left it."""
+        self._began_at: float | None = None
+        """When the rebalance that is under way began for this member."""
+
+    def on_step(self, step: Step) -> None:
+        before, after = step.before, step.after
+        who = name_of(after)
+        if isinstance(step.event, CallbackReturned) and step.event.error:
+            logger.warning("%s: a callback raised: %s", who, step.event.error)
+        if after.settled is GroupProtocol.CLASSIC and before.settled is None:
+            logger.info("%s: these brokers do not have KIP-848; it speaks the classic protocol with them", who)
+        if after.state is not before.state:
+            self._log_state(who, step)
+        elif _is_new_problem(before, after):
+            _log_problem(who, after)
+
+    def _log_state(self, who: str, step: Step) -> None:
+        before, after = step.before, step.after
+        self._began_at = step.at if self._began_at is None else self._began_at
+        if after.state is S.FATAL:
+            logger.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
+        elif after.state in {S.FENCED, S.STALE}:
+            logger.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
+        elif after.state is S.STABLE:
+            count, epoch, moved = len(after.owned), after.epoch, self._moved(step)
+            logger.info("%s: stable at epoch %d with %d partitions (%s)%s", who, epoch, count, after.cause, moved)
+        elif after.state is S.UNSUBSCRIBED:
+            logger.info("%s: not in the group any more (%s)%s", who, after.cause, self._moved(step))
+        else:
+            logger.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
+
+    def _moved(self, step: Step) -> str:
+        """What the rebalance that ends here brought and took, and how long it lasted for this member."""
+        owned = frozenset(step.after.owned.named(step.after.names))
+        moves = [(word, shares(set_)) for word, set_ in (("got", owned - self._owned), ("lost", self._owned - owned))]
+        took_s = step.at - (step.at if self._began_at is None else self._began_at)
+        self._owned, self._began_at = owned, None
+        told = "".join(f", {word} {_listed(topics)}" for word, topics in moves if topics)
+        return f"{told or ', nothing moved'}, within {took_s:.1f} s"
+
+
+def _listed(topics: Sequence[str]) -> str:
+    """A line is no place for hundreds."""
+    more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
+    return f"{' '.join(topics[:_MOST_TOPICS])}{more}"
 
 
 def _is_new_problem(before: Member, after: Member) -> bool:
@@ -64,14 +106,3 @@ def _log_problem(who: str, member: Member) -> None:
 
 def name_of(member: Member) -> str:
     return f"[{member.config.group_id}/{member.config.group_instance_id or member.member_id}]"
-
-
-def _log_state(who: str, before: Member, after: Member) -> None:
-    if after.state is S.FATAL:
-        logger.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
-    elif after.state in {S.FENCED, S.STALE}:
-        logger.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
-    elif after.state is S.STABLE:
-        logger.info("%s: stable at epoch %d with %d partitions (%s)", who, after.epoch, len(after.owned), after.cause)
-    else:
-        logger.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)

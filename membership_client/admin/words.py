@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from membership_client.trace.values import shares
+from membership_client.partition_text import shares
 from membership_client.types import TopicPartition
 
 

@@ -11,8 +11,9 @@ from membership_client.core.events import Effect, Event
 from membership_client.core.member import Member
 from membership_client.debugger.decoding import decoded, reading
 from membership_client.errors import Problem
+from membership_client.partition_text import numbers_of
 from membership_client.trace.reading import Section
-from membership_client.trace.values import Json, numbers_of
+from membership_client.trace.values import Json
 from membership_client.types import MemberState, TopicPartition
 
 _Effect = TypeVar("_Effect")

@@ -59,8 +59,8 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.partition_text import ranges, shares
 from membership_client.partitions import Partitions
-from membership_client.trace.values import ranges, shares
 from membership_client.types import LeaveMode, TopicPartition
 
 Names = Mapping[UUID, str]

@@ -35,7 +35,11 @@ class CommitTally:
     def _add(self, began_at: float, now: float) -> None:
         self._count += 1
         self._slowest_s = max(self._slowest_s, now - began_at)
-        if now - self._since < _EVERY_S:
-            return
-        self._journal.note("commits", count=self._count, slowest=self._slowest_s)
-        self._count, self._slowest_s, self._since = 0, 0.0, now
+        if now - self._since >= _EVERY_S:
+            self.sum_up()
+
+    def sum_up(self) -> None:
+        """Note what was not noted yet: also when nothing follows."""
+        if self._count:
+            self._journal.note("commits", count=self._count, slowest=self._slowest_s)
+        self._count, self._slowest_s, self._since = 0, 0.0, time.monotonic()

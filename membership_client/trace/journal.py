@@ -14,9 +14,10 @@ from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Ef
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.raised import raised_by
+from membership_client.partition_text import ranges
 from membership_client.trace.origin import origin
 from membership_client.trace.trace_file import TraceFile
-from membership_client.trace.values import Json, encode, ranges
+from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState
 
 VERSION = 1

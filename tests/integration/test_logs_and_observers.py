@@ -12,24 +12,32 @@ from membership_client import GroupMember, MemberState
 
 if TYPE_CHECKING:
     from membership_client.core.machine import Step
+    from membership_client.testing import KafkaCluster
+    from tests.integration.conftest import GroupFactory
     from tests.integration.members import Group
 
 pytestmark = pytest.mark.kafka
 
 
-def test_an_ordinary_life_is_told_in_info_lines(group: Group, caplog: pytest.LogCaptureFixture) -> None:
-    """One line per rebalance, with epoch, number of partitions and cause; nothing that asks anybody to act."""
+def test_an_ordinary_life_is_told_in_info_lines(
+    kafka: KafkaCluster, new_group: GroupFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line per rebalance, with epoch, cause and what moved, and one for the end; nothing that asks anybody to act."""
     caplog.set_level(logging.INFO, "membership_client")
+    group = new_group(kafka, consumer_session_timeout_ms=45_000)
     first = group.join("one")
     first.wait_stable()
     second = group.join()
     group.wait_for_shares([first, second], group.partitions(6))
-    first.close()
+    first.close(reason="enough")
     second.close()
     assert {record.levelno for record in caplog.records} == {logging.INFO}
-    mine = [record.getMessage() for record in caplog.records if f"[{group.id}/one]" in record.getMessage()]
-    assert f"[{group.id}/one]: stable at epoch 2 with 6 partitions (joined: joined the group)" in mine
-    assert "with 3 partitions (group changed: " in mine[-1]
+    mine = [line for line in caplog.messages if line.startswith(f"[{group.id}/one]: ")]
+    joined, *_, shared, left = [line.removeprefix(f"[{group.id}/one]: ") for line in mine]
+    assert joined.startswith("stable at epoch 2 with 6 partitions (joined: joined the group), got ")
+    assert "with 3 partitions (group changed: " in shared
+    assert f", lost {group.topic}[" in shared
+    assert left.startswith(f"not in the group any more (closed: enough), lost {group.topic}[")
 
 
 def test_a_fence_is_a_warning(group: Group, caplog: pytest.LogCaptureFixture) -> None:
@@ -54,9 +62,10 @@ def test_observers_see_every_step_and_cannot_do_harm(group: Group, caplog: pytes
     with GroupMember(settings, observers=[fail, seen.append]) as member:
         member.subscribe([group.topic])
         member.wait_until(MemberState.STABLE, 30)
-    assert [record.exc_info is not None for record in caplog.records] == [True]
+    assert len([record for record in caplog.records if record.exc_info is not None]) == 1
     states = [step.after.state for step in seen if step.after.state is not step.before.state]
     s = MemberState
-    assert states == [s.JOINING, s.RECONCILING, s.ACK, s.STABLE, s.LEAVING, s.UNSUBSCRIBED]
+    assert (states[0], states[-2:]) == (s.JOINING, [s.LEAVING, s.UNSUBSCRIBED])
+    assert s.STABLE in states
     # Nothing happens between two steps.
     assert all(after.before is before.after for before, after in itertools.pairwise(seen))

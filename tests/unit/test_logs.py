@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 
 import pytest
 
 from membership_client.core.events import (
     Budget,
+    Close,
     DescribedMember,
     DescribeGroup,
     Effect,
     Event,
     GroupDescribed,
+    GroupLeft,
     Heartbeat,
+    LeaveGroup,
     Refused,
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.logs import log_step, log_warning
+from membership_client.logs import StepLog, log_warning
+from membership_client.types import LeaveMode
 from membership_client.watchdog import BudgetWarning
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
 TAKEN = Refused(111, "the instance id is owned by them.")
 
 
+@dataclass
 class LoggedPlay(Play):
     """A member whose every step is shown to the log."""
+
+    log: StepLog = field(default_factory=StepLog)
 
     def do(self, event: Event) -> list[Effect]:
         before = self.member
         effects = super().do(event)
-        log_step(Step(self.now, before, event, tuple(effects), self.member))
+        self.log.on_step(Step(self.now, before, event, tuple(effects), self.member))
         return effects
 
 
@@ -50,13 +58,24 @@ def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
 
 
 def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
-    """It tells who, how it ended and why; nobody has to act, so nothing is louder."""
+    """It tells who, how it ended, why, what moved and how long it took; nobody has to act, so nothing is louder."""
     play = logged()
-    play.stable(0, 1).told(orders(0)).returns()
+    play.stable(0, 1).told(orders(0, 2))
+    play.now += 1.5
+    play.let_callbacks_return()
     play.answer(Heartbeat, accepted(3))
-    first, second = lines(log, logging.INFO)
-    assert first == "[g/me]: stable at epoch 2 with 2 partitions (joined: joined the group)"
-    assert "stable at epoch 3 with 1 partitions (group changed" in second
+    play.let_callbacks_return()
+    play.answer(Heartbeat, accepted(3))
+    play.do(Close(mode=LeaveMode.DEFAULT, reason="scaled down", timeout_s=5.0))
+    play.let_callbacks_return()
+    play.answer(LeaveGroup, GroupLeft())
+    joined, changed, left = lines(log, logging.INFO)
+    assert joined == (
+        "[g/me]: stable at epoch 2 with 2 partitions (joined: joined the group), got orders[0-1], within 0.0 s"
+    )
+    assert "stable at epoch 3 with 2 partitions (group changed" in changed
+    assert changed.endswith(", got orders[2], lost orders[1], within 1.5 s")
+    assert left == "[g/me]: not in the group any more (closed: scaled down), lost orders[0,2], within 0.0 s"
     assert not lines(log, logging.WARNING)
 
 
