@@ -246,7 +246,7 @@ class SessionTimeoutRefusedError(FatalError):
 
 
 class GroupTypeError(FatalError):
-    advice = "Use another group.id, set group.protocol=classic, or migrate the group to the consumer protocol first."
+    advice = "Use another group.id, set group.protocol to what the group speaks, or have the group migrated first."
 
 
 class BrokerTooOldError(FatalError):

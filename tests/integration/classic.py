@@ -1,12 +1,25 @@
-"""What tests of classic groups wait for and look at."""
+"""How members of classic groups are told to be, and what their tests wait for and look at."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from membership_client import Consumer, MemberState
 from membership_client.testing import KafkaCluster
 from tests.integration.members import Group, WatchedMember, eventually, log_about
+
+CLASSIC: dict[str, Any] = {
+    "group_protocol": "classic",
+    "heartbeat_interval_ms": 200,
+    "session_timeout_ms": 10_000,
+    "partition_assignment_strategy": ("range",),
+}
+STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky")
+
+
+def classic(strategy: str = "range", **more: Any) -> dict[str, Any]:
+    return CLASSIC | {"partition_assignment_strategy": (strategy,)} | more
 
 
 def wait_shared(group: Group, members: Sequence[WatchedMember], count: int = 6) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,14 @@ from membership_client import (
     TopicPartition,
     register_assignor,
 )
+from membership_client.admin import GroupAdmin
+from membership_client.core import reasons
 from membership_client.core.events import Send, SyncGroup
 from membership_client.testing import KafkaCluster
-from tests.integration.classic import read, rebalances, wait_shared
+from tests.integration.classic import CLASSIC, STRATEGIES, classic, read, rebalances, wait_shared
 from tests.integration.conftest import GroupFactory
 from tests.integration.members import (
+    PATIENCE_S,
     Call,
     Group,
     RecordingListener,
@@ -40,19 +44,6 @@ from tests.integration.processes import MemberProcess
 from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
-
-CLASSIC: dict[str, Any] = {
-    "group_protocol": "classic",
-    "heartbeat_interval_ms": 200,
-    "session_timeout_ms": 10_000,
-    "partition_assignment_strategy": ("range",),
-}
-STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky")
-
-
-def classic(strategy: str = "range", **more: Any) -> dict[str, Any]:
-    return CLASSIC | {"partition_assignment_strategy": (strategy,)} | more
-
 
 # --- joining ---------------------------------------------------------------------------------------------------------
 
@@ -163,17 +154,16 @@ def test_a_limit_that_is_lowered_under_a_running_group(tmp_path: Path) -> None:
         group = Group(kafka.bootstrap_servers, "lowered")
         group.admin.create_topic(group.topic, 6)
         # The broker does not look whether all others have joined when it turns one away, and waits for the rebalance timeout.
-        patient = classic(session_timeout_ms=60_000, max_poll_interval_ms=5_000)
-        members = [group.join(**patient) for _ in range(3)]
+        patient = classic(session_timeout_ms=60_000, max_poll_interval_ms=10_000)
+        members = [group.join(name, **patient) for name in (None, None, "one")]
         wait_shared(group, members)
         kafka.terminate(1)
         with (tmp_path / "broker-1" / "server.properties").open("a") as properties:
             properties.write("\ngroup.max.size=2\n")
         kafka.restart(1)
-        eventually(lambda: any(m.snapshot.state is MemberState.FATAL for m in members), "one too many")
-        (out,) = (member for member in members if member.snapshot.state is MemberState.FATAL)
-        assert isinstance(out.error, GroupFullError)
-        wait_shared(group, [member for member in members if member is not out])
+        out = eventually(lambda: [m for m in members if m.snapshot.state is MemberState.FATAL], "one too many")
+        assert all(isinstance(member.error, GroupFullError) for member in out)
+        wait_shared(group, [member for member in members if member not in out])
         group.close()
 
 
@@ -190,6 +180,29 @@ def test_strategies_that_do_not_match(group: Group) -> None:
     other = group.join(**classic("roundrobin"))
     with pytest.raises(NoCommonStrategyError, match=r"offers roundrobin.*assigns by range"):
         other.wait_stable()
+
+
+# --- members that are slow -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("instance_id", [None, "one"], ids=["dynamic", "static"])
+def test_a_group_does_not_wait_for_ever(group: Group, instance_id: str | None) -> None:
+    """Whoever gives nothing back within max.poll.interval.ms is dropped, or passed over if it is static; it learns so at once."""
+    release = threading.Event()
+
+    def linger(call: Call) -> None:
+        assert call.context.wait_lost(PATIENCE_S)
+        release.wait(PATIENCE_S)
+
+    brief = classic(max_poll_interval_ms=3000)
+    slow = group.join(instance_id, listener=RecordingListener(revoked=linger), **brief)
+    wait_shared(group, [slow])
+    other = group.join(**brief)
+    other.wait(lambda snapshot: bool(snapshot.owned))
+    assert len(other.assignment()) == (6 if instance_id is None else 3)
+    eventually(lambda: slow.calls[-1].context.lost, "word that it is too late")
+    release.set()
+    wait_shared(group, [slow, other])
 
 
 # --- static members --------------------------------------------------------------------------------------------------
@@ -277,7 +290,25 @@ def test_from_dynamic_to_static_and_back(group: Group) -> None:
             members[at].close(LeaveMode.LEAVE)
             members[at] = group.join(name, **CLASSIC)
             wait_shared(group, members)
+        with GroupAdmin(group.bootstrap_servers) as admin:
+            known = {member.member_id: member.instance_id for member in admin.describe(group.id).members}
+        assert known == {member.snapshot.member_id: name for member, name in zip(members, names, strict=True)}
     assert_never_shared(group.members)
+
+
+def test_from_eager_to_cooperative(group: Group) -> None:
+    """By two rolling restarts, as in Java: the first offers both strategies, the second only the new one."""
+    members = [group.join(**classic("range")) for _ in range(2)]
+    wait_shared(group, members)
+    for strategies in (("cooperative-sticky", "range"), ("cooperative-sticky",)):
+        for at in range(2):
+            members[at].close()
+            members[at] = group.join(**CLASSIC | {"partition_assignment_strategy": strategies})
+            wait_shared(group, members)
+    assert_never_shared(group.members)
+    third = group.join(**classic("cooperative-sticky"))
+    wait_shared(group, [*members, third])
+    assert [len(member.listener.of("revoked")[-1].partitions) for member in members] == [1, 1]
 
 
 # --- reasons ---------------------------------------------------------------------------------------------------------
@@ -289,8 +320,9 @@ def test_reasons_are_in_the_brokers_log(kafka: KafkaCluster, group: Group) -> No
     group.create_topic(other_topic, 1)
     member = group.join(**CLASSIC)
     wait_shared(group, [member])
+    before = member.epoch
     member.enforce_rebalance("rehearsal\N{EM DASH}" + "x" * 300)
-    member.wait(lambda snapshot: snapshot.epoch == 2 and snapshot.state is MemberState.STABLE)
+    member.wait(lambda snapshot: snapshot.epoch > before and snapshot.state is MemberState.STABLE)
     member.subscribe([group.topic, other_topic])
     member.wait(lambda snapshot: len(snapshot.owned) == 7 and snapshot.state is MemberState.STABLE)
     member.close(reason="end of the day")
@@ -299,6 +331,92 @@ def test_reasons_are_in_the_brokers_log(kafka: KafkaCluster, group: Group) -> No
     assert "client reason: subscribed by the application" in said()
     assert "client reason: rehearsal" + "\N{EM DASH}" + "x" * 245 + ")" in said()
     assert "client reason: subscription changed" in said()
+
+
+def come_second(group: Group, strategy: str = "range") -> None:
+    first = group.join(**classic(strategy))
+    wait_shared(group, [first])
+    wait_shared(group, [first, group.join(**classic(strategy))])
+
+
+def grow(group: Group) -> None:
+    member = group.join(**classic(metadata_max_age_ms=500))
+    wait_shared(group, [member])
+    group.admin.add_partitions(group.topic, 8)
+    wait_shared(group, [member], 8)
+
+
+def grow_while_the_leader_is_away(group: Group) -> None:
+    leader = group.join("one", **CLASSIC)
+    wait_shared(group, [leader])
+    follower = group.join("two", **CLASSIC)
+    wait_shared(group, [leader, follower])
+    leader.close()
+    group.admin.add_partitions(group.topic, 8)
+    wait_shared(group, [group.join("one", **CLASSIC), follower], 8)
+
+
+def come_back_with_fewer_topics(group: Group) -> None:
+    other_topic = f"{group.topic}-other"
+    group.create_topic(other_topic, 1)
+    member = group.member("one", **CLASSIC)
+    member.subscribe([group.topic, other_topic])
+    member.wait(lambda snapshot: len(snapshot.owned) == 7)
+    member.close()
+    wait_shared(group, [group.join("one", **CLASSIC)])
+
+
+def be_removed(group: Group) -> None:
+    member = group.join(**CLASSIC)
+    wait_shared(group, [member])
+    group.remove(member.snapshot.member_id)
+    eventually(lambda: member.listener.of("lost"), "the lost callback")
+    wait_shared(group, [member])
+
+
+def poll_no_more(group: Group) -> WatchedMember:
+    member = group.join(**classic(max_poll_interval_ms=2000))
+    wait_shared(group, [member])
+    member.poll()
+    member.wait(MemberState.STALE)
+    return member
+
+
+def raise_in_a_callback(group: Group) -> None:
+    def fail(_call: Call) -> None:
+        raise ValueError
+
+    member = group.join(listener=RecordingListener(assigned=fail), callback_errors="leave", **CLASSIC)
+    eventually(lambda: member.snapshot.state is MemberState.FATAL, "the end of the member")
+
+
+def stable(group: Group) -> WatchedMember:
+    member = group.join(**CLASSIC)
+    wait_shared(group, [member])
+    return member
+
+
+REASONS: dict[str, Callable[[Group], object]] = {
+    reasons.SUBSCRIBED: stable,
+    reasons.REVOKED: lambda group: come_second(group, "cooperative-sticky"),
+    reasons.TOPICS_CHANGED: grow,
+    reasons.OUT_OF_DATE: grow_while_the_leader_is_away,
+    reasons.MISFIT: come_back_with_fewer_topics,
+    reasons.ENFORCED: lambda group: stable(group).enforce_rebalance(),
+    f"{reasons.COORDINATOR_ERROR} UNKNOWN_MEMBER_ID": be_removed,
+    f"{reasons.POLL_INTERVAL_EXCEEDED}: 2 s": poll_no_more,
+    reasons.POLLS_AGAIN: lambda group: poll_no_more(group).poll(),
+    f"{reasons.CALLBACK_FAILED}: assigned": raise_in_a_callback,
+    reasons.UNSUBSCRIBED: lambda group: stable(group).unsubscribe(),
+    reasons.CLOSED: lambda group: stable(group).close(),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_an_operator_finds_why(kafka: KafkaCluster, group: Group, reason: str) -> None:
+    """What really happened is in the broker's log, in the words of the documented vocabulary."""
+    REASONS[reason](group)
+    eventually(lambda: f"client reason: {reason}" in log_about(kafka, group.id)(), "the reason in the log")
 
 
 # --- offsets ---------------------------------------------------------------------------------------------------------

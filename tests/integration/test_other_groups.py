@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from membership_client import BrokerTooOldError, GroupTypeError, MemberState
+from membership_client import BrokerTooOldError, GroupTypeError, MemberState, TopicLayout
+from membership_client.core.assignors.registry import BUILT_IN
+from membership_client.testing import KafkaCluster
+from tests.integration.classic import wait_shared
 from tests.integration.members import Group, eventually
+from tests.peers.by_hand import MemberByHand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from membership_client.testing import KafkaCluster
     from tests.integration.conftest import GroupFactory
 
 pytestmark = pytest.mark.kafka
@@ -70,12 +73,16 @@ def test_a_broker_without_the_consumer_protocol(kafka_factory: Callable[..., Kaf
     assert member.close().clean
 
 
-def test_a_classic_group_that_may_not_be_converted(
-    kafka_factory: Callable[..., KafkaCluster], new_group: GroupFactory
-) -> None:
+@pytest.fixture(scope="module")
+def strict_kafka() -> Iterator[KafkaCluster]:
+    """A broker that converts no group."""
+    with KafkaCluster(settings={"group.consumer.migration.policy": "disabled"}) as cluster:
+        yield cluster
+
+
+def test_a_classic_group_that_may_not_be_converted(strict_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """The group is of another kind: fatal, with the broker's words; once it is empty, subscribe() succeeds."""
-    kafka = kafka_factory(settings={"group.consumer.migration.policy": "disabled"})
-    group = new_group(kafka)
+    group = new_group(strict_kafka)
     member = group.member()
     with classic_consumer(group) as classic:
         eventually(lambda: len(classic.owned) == 6, "a classic group")
@@ -86,6 +93,36 @@ def test_a_classic_group_that_may_not_be_converted(
         assert len(classic.owned) == 6
     member.subscribe([group.topic])
     group.wait_for_shares([member], group.partitions(6))
+
+
+def test_a_group_of_kip_848_that_may_not_be_converted(strict_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+    """A classic member is told that the group is of another kind, and not that some strategy is missing."""
+    group = new_group(strict_kafka)
+    modern, member = group.join(), group.member(group_protocol="classic")
+    group.wait_for_shares([modern], group.partitions(6))
+    member.subscribe([group.topic])
+    with pytest.raises(GroupTypeError, match="not a classic group"):
+        member.wait_stable()
+    assert modern.assignment() == group.partitions(6)
+    modern.close()
+    member.subscribe([group.topic])
+    wait_shared(group, [member])
+
+
+class Worker(MemberByHand):
+    """One of Kafka Connect's."""
+
+    protocol_type = "connect"
+
+
+def test_a_group_of_kafka_connect(group: Group) -> None:
+    """Its workers are no consumers: the error says whose group it is."""
+    group.join(group_protocol="classic").wait_stable()
+    group.close()
+    with Worker(group.bootstrap_servers, group.id, BUILT_IN["range"], {group.topic: TopicLayout(6)}) as worker:
+        worker.join()
+        with pytest.raises(GroupTypeError, match="it is a group of connect"):
+            group.join(group_protocol="classic").wait_stable()
 
 
 def test_a_classic_group_is_converted_while_it_runs(group: Group) -> None:

@@ -20,7 +20,7 @@ from tests.net.patience import open_descriptors
 
 pytestmark = pytest.mark.kafka
 
-PROTOCOLS = [{}, {"group.protocol": "classic", "heartbeat.interval.ms": 200, "session.timeout.ms": 3000}]
+PROTOCOLS = [{}, {"group.protocol": "classic", "heartbeat.interval.ms": 200, "session.timeout.ms": 8000}]
 BY_PROTOCOL = pytest.mark.parametrize("config", PROTOCOLS, ids=["consumer", "classic"])
 
 
@@ -47,13 +47,13 @@ def test_an_interpreter_that_is_held_up(
     kafka: KafkaCluster, new_group: GroupFactory, new_process: Callable[..., MemberProcess], config: dict[str, object]
 ) -> None:
     """An extension that keeps it stops heartbeats: less than a session costs nothing, after more the member joins again."""
-    group = new_group(kafka, consumer_session_timeout_ms=3000)
+    group = new_group(kafka, consumer_session_timeout_ms=8000)
     process = new_process(group, "hold the interpreter", config)
     process.wait_for("ready")
     process.tell("1")
     eventually(lambda: len(process.all("held")) == 1, "a short hold")
     assert not process.all("lost")
-    process.tell("5")
+    process.tell("11")
     process.wait_for("lost")
     eventually(lambda: len(process.all("assigned")) == 2, "partitions again")
 

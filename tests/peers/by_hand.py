@@ -6,7 +6,7 @@ import datetime as dt
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from kio.index import load_payload_module
@@ -31,7 +31,12 @@ _MEMBER_ID_REQUIRED = 79
 
 
 class MemberByHand:
-    """Wants all the topics it knows. Its broker is the only one, so it is the coordinator."""
+    """Wants all the topics it knows. Its broker is the only one, so it is the coordinator.
+
+    What it writes to other members is theirs to read: a subclass may write otherwise.
+    """
+
+    protocol_type = "consumer"
 
     def __init__(
         self, bootstrap_servers: str, group_id: str, assignor: Assignor, topics: Mapping[str, TopicLayout]
@@ -58,6 +63,16 @@ class MemberByHand:
     def member_id(self) -> str:
         return str(self._identity["member_id"])
 
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def subscription(self, me: MemberSubscription) -> bytes:
+        return encode_subscription(me, self._assignor.name)
+
+    def assignment(self, _member_id: str, share: Iterable[TopicPartition]) -> bytes:
+        return encode_assignment(share)
+
     def follow(self) -> None:
         """One heartbeat, and whatever it calls for."""
         beat = self._ask("Heartbeat", generation_id=self._generation, **self._identity)
@@ -81,9 +96,11 @@ class MemberByHand:
             member_id="", topics=frozenset(self._topics), owned=self.owned, generation=self._generation
         )
         name = self._assignor.name
-        offer = _wire("JoinGroup").JoinGroupRequestProtocol(name=name, metadata=encode_subscription(me, name))
+        offer = _wire("JoinGroup").JoinGroupRequestProtocol(name=name, metadata=self.subscription(me))
         timeouts = dict.fromkeys(("session_timeout", "rebalance_timeout"), dt.timedelta(seconds=PATIENCE_S))
-        joined = self._ask("JoinGroup", protocol_type="consumer", protocols=(offer,), **timeouts, **self._identity)
+        joined = self._ask(
+            "JoinGroup", protocol_type=self.protocol_type, protocols=(offer,), **timeouts, **self._identity
+        )
         self._identity["member_id"] = joined.member_id
         if joined.error_code == _MEMBER_ID_REQUIRED:
             return self._join()
@@ -92,14 +109,14 @@ class MemberByHand:
         reader = SubscriptionReader(name)
         self.subscriptions = [reader.read(m.member_id, m.group_instance_id, m.metadata) for m in joined.members]
         plan = self._assignor.assign(self.subscriptions, self._topics)
-        return {member_id: encode_assignment(share) for member_id, share in plan.items()}
+        return {member_id: self.assignment(member_id, share) for member_id, share in plan.items()}
 
     def _sync(self, shares: Mapping[str, bytes]) -> Any:
         share = _wire("SyncGroup").SyncGroupRequestAssignment
         return self._ask(
             "SyncGroup",
             generation_id=self._generation,
-            protocol_type="consumer",
+            protocol_type=self.protocol_type,
             protocol_name=self._assignor.name,
             assignments=tuple(share(member_id=member_id, assignment=data) for member_id, data in shares.items()),
             **self._identity,
