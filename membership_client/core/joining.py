@@ -25,6 +25,7 @@ from membership_client.core.requests import recovered, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.subscriptions import NO_GENERATION
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 
 S = MemberState
@@ -68,7 +69,9 @@ def _start(member: Member, now: float) -> Change:
 def _reason(member: Member) -> str:
     """In the classic protocol a join says why it is made."""
     if member.state is S.FENCED and member.cause is not None:
-        return reasons.after_fence(member.cause.detail)
+        # A coordinator that counted as well refuses the join that follows: what began it all is still the reason.
+        is_same = member.classic.reason == reasons.SESSION_ENDED and member.classic.planned_in == NO_GENERATION
+        return reasons.SESSION_ENDED if is_same else reasons.after_fence(member.cause.detail)
     return reasons.POLLS_AGAIN if member.state is S.STALE else reasons.SUBSCRIBED
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from membership_client.core import reasons
+from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
@@ -242,6 +243,23 @@ def test_a_session_that_nobody_confirms_ends_here_too() -> None:
     assert (play.member.state, play.callbacks()[-1].kind) == (S.FENCED, CallbackKind.LOST)
     play.returns()
     assert (play.member.state, play.member.classic.reason) == (S.JOINING, reasons.SESSION_ENDED)
+
+
+def test_a_session_that_ended_is_the_reason_also_of_the_second_join() -> None:
+    """The coordinator has forgotten the member that comes back; the log spoke of that, and not of what had happened."""
+    play = ClassicPlay.new(session_timeout_ms=20_000).stable(0)
+    play.advance(20.1)
+    play.returns()
+    play.find_coordinator()
+    play.answer(JoinGroup, Refused(Code.UNKNOWN_MEMBER_ID))
+    play.advance(1.0)
+    assert (play.join_request().member_id, play.join_request().reason) == ("", reasons.SESSION_ENDED)
+    play.let_in(0)
+    play.returns()
+    play.advance(BEAT_S)
+    play.answer(ClassicHeartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+    play.returns()
+    assert play.join_request().reason == f"{reasons.COORDINATOR_ERROR} UNKNOWN_MEMBER_ID"
 
 
 def test_a_session_does_not_end_while_a_join_waits_for_others() -> None:
