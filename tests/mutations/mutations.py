@@ -305,7 +305,7 @@ MUTATIONS = (
     Mutation(
         "a rebalance is no confirmation",
         "classic_joining.py",
-        "    member = _counted_on(member, flight, now)",
+        "    member = _counted_on(member, flight)",
         "    member = replace(member, dialogue=None)",
     ),
     Mutation(

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.mutations.mutations import MUTATIONS, Mutation
+from tests.mutations.project import copy_of_the_project, run_in
 
-ROOT = Path(__file__).parent.parent.parent
 SUITES = ("tests/core",)
 
 
-def copy_of_the_project(directory: Path) -> Path:
-    """Enough of it to run the suites in: a mutation never touches the working tree."""
-    quiet = shutil.ignore_patterns("__pycache__", ".*")
-    for name in ("membership_client", "tests"):
-        shutil.copytree(ROOT / name, directory / name, ignore=quiet)
-    shutil.copy(ROOT / "pyproject.toml", directory)
-    return directory
-
-
 def run_suites(root: Path) -> subprocess.CompletedProcess[str]:
-    quickly = ("-m", "not kafka", "-x", "-q", "-p", "no:cacheprovider")
-    command = [sys.executable, "-P", "-m", "pytest", *quickly, *SUITES]
-    return subprocess.run(command, cwd=root, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, check=False)
+    return run_in(root, "pytest", "-m", "not kafka", "-x", "-q", "-p", "no:cacheprovider", *SUITES)
 
 
 def test_the_suite_passes_without_a_mutation(tmp_path: Path) -> None:
