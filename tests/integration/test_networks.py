@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client import ConnectionProblem, MemberState
+from membership_client.core import reasons
 from membership_client.core.events import Heartbeat, Send
 from tests.integration.members import eventually, log_about
 from tests.integration.proxy import HEARTBEAT, LEAVE_GROUP
+from tests.integration.test_process_faults import no_descriptors
 
 if TYPE_CHECKING:
     from tests.integration.conftest import GroupFactory, ProxiedKafka
@@ -102,7 +104,7 @@ def test_silence_costs_nothing(proxied_kafka: ProxiedKafka, new_group: GroupFact
 
 def test_silence_beyond_the_session_costs_the_partitions(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
     """A member that was given up meanwhile learns it at once, loses its partitions and joins again by itself."""
-    group = new_group(proxied_kafka, consumer_session_timeout_ms=1500)
+    group = new_group(proxied_kafka, consumer_session_timeout_ms=3000)
     member = group.join(request_timeout_ms=500, socket_connection_setup_timeout_ms=500)
     member.wait_stable()
     proxied_kafka.proxy.cut()
@@ -116,3 +118,31 @@ def test_silence_beyond_the_session_costs_the_partitions(proxied_kafka: ProxiedK
         ("lost", group.partitions(6)),
         ("assigned", group.partitions(6)),
     ]
+
+
+def test_a_classic_session_ends_here_too(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
+    """Nobody can tell the member that its session is over: it counts for itself, and says so when it is back."""
+    group = new_group(proxied_kafka)
+    member = group.join(
+        group_protocol="classic", session_timeout_ms=3000, heartbeat_interval_ms=200, request_timeout_ms=1000
+    )
+    member.wait_stable()
+    proxied_kafka.proxy.cut()
+    eventually(lambda: member.listener.of("lost"), "the lost callback")
+    proxied_kafka.proxy.mend()
+    eventually(lambda: member.assignment() == group.partitions(6), "partitions again")
+    said = log_about(proxied_kafka.cluster, group.id)
+    eventually(lambda: f"client reason: {reasons.SESSION_ENDED}" in said(), "the reason in the log")
+
+
+def test_no_descriptors_left_for_a_connection_that_broke(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
+    """What the member has it keeps, and says what is missing; when there are some again, it goes on as if nothing was."""
+    group = new_group(proxied_kafka)
+    member = group.join()
+    before = member.wait_stable()
+    with no_descriptors():
+        proxied_kafka.proxy.reset()
+        waiting = member.wait(lambda snapshot: "Too many open files" in str(snapshot.error))
+    assert (waiting.state, waiting.owned) == (MemberState.STABLE, before.owned)
+    after = member.wait(lambda snapshot: snapshot.error is None)
+    assert (after.epoch, after.owned, len(member.calls)) == (before.epoch, before.owned, 1)
