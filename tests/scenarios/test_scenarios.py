@@ -16,20 +16,25 @@ SCENARIOS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "peers.
 COUNTS = {
     "kafka membership manager": 89,
     "kafka heartbeat manager": 27,
-    "librdkafka": 26,
+    "librdkafka": 40,
     "kafka classic coordinator": 22,
     "kafka classic static members": 8,
+    "kafka system tests": 17,
+    "in no suite": 10,
 }
 """How many scenarios each suite has: the test methods of Kafka's classes, and the groups of librdkafka's suite.
 
 Of the classic coordinator those about identity, size, reasons and leaving count; the rest is about its threads.
+What no suite of the three has is at the end: their makers know of it, and so do we.
 """
 
 
 @functools.cache
-def functions_in(path: str) -> frozenset[str]:
+def found_in(path: str) -> frozenset[str]:
+    """What pytest finds there: helpers are no tests."""
     tree = ast.parse((ROOT / path).read_text())
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(name for name in functions if name.startswith("test_"))
 
 
 def test_no_scenario_is_missing() -> None:
@@ -46,6 +51,6 @@ def test_each_scenario_is_tested_or_struck_out_with_a_reason(row: dict[str, Any]
     assert ("test" in row) != ("struck" in row)
     if "test" in row:
         path, _, name = row["test"].partition("::")
-        assert name in functions_in(path)
+        assert name in found_in(path)
     else:
         assert len(row["struck"]) > 20
