@@ -149,6 +149,11 @@ class Fleet:
         """What the slot's members wrote down, one section for each incarnation; two that live at once have two files."""
         return [life for path in sorted(self.home.glob(f"trace-{slot}.jsonl*")) for life in read_trace(path)]
 
+    def refused_commits(self, slot: int) -> list[str]:
+        """What the slot's members were told instead, one text for each commit."""
+        entries = (entry for life in self.trace(slot) for entry in life.entries)
+        return [entry["detail"] for entry in entries if entry.get("note") == "commit refused"]
+
     def farewell(self, slot: int, incarnation: str) -> tuple[str, str] | None:
         """How this incarnation closed, by its own account: the mode of its leave, and the reason; None if it did not."""
         who = f"slot-{slot}@{incarnation}"

@@ -117,10 +117,12 @@ def test_a_slot_that_cannot_leave_is_removed(fleet: Fleet, is_hung: bool) -> Non
 def test_a_newer_driver_takes_the_slots_over_and_the_older_one_ends(fleet: Fleet) -> None:
     """Without a rebalance, without a lost record; the older driver says who has its slots and does not fight back.
 
-    One of its workers sleeps meanwhile, in the handler: when it wakes up it hands out nothing more. It used to be put to
-    sleep anywhere, and rarely between a look at its membership and the handler, where nothing can help.
+    One of its workers sleeps meanwhile, in the handler: when it wakes up its commit is refused, and it hands out nothing
+    more. It used to be put to sleep anywhere, and rarely between a look at its membership and the handler, where nothing
+    can help.
     """
     before, epoch, older = fleet.running(), fleet.epoch(), fleet.driver
+    refused = len(fleet.refused_commits(0))
     fleet.hold(0)
     os.kill(before[0]["pid"], signal.SIGSTOP)
     fleet.release(0)
@@ -128,11 +130,13 @@ def test_a_newer_driver_takes_the_slots_over_and_the_older_one_ends(fleet: Fleet
     after = fleet.wait_steady()
     assert [after[slot]["partitions"] for slot in after] == [before[slot]["partitions"] for slot in before]
     zombie = f"slot-0@{before[0]['incarnation']}"
-    handed_out = fleet.deliveries(zombie)
+    handed_out, committed = fleet.deliveries(zombie), fleet.view().committed
     os.kill(before[0]["pid"], signal.SIGCONT)
     assert older.wait_for("failed")["kind_of_error"] == "SupersededError"
     eventually(lambda: not is_running(before[0]["pid"]), "the zombie's end", PATIENCE_S)
     assert fleet.deliveries(zombie) == handed_out
+    assert len(fleet.refused_commits(0)) == refused + 1
+    assert all(now.offset >= committed[place].offset for place, now in fleet.view().committed.items())
     assert fleet.epoch() == epoch
     fleet.assert_nothing_lost()
 
