@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,11 +34,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def traces(folder: Path) -> list[Path]:
     """What the debugger reads too: thirty members in three groups of one day, and eight groups in trouble."""
     in_trouble = [
-        replace(section, header=section.header | {"group": f"trouble-{seed}"})
+        replace(
+            section,
+            header=section.header | {"group": f"trouble-{seed}"},
+            entries=[waited_for_a_poll(entry) for entry in section.entries],
+        )
         for seed in _SEEDS
         for section in sections_of(script_of(seed))
     ]
     return [*write_fleet(folder, members=30, hours=0.2), *written(in_trouble, folder)]
+
+
+def waited_for_a_poll(entry: dict[str, Any]) -> dict[str, Any]:
+    """A callback that returned, as a consumer's: wanted all the time, begun at last, and quick."""
+    event = entry.get("event") or {}
+    returned = event.get("is") == "CallbackReturned"
+    return entry | {"event": event | {"began_at": entry["at"]}} if returned else entry
 
 
 @pytest.fixture(scope="session")

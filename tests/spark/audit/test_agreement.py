@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections import Counter, defaultdict
 
 from membership_client_spark.audit import Audit
@@ -22,9 +22,12 @@ def test_ownership(audited: Audit, told: Told) -> None:
 
 
 def test_gaps(audited: Audit, told: Told) -> None:
-    """Times without an owner, while somebody was there to own it."""
+    """Times without an owner, while somebody was there to own it: whose it was, how that ended, whose it is then."""
     rows = audited.gaps.selectExpr("*", *_TIMES).collect()
-    assert told.gaps() == Counter((r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until)) for r in rows)
+    assert told.gaps() == Counter(
+        (r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until), r.last_owner, r.ending, r.next_owner)
+        for r in rows
+    )
 
 
 def test_overlaps(audited: Audit, told: Told) -> None:
@@ -36,31 +39,43 @@ def test_overlaps(audited: Audit, told: Told) -> None:
 
 
 def test_rebalances(audited: Audit, told: Told) -> None:
-    """When, why, by whom, who took part, what moved, and how long it took."""
+    """When, why, by whom, who took part, what moved, how long it took, and how sure that is."""
     rows = audited.rebalances.selectExpr("*", "CAST(time AS DOUBLE) AS began").collect()
     found: Counter[Row] = Counter(
-        (r.group, r.epoch, ms(r.began), r.trigger, tuple(r.members), r.moved, ms(r.lasted_s)) for r in rows
+        (r.group, r.epoch, ms(r.began), r.cause, r.trigger, tuple(r.members), r.moved, ms(r.lasted_s), r.certainty)
+        for r in rows
     )
     assert told.rebalances() == found
     causes = {cause for row in rows for cause in row.cause.split(", ")}
     assert {"joined", "left", "away", "thrown out", "vanished", "asked for", "unknown"} <= causes
+    assert {row.certainty for row in rows} == {"certain", "likely", "unknown"}
 
 
 def test_callbacks(audited: Audit, told: Told) -> None:
-    """How many, how many failed or never returned, and how long they took."""
+    """How many, how many failed or never returned, how long they took, and how long they waited for a poll."""
     times: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     failures: Counter[tuple[str, str, str]] = Counter()
-    for group, name, method, took_s, failed in told.callbacks():
-        times[group, name, method].append(took_s)
-        failures[group, name, method] += failed
+    waited: dict[tuple[str, str, str], float] = defaultdict(float)
+    for group, name, method, took_s, waited_s, failed in told.callbacks():
+        key = group, name, method
+        times[key].append(took_s)
+        failures[key] += failed
+        waited[key] = max(waited[key], waited_s)
     rows = {(row.group, row.member, row.method): row for row in audited.callbacks.collect()}
     assert rows.keys() == times.keys()
     for key, row in rows.items():
-        returned = [time_s for time_s in times[key] if time_s is not None]
+        returned = sorted(time_s for time_s in times[key] if time_s is not None)
         unreturned = len(times[key]) - len(returned)
         assert (row["count"], row.failures, row.unreturned) == (len(times[key]), failures[key], unreturned)
-        assert row.max_s == max(returned, default=None)
-        assert row.p50_s == (statistics.median_low(returned) if returned else None)
+        parts = [within(returned, part) for part in (0.5, 0.95, 0.99, 1.0)]
+        assert [row.p50_s, row.p95_s, row.p99_s, row.max_s] == parts
+        assert row.max_waited_s == waited[key]
+    assert any(waited.values())
+
+
+def within(times: list[float], part: float) -> float | None:
+    """The shortest time within which that part of them has returned."""
+    return times[math.ceil(part * len(times)) - 1] if times else None
 
 
 def test_slots(audited: Audit, told: Told) -> None:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from membership_client.debugger.epochs import Rebalance, rebalances_of
+from membership_client.debugger.epochs import Rebalance, Trigger, rebalances_of
 from membership_client.debugger.life import Life
-from membership_client.debugger.report.scene import Scene
+from membership_client.debugger.report.scene import PartitionLane, Scene
 from membership_client.debugger.timeline import Group
+from membership_client.debugger.uncovered import uncovered
 
 SKEW_S = 2.0
 
 Row = tuple[object, ...]
+
+_ENDINGS = {
+    "the trace ends: the process was killed or stopped, or the rest is missing": "vanished",
+    "closed without giving it back": "closed",
+}
+
+_CAUSES = {
+    " joined again (": "asked for",
+    " joined": "joined",
+    " changed its subscription": "subscription",
+    " left for a while": "away",
+    " left, because it did not poll": "did not poll",
+    " left": "left",
+    " was thrown out": "thrown out",
+    " ended without leaving": "vanished",
+    " ended": "ended",
+}
+"""How the debugger's sentences go on after the name; the first that fits counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +53,29 @@ class Told:
         )
 
     def gaps(self) -> Counter[Row]:
-        lanes = self.scene.partitions
-        return Counter(
-            (lane.group, str(lane.partition), ms(gap.began), ms(gap.ended)) for lane in lanes for gap in lane.gaps
-        )
+        kinds = self._kinds()
+        return Counter(row for lane in self.scene.partitions for row in self._gaps_in(lane, kinds))
+
+    def _gaps_in(self, lane: PartitionLane, kinds: Mapping[Row, str]) -> Iterator[Row]:
+        """With who owned it before, how that ended, and who owned it next."""
+        names = [member.name for member in self.scene.members]
+        for last, following in uncovered(lane.owned, lambda one: one.began, lambda one: one.ended):
+            until, then = (following.began, names[following.owner]) if following else (math.inf, None)
+            for gap in lane.gaps:
+                if last.ended <= gap.began < until:
+                    ended = lane.group, names[last.owner], lane.partition, last.ended
+                    ending = _ENDINGS.get(last.ending) or kinds.get(ended, "missing")
+                    yield lane.group, str(lane.partition), ms(gap.began), ms(gap.ended), names[last.owner], ending, then
+
+    def _kinds(self) -> dict[Row, str]:
+        """The callbacks that took partitions away: by group, member, partition and when."""
+        return {
+            (life.group, life.name, holding.partition, holding.ended.time): call.kind.value
+            for life in self.lives()
+            for holding in life.holdings
+            for call in life.calls
+            if call.last is holding.ended
+        }
 
     def overlaps(self) -> Counter[Row]:
         return Counter(
@@ -48,11 +87,11 @@ class Told:
     def rebalances(self) -> Counter[Row]:
         return Counter(_row(group, rebalance) for group in self.groups for rebalance in rebalances_of(group))
 
-    def callbacks(self) -> Iterator[tuple[str, str, str, float | None, bool]]:
+    def callbacks(self) -> Iterator[tuple[str, str, str, float | None, float, bool]]:
         for life in self.lives():
             for call in life.calls:
                 took_s = call.lasted_s if call.returned else None
-                yield life.group, life.name, f"on_{call.kind.value}", took_s, call.error is not None
+                yield life.group, life.name, f"on_{call.kind.value}", took_s, call.waited_s, call.error is not None
 
 
 def _row(group: Group, rebalance: Rebalance) -> Row:
@@ -62,11 +101,24 @@ def _row(group: Group, rebalance: Rebalance) -> Row:
         group.name,
         rebalance.epoch,
         ms(began),
+        ", ".join(sorted({_cause(trigger) for trigger in rebalance.triggers})) or "unknown",
         "; ".join(sorted({trigger.text for trigger in rebalance.triggers})),
         tuple(sorted(who)),
         len({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)}),
         ms(rebalance.lasted_s),
+        _certainty(rebalance),
     )
+
+
+def _cause(trigger: Trigger) -> str:
+    said = trigger.text.removeprefix(trigger.life.name)
+    return next(cause for start, cause in _CAUSES.items() if said.startswith(start))
+
+
+def _certainty(rebalance: Rebalance) -> str:
+    if not rebalance.triggers:
+        return "unknown"
+    return "certain" if any(trigger.sure for trigger in rebalance.triggers) else "likely"
 
 
 def ms(seconds: float) -> float:
