@@ -1,0 +1,101 @@
+"""The exactly-once pipeline on a cluster of three hosts.
+
+Whatever is lost in the middle of an epoch, every record is in the Parquet once, and the group does not rebalance.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from membership_client.testing import KafkaCluster
+from tests.integration.members import eventually
+from tests.spark.clusters import sessions
+from tests.spark.clusters.driver_process import PATIENCE_S
+from tests.spark.clusters.executors import Executor
+from tests.spark.clusters.processes import is_running, send
+from tests.spark.clusters.standalone import StandaloneCluster
+from tests.spark.consume.scenes import executor_of
+from tests.spark.consume.test_losses import SPARK
+from tests.spark.pipeline.standing import StandingPipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
+
+QUICK_TO_NOTICE = SPARK | {"spark.network.timeout": "10s"}
+
+LOSSES: dict[str, Callable[[StandaloneCluster, Executor, int], None]] = {
+    "a killed executor": lambda _, executor, __: executor.kill(),
+    "a killed Python worker": lambda _, __, worker: send(worker, signal.SIGKILL),
+    "an executor that is told to end": lambda _, executor, __: executor.terminate(),
+    "a decommissioned executor": lambda _, executor, __: executor.decommission(),
+    "a lost host": lambda cluster, executor, _: cluster.lose_host(executor.host),
+}
+
+
+@pytest.fixture(scope="module")
+def pipeline(
+    kafka: KafkaCluster, standalone_of_the_run: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StandingPipeline]:
+    """One for all tests of this file."""
+    made = StandingPipeline(kafka, tmp_path_factory.mktemp("standing"))
+    made.start(sessions.standalone(standalone_of_the_run, QUICK_TO_NOTICE))
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES)
+def test_a_loss_in_the_middle_of_an_epoch(
+    pipeline: StandingPipeline,
+    standalone: StandaloneCluster,
+    spark: SparkSession,
+    lose: Callable[[StandaloneCluster, Executor, int], None],
+) -> None:
+    """The range is read again by whoever is there; the members, which live in the driver, notice nothing."""
+    worker, before = pipeline.hold(), pipeline.photo()
+    lose(standalone, executor_of(standalone.executors(), {"pid": worker}), worker)
+    pipeline.release()
+    pipeline.read_all(spark)
+    assert pipeline.photo() == before
+
+
+def test_a_silent_executor(pipeline: StandingPipeline, standalone: StandaloneCluster, spark: SparkSession) -> None:
+    """A JVM that stops for longer than Spark waits: when it goes on, its rows are not asked for any more."""
+    worker, before = pipeline.hold(), pipeline.photo()
+    silent = executor_of(standalone.executors(), {"pid": worker})
+    silent.pause()
+    pipeline.release()
+    pipeline.read_all(spark)
+    silent.resume()
+    eventually(lambda: not is_running(silent.pid), "the old executor has ended", PATIENCE_S)
+    pipeline.read_all(spark)
+    assert pipeline.photo() == before
+
+
+def test_a_cancelled_job_that_is_submitted_again(
+    pipeline: StandingPipeline, standalone: StandaloneCluster, spark: SparkSession
+) -> None:
+    """The pipeline ends with Spark's own error, its slots leave temporarily, and the next one has them as they were."""
+    pipeline.hold()
+    before = pipeline.photo()
+    pipeline.driver.tell("cancel")
+    assert "cancel" in pipeline.driver.wait_for("failed")["error"]
+    pipeline.release()
+    pipeline.read_all(spark)
+    after = pipeline.photo()
+    assert (after.epoch, after.shares) == (before.epoch, before.shares)
+
+
+def test_slots_that_come_and_go(pipeline: StandingPipeline, standalone: StandaloneCluster, spark: SparkSession) -> None:
+    """Asked for in the middle of an epoch, done after it."""
+    for slots in (3, 2):
+        pipeline.hold()
+        pipeline.driver.tell(f"scale {slots}")
+        pipeline.release()
+        pipeline.await_slots(slots)
+        pipeline.read_all(spark)
