@@ -15,7 +15,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 def test_dynamic_members(new_group: GroupFactory) -> None:
     """One of each kind is killed: the others take over when the sessions have ended, and nothing before it was free."""
-    group = new_group(consumer_session_timeout_ms=6000)
+    group = new_group(consumer_session_timeout_ms=15_000)
     survivors = [group.join(kind) for kind in KINDS]
     victims = [group.join_process(kind) for kind in KINDS]
     group.wait_settled([*survivors, *victims])
