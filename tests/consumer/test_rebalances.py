@@ -78,6 +78,22 @@ def test_only_what_was_stored_is_committed_before_the_revoke_callback(world: Wor
     assert sorted(new.places_read) == [(p, o) for p in sorted(revoked.partitions) for o in (3, 4)]
 
 
+def test_partitions_go_although_what_was_read_cannot_be_committed(world: World) -> None:
+    """The group does not wait for a commit that is refused, and the next owner reads from what was committed before."""
+    world.produce(5)
+    old = world.owner(AUTO_COMMIT | {"enable.auto.offset.store": False})
+    old.read(20 - len(old.records))
+    too_long = "x" * 10_000
+    stored = [confluent_kafka.TopicPartition(world.topic, number, 3, too_long) for number in range(4)]
+    old.consumer.store_offsets(offsets=stored)
+    new = world.join()
+    world.settle(old, new)
+    (revoked,) = old.events("revoke")
+    assert world.committed() == {}
+    new.read(10 - len(new.records))
+    assert sorted(new.places_read) == [(p, o) for p in sorted(revoked.partitions) for o in range(5)]
+
+
 def test_a_large_batch_under_way_is_returned_before_the_revoke(world: World) -> None:
     """consume() waits for more records than there are: it gives what it has, and lets the rebalance in after that."""
     world.produce(50)
