@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.consumer.conftest import NewWorld
+from tests.consumer.helpers import Reader, World
 from tests.consumer.reading import ReadingProcess
 from tests.integration.members import eventually
 
@@ -26,7 +27,10 @@ RECORDS = 40_000
 def test_a_process_that_was_stopped_hands_out_nothing_before_its_loss(
     new_world: NewWorld, tmp_path: Path, protocol: str, style: str
 ) -> None:
-    """With records at hand when it goes on, and another owner meanwhile: the bug was that it handed them out first."""
+    """With records at hand when it goes on, and another owner meanwhile: the bug was that it handed them out first.
+
+    Nor does it commit what it had read: as its old self it has no say any more.
+    """
     world = new_world(2, consumer_session_timeout_ms=SESSION_MS)
     world.produce(RECORDS)
     config: dict[str, Any] = {"group.protocol": protocol}
@@ -37,6 +41,7 @@ def test_a_process_that_was_stopped_hands_out_nothing_before_its_loss(
         sleeper.send(signal.SIGSTOP)
         stopped_at = time.monotonic()
         heir = world.owner(config)
+        inherited = commit_far_ahead(world, heir)
         sleeper.send(signal.SIGCONT)
         eventually(lambda: (heir.poll(), "lost" in sleeper.diary.path.read_text())[1], "it knows")
         count = lines_of(sleeper)
@@ -46,6 +51,15 @@ def test_a_process_that_was_stopped_hands_out_nothing_before_its_loss(
     # A line that was about to be written at the stop is written afterwards, with an earlier time.
     since = [entry for entry in sleeper.diary.entries if entry.at > stopped_at + SESSION_MS / 2000]
     assert since[0].kind == "lost"
+    # Whoever of the two has a partition by now goes on from there.
+    assert all(offset >= inherited for offset in world.committed().values())
+    assert min(entry.offset for entry in since if entry.kind == "record" and entry.offset is not None) >= inherited
+
+
+def commit_far_ahead(world: World, heir: Reader) -> int:
+    """Of every partition; a commit of what the sleeper has read would go back."""
+    heir.consumer.commit(offsets=[world.place(number, RECORDS // 2) for number in range(2)], asynchronous=False)
+    return RECORDS // 2
 
 
 def lines_of(process: ReadingProcess) -> int:

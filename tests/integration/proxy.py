@@ -1,6 +1,7 @@
 """A TCP proxy in front of one broker, which does to connections what networks do.
 
-It understands as much of Kafka as it needs: frames, the API key of a request, and that answers come in order.
+It understands as much of Kafka as it needs: frames, the API key of a request, and that answers come in order. Or nothing
+at all, if they are `sealed` by TLS: then it carries bytes as they come, and has no way to tell one answer from another.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ LEAVE_GROUP = 13
 JOIN_GROUP = 11
 CLASSIC_HEARTBEAT = 12
 OFFSET_COMMIT = 8
+ANYTHING = -1
+"""The API key of what is sealed."""
 
 Asked = queue.SimpleQueue[int]
 """The API keys of requests without an answer, in order."""
@@ -54,8 +57,10 @@ class Way:
 class Proxy:
     """Listens on a port of its own. `target` is where it forwards to, and may be set after the start."""
 
-    def __init__(self, target: Address | None = None) -> None:
+    def __init__(self, target: Address | None = None, *, sealed: bool = False) -> None:
         self.target = target
+        self._sealed = sealed
+        self._read = _read_some if sealed else _read_frame
         self.requests = Way()
         self.answers = Way()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -185,14 +190,15 @@ class Proxy:
         source.close()
 
     def _carry_requests(self, client: socket.socket, broker: socket.socket, asked: Asked) -> None:
-        while frame := _read_frame(client):
+        while frame := self._read(client):
             if client not in self._deaf:
-                asked.put(struct.unpack_from(">h", frame, 4)[0])
+                if not self._sealed:
+                    asked.put(struct.unpack_from(">h", frame, 4)[0])
                 self.requests.carry(frame, broker)
 
     def _carry_answers(self, broker: socket.socket, client: socket.socket, asked: Asked) -> None:
-        while frame := _read_frame(broker):
-            carried = self._spoilt(frame, asked.get())
+        while frame := self._read(broker):
+            carried = self._spoilt(frame, ANYTHING if self._sealed else asked.get())
             if broker not in self._deaf:
                 self.answers.carry(carried, client)
             if len(carried) < len(frame):
@@ -221,6 +227,10 @@ class Proxy:
                 connection.shutdown(socket.SHUT_RD)
             else:
                 connection.shutdown(socket.SHUT_RDWR)
+
+
+def _read_some(connection: socket.socket) -> bytes:
+    return connection.recv(1 << 16)
 
 
 def _read_frame(connection: socket.socket) -> bytes:

@@ -24,7 +24,7 @@ def test_a_fork_leaves_the_member_with_the_parent(
     kafka: KafkaCluster, new_group: GroupFactory, new_process: Callable[..., MemberProcess]
 ) -> None:
     """The child is told that it has no member and ends quietly; the parent's outlives it by more than a session."""
-    group = new_group(kafka, consumer_session_timeout_ms=2000)
+    group = new_group(kafka, consumer_session_timeout_ms=4000)
     process = new_process(group, "fork")
     child = process.wait_for("child")
     assert child["pid"] != process.pid
@@ -56,7 +56,7 @@ def test_a_process_that_slept_too_long(
     kafka: KafkaCluster, new_group: GroupFactory, new_process: Callable[..., MemberProcess], instance_id: str | None
 ) -> None:
     """Stopped beyond its session and continued, it loses its partitions first and joins again then."""
-    group = new_group(kafka, consumer_session_timeout_ms=1500)
+    group = new_group(kafka, consumer_session_timeout_ms=3000)
     process = new_process(group, config={"group.instance.id": instance_id} if instance_id else {})
     owned = process.wait_owning()
     process.pause()

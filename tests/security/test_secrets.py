@@ -7,18 +7,23 @@ import contextlib
 import logging
 import pickle
 import tempfile
+import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
+from confluent_kafka import KafkaException
 
-from membership_client import Consumer, GroupMember, MemberState
+from membership_client import Consumer, GroupMember, MembershipError, MemberState
+from membership_client.admin import GroupAdmin
+from membership_client.cli import main
 from membership_client.telemetry import backend
 from tests.security import secure_kafka
 from tests.security.certificates import KEY_PASSWORD
-from tests.security.secure_kafka import CLIENT_SECRET, PATIENCE_S, PLAIN_PASSWORD, SCRAM_PASSWORD, SecureKafka
+from tests.security.secure_kafka import CLIENT_SECRET, PATIENCE_S, PLAIN_PASSWORD, SCRAM_PASSWORD, USER, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 from tests.telemetry.recorder import Recorder
 
@@ -59,10 +64,16 @@ class Evidence:
         self._found += traces
 
     def assert_free_of(self, secrets: list[str]) -> None:
-        """As they are, and as they are sent in headers."""
+        """As they are, and as they are sent in headers and in forms."""
         everything = b"\n".join(self._found)
-        forms = [form for secret in secrets for form in (secret.encode(), base64.b64encode(secret.encode())[:-4])]
-        assert not [form for form in forms if form in everything]
+        assert not [form for secret in secrets for form in forms_of(secret) if form in everything]
+
+
+def forms_of(secret: str) -> set[bytes]:
+    """Itself, escaped, and in base64, which depends on how much comes before; none so short that anything may have it."""
+    plain = secret.encode()
+    aligned = (base64.b64encode(bytes(before) + plain)[4:-4] for before in range(3))
+    return {form for form in (plain, quote_plus(secret).encode(), *aligned) if len(form) >= 8}
 
 
 @pytest.fixture
@@ -83,7 +94,7 @@ def spoilt(config: dict[str, Any]) -> dict[str, Any]:
     """The same with another secret, where a broker or a token endpoint is the one to notice it."""
     keys = {"sasl.password", "sasl.oauthbearer.client.secret"}
     wrong = dict.fromkeys(config.keys() & keys, WRONG)
-    return {**config, **wrong, **({"oauth_cb": lambda _: (WRONG, 0.0)} if "oauth_cb" in config else {})}
+    return {**config, **wrong, **({"oauth_cb": lambda _: (WRONG, time.time() + 3600)} if "oauth_cb" in config else {})}
 
 
 def secrets_of(secured: SecureKafka, tokens: list[str]) -> list[str]:
@@ -106,6 +117,9 @@ def test_no_secret_is_left_anywhere(
     config = {**secured.ways_in(endpoint.url)[way], **more}
     live(config, topic, evidence)
     fail(spoilt(config), topic, evidence)
+    fail_to_read(spoilt(config) | {"log_level": 0}, topic, evidence)
+    fail_to_administer(spoilt(secured.ways_in(endpoint.url)[way]), evidence)
+    fail_at_the_prompt(secured, request.getfixturevalue("tmp_path_factory").mktemp("prompt"))
     read({**config, "debug": "all", "logger": logging.getLogger("librdkafka")}, topic, evidence)
     evidence.add_telemetry()
     evidence.add_files()
@@ -146,3 +160,34 @@ def read(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
     consumer.poll(0.5)
     evidence.add(consumer, consumer.snapshot, vars(consumer))
     consumer.close()
+
+
+def fail_to_read(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
+    """Who has a certificate for a proof has nothing to be wrong about here, and reads nothing."""
+    consumer = Consumer(config)
+    consumer.subscribe([topic])
+    try:
+        evidence.add(consumer.poll(2.0))
+    except KafkaException as error:
+        evidence.add_error(error)
+    evidence.add(consumer, consumer.snapshot, vars(consumer))
+    consumer.close()
+
+
+def fail_to_administer(config: dict[str, Any], evidence: Evidence) -> None:
+    with GroupAdmin(config, timeout_s=3) as admin:
+        evidence.add(admin, vars(admin))
+        try:
+            evidence.add(admin.list())
+        except MembershipError as error:
+            evidence.add_error(error)
+
+
+def fail_at_the_prompt(secured: SecureKafka, directory: Path) -> None:
+    """What it prints is among what the process has printed."""
+    file = directory / "client.properties"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    jaas = f'{module} required username="{USER}" password="{WRONG}";'
+    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={jaas}\n")
+    address = secured.cluster.address_of("SASL")
+    assert main(["groups", "list", "--bootstrap-server", address, "--command-config", str(file)]) != 0
