@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -16,9 +17,20 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from membership_client import GroupAuthorizationError, MemberState, OffsetAccessError, TopicAuthorizationError
+from membership_client import (
+    ClusterAuthorizationError,
+    Consumer,
+    GroupAuthorizationError,
+    GroupMember,
+    MemberState,
+    OffsetAccessError,
+    TopicAuthorizationError,
+)
 from membership_client.testing import ClusterAdmin, KafkaCluster
-from tests.integration.members import assert_never_shared, eventually
+from tests.integration.members import PATIENCE_S, assert_never_shared, eventually
+from tests.net import answers
+from tests.net.scripted_broker import Peer, ScriptedBroker
+from tests.records import filled_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +39,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
+SESSION_MS = 3000
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
+
+
+both_protocols = pytest.mark.parametrize("protocol", ["consumer", "classic"])
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +63,28 @@ class Rules:
         self._admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
         self._cluster = ClusterAdmin(kafka.bootstrap_servers)
         self._kind, self._name = kind, name
-        self._rule = (kind, name, ResourcePatternType.LITERAL, "User:*", "*", AclOperation.ALL, AclPermissionType.DENY)
+        self._deny = self._rule(AclOperation.ALL, AclPermissionType.DENY)
 
     def deny(self) -> None:
-        for future in self._admin.create_acls([AclBinding(*self._rule)]).values():
-            future.result(30)
+        self._add(self._deny)
         eventually(self._is_denied, f"{self._name} denied")
 
+    def show_only(self) -> None:
+        """It may be described; where there is a rule, nothing is allowed that none allows."""
+        self._add(self._rule(AclOperation.DESCRIBE, AclPermissionType.ALLOW))
+
+    def grant_reading(self) -> None:
+        self._add(self._rule(AclOperation.READ, AclPermissionType.ALLOW))
+
+    def _rule(self, operation: AclOperation, permission: AclPermissionType) -> tuple[Any, ...]:
+        return (self._kind, self._name, ResourcePatternType.LITERAL, "User:*", "*", operation, permission)
+
+    def _add(self, rule: tuple[Any, ...]) -> None:
+        for future in self._admin.create_acls([AclBinding(*rule)]).values():
+            future.result(30)
+
     def allow(self) -> None:
-        for future in self._admin.delete_acls([AclBindingFilter(*self._rule)]).values():
+        for future in self._admin.delete_acls([AclBindingFilter(*self._deny)]).values():
             future.result(30)
         eventually(lambda: not self._is_denied(), f"{self._name} allowed")
 
@@ -106,7 +135,7 @@ def test_a_topic_denied_to_a_member_that_adds_it(guarded_kafka: KafkaCluster, ne
 
 def test_a_denied_topic_does_not_cost_the_membership(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """While one topic is denied, the others must not be owned by two members."""
-    group = new_group(guarded_kafka, consumer_session_timeout_ms=1500)
+    group = new_group(guarded_kafka, consumer_session_timeout_ms=SESSION_MS)
     other = f"{group.topic}-other"
     group.create_topic(other, 2)
     Rules(guarded_kafka, ResourceType.TOPIC, other).deny()
@@ -114,22 +143,25 @@ def test_a_denied_topic_does_not_cost_the_membership(guarded_kafka: KafkaCluster
     group.wait_for_shares(pair, group.partitions(6))
     pair[0].subscribe([group.topic, other])
     pair[0].wait(lambda snapshot: snapshot.error is not None)
-    time.sleep(4)
+    time.sleep(1.5 * SESSION_MS / 1000)
     assert not pair[0].assignment() & pair[1].assignment()
     assert_never_shared(pair)
 
 
-def test_a_denied_group_is_fatal_until_subscribed_again(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+@both_protocols
+def test_a_denied_group_is_fatal_until_subscribed_again(
+    guarded_kafka: KafkaCluster, new_group: GroupFactory, protocol: str
+) -> None:
     """Nobody hammers a broker that said no; the application decides when to try again."""
     group = new_group(guarded_kafka)
     rules = Rules(guarded_kafka, ResourceType.GROUP, group.id)
     rules.deny()
-    member = group.join()
+    member = group.join(group_protocol=protocol)
     with pytest.raises(GroupAuthorizationError, match=f"DESCRIBE on group {group.id} is not granted.* Grant READ"):
         member.wait_stable()
     rules.allow()
     member.subscribe([group.topic])
-    group.wait_for_shares([member], group.partitions(6))
+    member.wait(lambda snapshot: snapshot.error is None and snapshot.owned == group.partitions(6))
 
 
 def test_a_topic_denied_to_a_classic_leader(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
@@ -159,11 +191,13 @@ def test_a_commit_to_a_topic_that_is_denied(guarded_kafka: KafkaCluster, new_gro
     member.commit({one: 1})
 
 
-def test_access_that_is_taken_away(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+@both_protocols
+def test_access_that_is_taken_away(guarded_kafka: KafkaCluster, new_group: GroupFactory, protocol: str) -> None:
     """A member that may no longer be one loses its partitions and ends with the reason."""
     group = new_group(guarded_kafka)
     rules = Rules(guarded_kafka, ResourceType.GROUP, group.id)
-    member = group.join()
+    config: dict[str, Any] = {"heartbeat_interval_ms": 200} if protocol == "classic" else {}
+    member = group.join(group_protocol=protocol, **config)
     member.wait_stable()
     rules.deny()
     with pytest.raises(GroupAuthorizationError, match=f"READ on group {group.id} is not granted"):
@@ -171,3 +205,41 @@ def test_access_that_is_taken_away(guarded_kafka: KafkaCluster, new_group: Group
     eventually(lambda: member.listener.of("lost"), "the lost callback")
     rules.allow()
     assert member.close().clean
+
+
+@both_protocols
+def test_a_topic_that_may_be_seen_and_not_read(guarded_kafka: KafkaCluster, protocol: str) -> None:
+    """It is assigned, and reading it is an error that names it; the records come once it is granted."""
+    topic = filled_topic(guarded_kafka.bootstrap_servers, "seen", partitions=1, records=1)
+    rules = Rules(guarded_kafka, ResourceType.TOPIC, topic)
+    rules.show_only()
+    config = {"bootstrap.servers": guarded_kafka.bootstrap_servers, "group.id": topic, "group.protocol": protocol}
+    with Consumer(config | {"auto.offset.reset": "earliest", "log_level": 0}) as consumer:
+        consumer.subscribe([topic])
+        (message,) = eventually(lambda: consumer.consume(1, 0.2), "an error")
+        denied = message.error()
+        assert denied is not None
+        assert denied.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        assert message.topic() == topic
+        rules.grant_reading()
+        eventually(lambda: [message for message in consumer.consume(1, 0.2) if message.error() is None], "the record")
+
+
+def test_the_cluster_is_denied() -> None:
+    """No broker says so to members today; one that does is believed, and the request that it is about is named."""
+
+    def script(peer: Peer) -> None:
+        peer.welcome()
+        asked = peer.request()
+        assert asked.api_key == answers.FIND_COORDINATOR
+        peer.answer(asked, answers.coordinator(asked.version, group="g", error=31))
+        peer.wait_for_close()
+
+    with (
+        ScriptedBroker(script) as broker,
+        GroupMember({"bootstrap.servers": str(broker.node), "group.id": "g"}) as member,
+    ):
+        member.subscribe(["orders"])
+        with pytest.raises(ClusterAuthorizationError, match="What FindCoordinator needs on the cluster"):
+            member.wait_until(MemberState.STABLE, PATIENCE_S)
+        assert member.snapshot.state is MemberState.FATAL

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -26,10 +28,31 @@ class Fault:
     name: str
     begin: Callable[[Proxy], object]
     lasts_s: float = 1.5
+    notices: bool = True
+    """Does it make requests fail?"""
+
+    def play(self, proxy: Proxy, act: Callable[[], None]) -> None:
+        """It goes on happening all the time, to what is under way and to what is new."""
+        over = threading.Event()
+
+        def go_on() -> None:
+            while not over.wait(0.1):
+                self.begin(proxy)
+
+        self.begin(proxy)
+        with ThreadPoolExecutor(1) as pool:
+            going_on = pool.submit(go_on)
+            try:
+                act()
+                time.sleep(self.lasts_s)
+            finally:
+                over.set()
+            going_on.result()
+        proxy.mend()
 
 
 def spoil(how: Callable[[Proxy, int, int], None]) -> Callable[[Proxy], None]:
-    """The next few answers of every kind."""
+    """The answers of every kind."""
 
     def begin(proxy: Proxy) -> None:
         for api_key in ALL_APIS:
@@ -39,9 +62,9 @@ def spoil(how: Callable[[Proxy, int, int], None]) -> Callable[[Proxy], None]:
 
 
 FAULTS = (
-    Fault("latency", lambda proxy: proxy.slow_down(latency_s=0.15)),
-    Fault("jitter beyond the request timeout", lambda proxy: proxy.slow_down(jitter_s=0.5)),
-    Fault("little bandwidth", lambda proxy: proxy.slow_down(bytes_per_s=1500)),
+    Fault("latency", lambda proxy: proxy.slow_down(latency_s=0.15), notices=False),
+    Fault("jitter beyond the request timeout", lambda proxy: proxy.slow_down(jitter_s=0.5), notices=False),
+    Fault("little bandwidth", lambda proxy: proxy.slow_down(bytes_per_s=1500), notices=False),
     Fault("loss", lambda proxy: proxy.stall()),
     Fault("requests get lost", lambda proxy: proxy.stall(answers=False)),
     Fault("answers get lost", lambda proxy: proxy.stall(requests=False)),
@@ -76,13 +99,10 @@ def test_no_fault_leaves_a_member_silent(kafka_of_module: ProxiedKafka, fault: F
     """Joining, revoking, acknowledging, stable, committing, leaving: all of them at once, each in a group of its own."""
     proxy = kafka_of_module.proxy
     session = {"classic": {"session_timeout_ms": int(SESSION_S * 1000)}}
-    with Stage(proxy.address, TOPIC, session) as stage:
+    with Stage(proxy.address, TOPIC, session, notices=fault.notices) as stage:
         try:
             stage.prepare()
-            fault.begin(proxy)
-            stage.act()
-            time.sleep(fault.lasts_s)
-            proxy.mend()
+            fault.play(proxy, stage.act)
             stage.finish()
         finally:
             proxy.mend()
