@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 
 from confluent_kafka import Producer
@@ -20,9 +21,20 @@ def filled_topic(bootstrap_servers: str, prefix: str, *, partitions: int, record
     return name
 
 
-def produce(bootstrap_servers: str, topic: str, *, partitions: int, records: int, value: bytes = b"x") -> None:
-    """Returns when all are written, evenly spread."""
+def produce(
+    bootstrap_servers: str, topic: str, *, partitions: int, records: int, value: bytes = b"x", ago_s: float = 0
+) -> None:
+    """Returns when all are written, evenly spread, with a time that is so long ago."""
     producer = Producer({"bootstrap.servers": bootstrap_servers})
+    errors: list[object] = []
+    when_ms = int(1000 * (time.time() - ago_s))
     for number in range(records):
-        producer.produce(topic, value, partition=number % partitions)
+        producer.produce(
+            topic,
+            value,
+            partition=number % partitions,
+            on_delivery=lambda error, _: errors.append(error),
+            timestamp=when_ms,
+        )
     producer.flush()
+    assert errors == [None] * records

@@ -7,7 +7,7 @@ from dataclasses import replace
 from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import AgainError, Asker
-from membership_client.admin.errors import UnsupportedByBrokerError, expect, refusal
+from membership_client.admin.errors import InvalidGroupError, UnsupportedByBrokerError, expect, refusal
 from membership_client.admin.log_offsets import log_offsets
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.core.events import (
@@ -31,6 +31,8 @@ _NO_EPOCH = -1
 
 def describe(asker: Asker, group_id: str) -> GroupView:
     """Members only."""
+    if not group_id:
+        raise InvalidGroupError("A group has a name, and this one is empty.")
     described = _consumer_group(asker, group_id) or _classic_group(asker, group_id)
     is_classic = described.epoch < 0
     return GroupView(

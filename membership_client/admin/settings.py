@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import Asker
-from membership_client.admin.errors import SettingRefusedError, expect
+from membership_client.admin.errors import SettingRefusedError, UnsupportedByBrokerError, expect
 from membership_client.core.events import Refused
 from membership_client.net.admin_requests import (
     AlterGroupConfigs,
@@ -42,12 +42,10 @@ class Setting:
 
 def settings(asker: Asker, group_id: str) -> tuple[Setting, ...]:
     """Those that the brokers have; the limits are the coordinator's."""
-    own = expect(
-        ConfigsDescribed,
-        asker.ask(DescribeConfigs(resource=Resource.GROUP, name=group_id, keys=tuple(SETTINGS))),
-        group_id,
-        "be asked for its settings",
-    )
+    answer = asker.ask(DescribeConfigs(resource=Resource.GROUP, name=group_id, keys=tuple(SETTINGS)))
+    if isinstance(answer, Refused) and answer.code == ErrorCode.invalid_request:
+        raise UnsupportedByBrokerError("These brokers keep no settings of groups (Kafka 4.0 or later does).")
+    own = expect(ConfigsDescribed, answer, group_id, "be asked for its settings")
     entries, limits = {entry.name: entry for entry in own.entries}, _limits(asker, group_id)
     return (*(_setting(entries[name], limits) for name in SETTINGS if name in entries), _classic(limits))
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import pty
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from membership_client import TopicPartition
-from membership_client.admin import GroupAdmin, Latest
+from membership_client.admin import Given, GroupAdmin, Latest
 from membership_client.cli import main
 from membership_client.testing import KafkaCluster
-from tests.integration.members import eventually
+from tests.integration.members import PATIENCE_S, eventually, log_about
 from tests.peers.group import PeerGroup
-from tests.records import filled_topic
+from tests.records import filled_topic, produce
 
 Run = Callable[..., int]
 
@@ -57,7 +60,7 @@ def test_groups_are_listed(run: Run, group: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.kafka
 def test_a_group_is_described_waited_for_and_its_member_removed(
-    run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]
+    kafka: KafkaCluster, run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A static member that left for a while: seen, waited for, removed after a yes, and then the group is quiet."""
     member = peers.join("ours", "till-1")
@@ -67,13 +70,16 @@ def test_a_group_is_described_waited_for_and_its_member_removed(
     shown = capsys.readouterr().out
     assert f"{peers.id}: Reconciling, consumer protocol, uniform assignor" in shown
     assert f"till-1 subscribes to {peers.id}." in shown
-    assert run("waiting", peers.id, "--watch", "0.6", "--json") == 1
-    (blocker,) = printed(capsys)["blockers"]
+    assert run("waiting", peers.id, "--watch", "1.4", "--json") == 1
+    shown, progress = capsys.readouterr()
+    assert re.fullmatch(rf"watching {peers.id}: \d s left \n", progress)
+    (blocker,) = json.loads(shown)["blockers"]
     assert (blocker["instance"], blocker["kind"], blocker["seen_s"] > 0) == ("till-1", "return", True)
     assert run("remove", peers.id, "till-1") == 3
     assert "Nobody is here to ask: give --yes." in capsys.readouterr().err
-    assert run("remove", peers.id, "till-1", "--yes") == 0
+    assert run("remove", peers.id, "till-1", "--reason", "node lost", "--yes") == 0
     assert capsys.readouterr().out == f"till-1 was removed; it had {peers.id}[0-5].\n"
+    assert "client reason: member was removed by an admin: node lost" in log_about(kafka, peers.id)()
     assert run("waiting", peers.id) == 0
 
 
@@ -82,8 +88,8 @@ def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsy
     """It is not removed, and the code says so; who is no member is not even asked about."""
     member = peers.join("ours", "till-1")
     peers.wait_settled([member])
-    run("config", "set", peers.id, "consumer.session.timeout.ms=3000", "--yes")
-    eventually(lambda: "  3000  yes" in told(run, peers.id, capsys), "the short session")
+    run("config", "set", peers.id, "consumer.session.timeout.ms=7000", "--yes")
+    eventually(lambda: "  7000  yes" in told(run, peers.id, capsys), "the short session")
     assert run("remove", peers.id, "--all", "--watch", "30", "--yes", "--json") == 1
     (outcome,) = printed(capsys)
     assert (outcome["name"], outcome["removed"], outcome["error"]) == ("till-1", False, "MemberAliveError")
@@ -120,14 +126,97 @@ def test_offsets_are_shown_planned_set_exported_and_imported(
 
 @pytest.mark.kafka
 @pytest.mark.parametrize(
-    "target", [["--to-earliest"], ["--to-time", "2020-01-01T00:00"], ["--by-duration", "P1D"], ["--shift-by", "-99"]]
+    "change",
+    [
+        ["offsets", "reset", "--all-topics", "--to-earliest", "--execute"],
+        ["offsets", "import", "{csv}", "--execute"],
+        ["offsets", "forget", "--topic", "{group}", "--execute"],
+        ["config", "set", "consumer.session.timeout.ms=60000"],
+    ],
+    ids=lambda change: change[1],
 )
-def test_offsets_go_back_in_every_way(
-    run: Run, group: str, target: list[str], capsys: pytest.CaptureFixture[str]
+def test_nothing_is_changed_without_a_yes(
+    run: Run, admin: GroupAdmin, group: str, change: list[str], tmp_path: Path
+) -> None:
+    """Where nobody can be asked it takes --yes."""
+    csv = tmp_path / "offsets.csv"
+    csv.write_text(f"{group},0,1\n")
+    before = admin.describe(group).committed
+    command, verb, *rest = (word.format(group=group, csv=csv) for word in change)
+    assert run(command, verb, group, *rest) == 3
+    assert admin.describe(group).committed == before
+    assert all(setting.value != 60_000 for setting in admin.settings(group))
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT is on in processes that are started, even where the tests themselves run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.kafka
+@pytest.mark.usefixtures("interrupts")
+@pytest.mark.parametrize(("command", "code"), [(["groups", "waiting", "--watch", "300"], 130), (["watch"], 0)])
+def test_an_interrupt_ends_a_long_look(kafka: KafkaCluster, group: str, command: list[str], code: int) -> None:
+    """With a code of its own; only `watch` has no other end, and is done then."""
+    arguments = [*command, group, "--bootstrap-server", kafka.bootstrap_servers]
+    looking = subprocess.Popen(
+        [sys.executable, "-u", "-m", "membership_client", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert looking.stdout is not None
+        assert looking.stdout.readline()
+        looking.send_signal(signal.SIGINT)
+        said, _ = looking.communicate(timeout=PATIENCE_S)
+        assert (looking.returncode, "Traceback" in said) == (code, False)
+    finally:
+        looking.kill()
+        looking.communicate()
+
+
+HOUR_S = 3600
+
+
+@pytest.fixture(scope="module")
+def old(kafka: KafkaCluster) -> str:
+    """A topic with three records of eight hours ago and three of two hours ago; the group of that name is at the fourth."""
+    name = filled_topic(kafka.bootstrap_servers, "commands-old", partitions=1, records=0)
+    for hours in (8, 2):
+        produce(kafka.bootstrap_servers, name, partitions=1, records=3, ago_s=hours * HOUR_S)
+    with GroupAdmin(kafka.bootstrap_servers) as admin:
+        admin.reset(admin.plan_reset(name, Given({TopicPartition(name, 0): 4})))
+    return name
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("target", "offset"),
+    [
+        (["--to-earliest"], 0),
+        (["--to-latest"], 6),
+        (["--to-time", "2020-01-01T00:00"], 0),
+        (["--to-time", f"{dt.datetime.now(dt.UTC) - dt.timedelta(hours=4):%Y-%m-%dT%H:%M}"], 3),
+        (["--to-time", "2100-01-01T00:00+01:00"], 6),
+        (["--by-duration", "P1D"], 0),
+        (["--by-duration", "PT4H"], 3),
+        (["--by-duration", "PT1H"], 6),
+        (["--to-offset", "5"], 5),
+        (["--shift-by", "-3"], 1),
+        (["--shift-by", "1"], 5),
+        (["--shift-by", "-99"], 0),
+    ],
+)
+def test_offsets_go_back_and_forth_in_every_way(
+    run: Run, old: str, target: list[str], offset: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The plan says from where to where."""
-    assert run("offsets", "reset", group, "--all-topics", *target, "--json") == 0
-    assert [(change["before"], change["after"]) for change in printed(capsys)] == [(10, 0), (10, 0)]
+    assert run("offsets", "reset", old, "--all-topics", *target, "--json") == 0
+    assert [(change["before"], change["after"]) for change in printed(capsys)] == [(4, offset)]
 
 
 @pytest.mark.kafka
@@ -185,6 +274,25 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(
 
 
 @pytest.mark.parametrize(
+    ("content", "arguments"),
+    [
+        (b"request.timeout.ms=60000", ["--timeout", "0.3"]),
+        (b"request.timeout.ms=300", []),
+        ("# für Käthe\nrequest.timeout.ms=300".encode("latin-1"), []),
+        ("# für Käthe\nrequest.timeout.ms=300".encode(), []),
+    ],
+)
+def test_a_properties_file_is_read_as_java_does_and_the_command_line_wins(
+    content: bytes, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Latin-1 once was an error, and a timeout in the file won over the one that was typed."""
+    file = tmp_path / "client.properties"
+    file.write_bytes(content + b"\nbootstrap.servers=127.0.0.1:1\n")
+    assert main(["groups", "list", "--command-config", str(file), *arguments]) == 2
+    assert "Given up after 0.3 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["reset", "shop", "--topic", "t:x", "--to-latest"],
@@ -212,6 +320,15 @@ def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFi
     assert "exit codes:" in shown
 
 
+@pytest.mark.parametrize("arguments", [[], ["groups"], ["watch"]])
+def test_help_of_all_commands_has_examples_too(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever starts there is shown where to go on."""
+    with pytest.raises(SystemExit, match="0"):
+        main([*arguments, "--help"])
+    examples = capsys.readouterr().out.partition("examples:\n")[2]
+    assert examples.startswith(f"  {' '.join(['membership-client', *arguments])} ")
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -231,3 +348,12 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
     assert set(done.stdout.split()) == offered
+
+
+def test_zsh_completes_by_what_it_has_of_bash(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same functions, after zsh was told to understand them."""
+    scripts = []
+    for shell in ("bash", "zsh"):
+        assert main(["completion", shell]) == 0
+        scripts.append(capsys.readouterr().out)
+    assert scripts[1] == f"autoload -U +X bashcompinit && bashcompinit\n{scripts[0]}"

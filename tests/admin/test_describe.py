@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import threading
+import datetime as dt
+import uuid
 
 import confluent_kafka
 import pytest
+from kio.schema.errors import ErrorCode
+from kio.schema.join_group.v3 import JoinGroupRequest, JoinGroupResponse
+from kio.schema.join_group.v3.request import JoinGroupRequestProtocol
+from kio.schema.types import GroupId
+from kio.static.primitive import i32Timedelta
 
-from membership_client import ConnectionProblem, GroupMember, GroupNotFoundError, RebalanceListener, TopicPartition
-from membership_client.admin import GroupAdmin, GroupView
+from membership_client import ConnectionProblem, GroupMember, GroupNotFoundError, TopicPartition
+from membership_client.admin import GroupAdmin, GroupView, InvalidGroupError, Wait
 from membership_client.testing import KafkaCluster
-from tests.integration.members import PATIENCE_S, eventually
+from membership_client.testing.wire import ask, parse_addresses
+from tests.integration.members import PATIENCE_S, RecordingListener, eventually, remove_member
+from tests.integration.test_callbacks import Gate
 from tests.records import filled_topic
 
 pytestmark = pytest.mark.kafka
@@ -53,19 +61,41 @@ def _settled(admin: GroupAdmin, group: str, members: int) -> GroupView | None:
 
 def test_who_holds_back_the_others_is_named(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
     """A revoke that does not return: whose, of what, and who waits for it."""
-    leave = threading.Event()
-
-    class Slow(RebalanceListener):
-        def on_partitions_revoked(self, partitions: object, context: object) -> None:
-            leave.wait(PATIENCE_S)
-
-    with joined(kafka, group, "slow", Slow()) as slow:
+    gate = Gate()
+    with joined(kafka, group, "slow", RecordingListener(revoked=gate)) as slow:
         slow.wait_until(lambda now: len(now.owned) == 4, PATIENCE_S)
         with joined(kafka, group, "waiting") as waiting:
-            (wait,) = eventually(lambda: admin.describe(group, lag=False).waits(), "somebody who is waited for")
-            leave.set()
-            assert (wait.holder.name, wait.waiting, len(wait.partitions)) == ("slow", ("waiting",), 2)
+            wait = eventually(lambda: _wait_for(admin, group, "slow"), "somebody who is waited for")
+            gate.open()
+            assert wait is not None
+            assert (wait.waiting, len(wait.partitions)) == (("waiting",), 2)
             waiting.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+
+
+def _wait_for(admin: GroupAdmin, group: str, name: str) -> Wait | None:
+    waits = admin.describe(group, lag=False).waits()
+    return next((wait for wait in waits if wait.holder.name == name and wait.waiting), None)
+
+
+def test_a_group_that_is_being_migrated_has_members_of_both_protocols(
+    kafka: KafkaCluster, admin: GroupAdmin, group: str
+) -> None:
+    """Each with what it subscribed to: a pattern, or names."""
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}
+    new = GroupMember({**config, "group.instance.id": "new", "group.protocol": "consumer"})
+    old = GroupMember({**config, "group.instance.id": "old", "group.protocol": "classic", "heartbeat.interval.ms": 200})
+    with new, old:
+        new.subscribe_pattern(f"{group}.*")
+        new.wait_until(lambda now: len(now.owned) == 4, PATIENCE_S)
+        old.subscribe([group])
+        old.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        view = eventually(lambda: _settled(admin, group, 2), "a settled group")
+    assert view is not None
+    found = {member.name: (member.is_classic, member.topics, member.regex) for member in view.members}
+    assert (view.protocol, found) == (
+        "consumer",
+        {"new": (False, frozenset(), f"{group}.*"), "old": (True, {group}, "")},
+    )
 
 
 def test_a_classic_group_is_described_too(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
@@ -86,6 +116,28 @@ def test_a_group_that_does_not_exist_is_said_not_to(admin: GroupAdmin) -> None:
     """With its name."""
     with pytest.raises(GroupNotFoundError, match="no-such-group"):
         admin.describe("no-such-group")
+
+
+def test_a_group_of_others_cannot_be_administered(kafka: KafkaCluster, admin: GroupAdmin) -> None:
+    """Kafka Connect's workers are no consumers; and no name is no group."""
+    connect = GroupId(f"connect-{uuid.uuid4().hex[:8]}")
+    minute, offer = i32Timedelta.parse(dt.timedelta(minutes=1)), JoinGroupRequestProtocol(name="default", metadata=b"")
+    request = JoinGroupRequest(
+        group_id=connect,
+        session_timeout=minute,
+        rebalance_timeout=minute,
+        member_id="",
+        protocol_type="connect",
+        protocols=(offer,),
+    )
+    joined = ask(parse_addresses(kafka.bootstrap_servers)[0], request, JoinGroupResponse)
+    assert joined.error_code is ErrorCode.none
+    for group in (connect, ""):
+        for attempt in (admin.describe, admin.waiting_for, admin.remove_all):
+            with pytest.raises(InvalidGroupError):
+                attempt(group)
+    assert admin.list(prefix=connect) == ()
+    remove_member(kafka.bootstrap_servers, connect, joined.member_id)
 
 
 def test_a_cluster_that_does_not_answer_is_an_error_in_time() -> None:

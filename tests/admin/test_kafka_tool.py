@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from membership_client import TopicPartition
-from membership_client.admin import Earliest, GroupAdmin, GroupView, MemberView, write_csv
+from membership_client.admin import Earliest, GroupAdmin, write_csv
+from membership_client.cli import main
 from membership_client.testing import KafkaCluster
 from tests.admin.kafka_tool import KafkaTool, Row
 from tests.integration.members import eventually
@@ -21,54 +23,83 @@ from tests.records import produce
 pytestmark = pytest.mark.kafka
 
 
+Json = dict[str, Any]
+Told = Callable[..., Any]
+
+
+@pytest.fixture
+def told(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> Told:
+    """What our own command says for machines."""
+
+    def command(*arguments: str) -> Any:
+        assert main(["groups", *arguments, "--bootstrap-server", kafka.bootstrap_servers, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return command
+
+
 @pytest.fixture
 def tool(kafka: KafkaCluster) -> KafkaTool:
     return KafkaTool(kafka.bootstrap_servers)
 
 
-def consumer_group(group: PeerGroup) -> None:
-    """Of KIP-848, with a member of each client."""
+def consumer_group(group: PeerGroup) -> str:
+    """Of KIP-848, with a member of each client; returns the state that it comes to, as all of these do."""
     group.wait_settled([group.join(kind, f"static-{kind}") for kind in KINDS])
+    return "Stable"
 
 
-def classic_group(group: PeerGroup) -> None:
+def classic_group(group: PeerGroup) -> str:
     members = [group.join(kind, f"static-{kind}", **classic_settings(kind, "range")) for kind in KINDS]
     wait_shared(group, members)
+    return "Stable"
 
 
-@pytest.mark.parametrize("form", [consumer_group, classic_group])
+def waiting_group(group: PeerGroup) -> str:
+    """For a static member that is away."""
+    members = [group.join(kind, f"static-{kind}") for kind in KINDS]
+    group.wait_settled(members)
+    members[-1].leave()
+    return "Reconciling"
+
+
+@pytest.mark.parametrize("form", [consumer_group, classic_group, waiting_group])
 def test_a_group_of_three_clients_looks_the_same(
-    kafka: KafkaCluster, admin: GroupAdmin, tool: KafkaTool, peers: PeerGroup, form: Callable[[PeerGroup], None]
+    kafka: KafkaCluster, tool: KafkaTool, peers: PeerGroup, form: Callable[[PeerGroup], str], told: Told
 ) -> None:
     """Its state, its members with what they have and should have, and every partition with offsets, lag and owner."""
-    form(peers)
+    state = form(peers)
     fill(kafka, peers)
     ours = next(member for member in peers.members if isinstance(member, OurPeer))
     ours.member.commit(dict.fromkeys(ours.history.owned, 2))
-    view = eventually(lambda: stable(admin, peers.id), "a stable group")
-    assert view is not None
-    assert tool.table("--describe", "--group", peers.id, "--state", "--verbose") == [state_row(view)]
+    eventually(lambda: told("describe", peers.id)["state"] == state, f"a group that is {state}")
+    group = told("describe", peers.id)
+    assert tool.table("--describe", "--group", peers.id, "--state", "--verbose") == [state_row(group)]
     theirs = tool.table("--describe", "--group", peers.id, "--members", "--verbose")
-    assert by("CONSUMER-ID", theirs) == by("CONSUMER-ID", [member_row(view, member) for member in view.members])
+    assert by("CONSUMER-ID", theirs) == by("CONSUMER-ID", [member_row(group, member) for member in group["members"]])
     theirs = tool.table("--describe", "--group", peers.id, "--offsets")
-    places = sorted(view.committed.keys() | view.owners.keys())
-    assert by("PARTITION", theirs) == by("PARTITION", [offset_row(view, place) for place in places])
+    rows = [offset_row(group, place) for place in told("offsets", "show", peers.id)]
+    assert by("PARTITION", theirs) == by("PARTITION", rows)
+    # What Kafka's tool does not tell: both protocols of all three clients say what they subscribe to.
+    assert [(member["topics"], member["regex"]) for member in group["members"]] == [([peers.id], None)] * 3
+    (listed,) = told("list", "--prefix", peers.id, "--protocol", group["protocol"].upper(), "--state", state)
+    theirs = tool.table("--list", "--state", "--type")
+    assert by("GROUP", theirs)[peers.id] == list_row(listed)
+    (other,) = {"consumer", "classic"} - {group["protocol"]}
+    assert told("list", "--prefix", peers.id, "--protocol", other) == []
 
 
 def test_the_list_and_a_plan_to_reset_are_the_same(
-    kafka: KafkaCluster, admin: GroupAdmin, tool: KafkaTool, peers: PeerGroup
+    kafka: KafkaCluster, admin: GroupAdmin, tool: KafkaTool, peers: PeerGroup, told: Told
 ) -> None:
     """Groups with types and states; and CSV that each of both could read of the other."""
     fill(kafka, peers)
     plan = admin.plan_reset(peers.id, Earliest(), topics=[peers.id])
     admin.reset(plan)
-    theirs = {row["GROUP"]: row for row in tool.table("--list", "--state", "--type")}
-    ours = {
-        group.group_id: {"GROUP": group.group_id, "TYPE": group.protocol.capitalize(), "STATE": group.state}
-        for group in admin.list()
-    }
+    theirs = by("GROUP", tool.table("--list", "--state", "--type"))
     # Other tests' groups live and die meanwhile.
-    assert theirs[peers.id] == ours[peers.id]
+    (ours,) = told("list", "--prefix", peers.id)
+    assert theirs[peers.id] == list_row(ours)
     csv = tool.run(
         "--reset-offsets", "--group", peers.id, "--topic", peers.id, "--to-earliest", "--dry-run", "--export"
     )
@@ -80,64 +111,63 @@ def fill(kafka: KafkaCluster, group: PeerGroup) -> None:
     produce(kafka.bootstrap_servers, group.id, partitions=6, records=30)
 
 
-def stable(admin: GroupAdmin, group_id: str) -> GroupView | None:
-    view = admin.describe(group_id)
-    return view if view.state == "Stable" and not view.waits() else None
-
-
 def by(key: str, rows: list[Row]) -> dict[str, Row]:
     return {row[key]: row for row in rows}
 
 
-def told(value: object) -> str:
+def cell(value: object) -> str:
     return "-" if value is None else str(value)
 
 
-def state_row(view: GroupView) -> Row:
-    assert view.coordinator is not None
+def list_row(group: Json) -> Row:
+    return {"GROUP": group["group"], "TYPE": group["protocol"].capitalize(), "STATE": group["state"]}
+
+
+def state_row(group: Json) -> Row:
     return {
-        "GROUP": view.group_id,
-        "COORDINATOR(ID)": f"{view.coordinator}({view.coordinator.node_id})",
-        "ASSIGNMENT-STRATEGY": view.assignor,
-        "STATE": view.state,
-        "GROUP-EPOCH": told(view.epoch),
-        "TARGET-ASSIGNMENT-EPOCH": told(view.assignment_epoch),
-        "#MEMBERS": str(len(view.members)),
+        "GROUP": group["group"],
+        "COORDINATOR(ID)": f"{group['coordinator']}({group['coordinator_id']})",
+        "ASSIGNMENT-STRATEGY": group["assignor"],
+        "STATE": group["state"],
+        "GROUP-EPOCH": cell(group["epoch"]),
+        "TARGET-ASSIGNMENT-EPOCH": cell(group["assignment_epoch"]),
+        "#MEMBERS": str(len(group["members"])),
     }
 
 
-def member_row(view: GroupView, member: MemberView) -> Row:
-    is_classic = view.protocol == "classic"
+def member_row(group: Json, member: Json) -> Row:
+    is_classic = group["protocol"] == "classic"
     return {
-        "GROUP": view.group_id,
-        "CONSUMER-ID": member.member_id,
-        "GROUP-INSTANCE-ID": told(member.instance_id),
-        "HOST": member.host,
-        "CLIENT-ID": member.client_id,
-        "#PARTITIONS": str(len(member.current)),
-        "CURRENT-EPOCH": told(member.epoch),
-        "CURRENT-ASSIGNMENT": written(member.current),
-        "TARGET-EPOCH": told(view.assignment_epoch),
-        "TARGET-ASSIGNMENT": "-" if is_classic else written(member.target),
+        "GROUP": group["group"],
+        "CONSUMER-ID": member["member"],
+        "GROUP-INSTANCE-ID": cell(member["instance"]),
+        "HOST": member["host"],
+        "CLIENT-ID": member["client"],
+        "#PARTITIONS": str(len(member["current"])),
+        "CURRENT-EPOCH": cell(member["epoch"]),
+        "CURRENT-ASSIGNMENT": written(member["current"]),
+        "TARGET-EPOCH": cell(group["assignment_epoch"]),
+        "TARGET-ASSIGNMENT": "-" if is_classic else written(member["target"]),
     }
 
 
-def written(partitions: frozenset[TopicPartition]) -> str:
+def written(partitions: list[str]) -> str:
     """Of one topic."""
-    (topic,) = {partition.topic for partition in partitions}
-    return f"{topic}:{','.join(str(partition.partition) for partition in sorted(partitions))}"
+    split = [partition.rpartition("-") for partition in partitions]
+    (topic,) = {topic for topic, _, _ in split}
+    return f"{topic}:{','.join(str(number) for number in sorted(int(number) for _, _, number in split))}"
 
 
-def offset_row(view: GroupView, place: TopicPartition) -> Row:
-    owner, offset = view.owners[place], view.committed.get(place)
+def offset_row(group: Json, place: Json) -> Row:
+    owner = next(member for member in group["members"] if member["member"] == place["owner"])
     return {
-        "GROUP": view.group_id,
-        "TOPIC": place.topic,
-        "PARTITION": str(place.partition),
-        "CURRENT-OFFSET": told(offset.offset if offset else None),
-        "LOG-END-OFFSET": told(view.ends[place]),
-        "LAG": told(view.lag.get(place)),
-        "CONSUMER-ID": owner.member_id,
-        "HOST": owner.host,
-        "CLIENT-ID": owner.client_id,
+        "GROUP": group["group"],
+        "TOPIC": place["topic"],
+        "PARTITION": str(place["partition"]),
+        "CURRENT-OFFSET": cell(place["committed"]),
+        "LOG-END-OFFSET": cell(place["end"]),
+        "LAG": cell(place["lag"]),
+        "CONSUMER-ID": owner["member"],
+        "HOST": owner["host"],
+        "CLIENT-ID": owner["client"],
     }

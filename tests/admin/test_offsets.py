@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 
 import pytest
-from confluent_kafka import Producer
 
 from membership_client import ConfigError, GroupMember, TopicPartition
 from membership_client.admin import (
@@ -22,9 +20,9 @@ from membership_client.admin import (
     read_csv,
     write_csv,
 )
-from membership_client.testing import KafkaCluster
+from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S
-from tests.records import filled_topic
+from tests.records import filled_topic, produce
 
 HOUR_S = 3600
 
@@ -70,15 +68,20 @@ def test_what_a_partition_does_not_have_is_moved_into_it_and_noted(admin: GroupA
 @pytest.mark.kafka
 def test_offsets_go_to_a_time(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
     """The first record then or later; the end where there is none; also by duration."""
-    now = time.time()
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for hours in (2, 1):
-        producer.produce(group, b"late", partition=1, timestamp=int(1000 * (now + hours * HOUR_S)))
-    producer.flush()
-    in_half_an_hour = Since(dt.datetime.fromtimestamp(now + HOUR_S / 2, dt.UTC))
-    assert [c.after for c in admin.plan_reset(group, in_half_an_hour, topics=[group]).changes] == [10, 10]
-    an_hour_ago = Since.ago(dt.timedelta(hours=1))
-    assert [c.after for c in admin.plan_reset(group, an_hour_ago, topics=[group]).changes] == [0, 0]
+    topic, now = f"{group}-old", dt.datetime.now(dt.UTC)
+    ClusterAdmin(kafka.bootstrap_servers).create_topic(topic, 1)
+    for hours in (4, 2):
+        produce(kafka.bootstrap_servers, topic, partitions=1, records=3, ago_s=hours * HOUR_S)
+    places: list[tuple[Target, int]] = [
+        (Since(now - dt.timedelta(hours=5)), 0),
+        (Since(now - dt.timedelta(hours=3)), 3),
+        (Since((now - dt.timedelta(hours=3)).replace(tzinfo=None)), 3),
+        (Since.ago(dt.timedelta(hours=3)), 3),
+        (Since.ago(dt.timedelta(hours=1)), 6),
+    ]
+    for target, offset in places:
+        (change,) = admin.plan_reset(group, target, topics=[topic]).changes
+        assert (target, change.after) == (target, offset)
 
 
 @pytest.mark.kafka
@@ -115,6 +118,10 @@ def test_a_member_that_joins_between_plan_and_commit_is_noticed(
         member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
         with pytest.raises(OffsetsNotChangedError, match="a member has joined the group meanwhile") as refused:
             resetting.commit(admin._asker, plan)
+        # Also of partitions that nobody owns: brokers look at the group, and not at the partition.
+        unowned = filled_topic(kafka.bootstrap_servers, "offsets-unowned", partitions=1, records=1)
+        with pytest.raises(OffsetsNotChangedError, match=f"{unowned}-0: a member has joined the group meanwhile"):
+            resetting.commit(admin._asker, admin.plan_reset(group, Latest(), topics=[unowned]))
     assert refused.value.refused.keys() == {TopicPartition(group, 0), TopicPartition(group, 1)}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from membership_client import GroupNotFoundError, TopicPartition
-from membership_client.admin import AdminError, Earliest, GroupAdmin, Latest
+from membership_client import GroupNotFoundError, LeaveMode, TopicPartition
+from membership_client.admin import Earliest, GroupAdmin, Latest, UnsupportedByBrokerError
 from membership_client.testing import KafkaCluster
 from tests.integration.members import Group
 from tests.records import produce
@@ -29,12 +29,13 @@ def test_an_old_broker_is_administered_as_far_as_it_goes(request: pytest.Fixture
             assert (view.protocol, only.instance_id, only.topics) == ("classic", "till-1", {group.topic})
             assert view.lag == {TopicPartition(group.topic, 0): view.ends[TopicPartition(group.topic, 0)] - 1}
             assert admin.waiting_for(group.id).blockers == ()
-            group.close()
-            assert all(outcome.removed for outcome in admin.remove_all(group.id, force=True))
+            member.close(LeaveMode.REMAIN)
+            assert [(gone.name, gone.error) for gone in admin.remove_all(group.id, force=True)] == [("till-1", None)]
+            assert admin.describe(group.id).members == ()
             for target, expected in ((Latest(), view.ends), (Earliest(), dict.fromkeys(view.ends, 0))):
                 admin.reset(admin.plan_reset(group.id, target, topics=[group.topic]))
                 assert {p: offset.offset for p, offset in admin.describe(group.id).committed.items()} == expected
-            with pytest.raises(AdminError):
+            with pytest.raises(UnsupportedByBrokerError, match="keep no settings of groups"):
                 admin.settings(group.id)
             with pytest.raises(GroupNotFoundError):
                 admin.describe("no-such-group")

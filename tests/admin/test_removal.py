@@ -1,4 +1,4 @@
-"""Removals that a broker carries out, and whose answers get lost."""
+"""Removals that a broker cannot carry out, and those that it does and whose answers get lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from membership_client.admin import UnknownMemberError
+from membership_client.admin import UnknownMemberError, UnsupportedByBrokerError
 from membership_client.admin.asking import Asker
 from membership_client.admin.connection import Connection
 from membership_client.admin.removal import remove
@@ -23,12 +23,13 @@ UNKNOWN_MEMBER_ID = 25
 class Coordinator:
     """Says that it is the coordinator, hangs up on so many removals, and then no longer knows the member."""
 
-    def __init__(self, *, loses: int) -> None:
+    def __init__(self, *, loses: int = 0, newest: int = 5) -> None:
         self._loses = loses
+        self._offer = {**MODERN, answers.LEAVE_GROUP: (0, newest)}
         self.broker = ScriptedBroker(self._serve)
 
     def _serve(self, peer: Peer) -> None:
-        peer.welcome(MODERN)
+        peer.welcome(self._offer)
         node = self.broker.node
         while True:
             asked = peer.request()
@@ -66,3 +67,12 @@ def test_who_is_unknown_the_second_time_was_removed_the_first(loses: int, error:
     with asking(Coordinator(loses=loses)) as asker:
         outcomes = remove(asker, "shop", {"till-1": SLOW}, "node lost")
     assert isinstance(outcomes["till-1"].error, error)
+
+
+def test_a_broker_that_cannot_remove_others_is_named() -> None:
+    """Before KIP-345 members could only leave by themselves: it is said what is lacking, and since when Kafka has it."""
+    with (
+        asking(Coordinator(newest=2)) as asker,
+        pytest.raises(UnsupportedByBrokerError, match=r"needs LeaveGroup.* \(Kafka .* or later has it\)"),
+    ):
+        remove(asker, "shop", {"till-1": SLOW}, "node lost")

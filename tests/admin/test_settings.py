@@ -6,10 +6,12 @@ import uuid
 
 import pytest
 
-from membership_client.admin import GroupAdmin, Setting, SettingRefusedError
+from membership_client.admin import GroupAdmin, Setting, SettingRefusedError, UnsupportedByBrokerError
+from membership_client.testing import MockCluster
 from tests.integration.members import eventually
 
 SESSION, BEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+ASSIGNMENT = "consumer.assignment.interval.ms"
 
 pytestmark = pytest.mark.kafka
 
@@ -29,16 +31,17 @@ def test_settings_are_shown_with_defaults_and_limits(admin: GroupAdmin, group: s
     session, beat, assignment, classic = admin.settings(group)
     assert session == Setting(name=SESSION, value=45_000, default=45_000, lowest=1000, highest=3_600_000)
     assert beat == Setting(name=BEAT, value=5000, default=5000, lowest=100, highest=60_000)
-    assert assignment.name == "consumer.assignment.interval.ms"
+    assert assignment.name == ASSIGNMENT
     assert classic == Setting(name="session.timeout.ms", value=None, lowest=1000, highest=1_800_000)
 
 
 def test_settings_are_changed_and_taken_back(admin: GroupAdmin, group: str) -> None:
     """For one group; without it the default holds again."""
-    admin.change_settings(group, {SESSION: 60_000, BEAT: 2000})
+    admin.change_settings(group, {SESSION: 60_000, BEAT: 2000, ASSIGNMENT: 2500})
     found = eventually(lambda: setting(admin, group, SESSION).is_own and setting(admin, group, SESSION), "the change")
     assert found == Setting(name=SESSION, value=60_000, is_own=True, default=45_000, lowest=1000, highest=3_600_000)
     assert setting(admin, group, BEAT).value == 2000
+    assert (setting(admin, group, ASSIGNMENT).value, setting(admin, group, ASSIGNMENT).is_own) == (2500, True)
     admin.change_settings(group, {SESSION: None})
     eventually(lambda: setting(admin, group, SESSION).value == 45_000, "the default")
     assert setting(admin, group, BEAT).value == 2000
@@ -59,3 +62,12 @@ def test_what_brokers_do_not_allow_is_refused(
     with pytest.raises(SettingRefusedError, match=complaint):
         admin.change_settings(group, values)
     assert not any(found.is_own for found in admin.settings(group))
+
+
+def test_a_broker_that_knows_no_settings_is_named(mock_cluster: MockCluster) -> None:
+    """With what it lacks, and since when Kafka has it."""
+    with (
+        GroupAdmin(mock_cluster.bootstrap_servers) as admin,
+        pytest.raises(UnsupportedByBrokerError, match=r"needs DescribeConfigs.* \(Kafka .* or later has it\)"),
+    ):
+        admin.settings("any")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import pytest
 
-from membership_client import GroupMember, RebalanceListener
-from membership_client.admin import GroupAdmin, GroupView, WaitKind, as_json
+from membership_client import GroupMember
+from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind, as_json
 from membership_client.admin.blockers import waiting
 from membership_client.admin.picture import waiting_lines
 from membership_client.admin.watching import Watch
 from membership_client.testing import KafkaCluster
 from tests.admin.test_watch import NEW, SLOW, VIEW
-from tests.integration.members import PATIENCE_S, eventually
+from tests.integration.members import PATIENCE_S, RecordingListener, eventually
+from tests.integration.test_callbacks import Gate
+from tests.peers.classic import classic_settings
+from tests.peers.conftest import GroupFactory
 from tests.peers.group import PeerGroup
 
 
@@ -114,24 +116,72 @@ def test_a_slow_callback_is_found_and_its_wait_goes_on(
     kafka: KafkaCluster, admin: GroupAdmin, peers: PeerGroup
 ) -> None:
     """Asked again the same GroupAdmin knows since when; the session timeout is the group's own."""
-    leave = threading.Event()
-
-    class Slow(RebalanceListener):
-        def on_partitions_revoked(self, partitions: object, context: object) -> None:
-            leave.wait(PATIENCE_S)
-
-    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": peers.id, "group.instance.id": "slow"}
-    with GroupMember(config, listener=Slow()) as slow:
-        slow.subscribe([peers.id])
-        slow.wait_until(lambda now: len(now.owned) == 6, PATIENCE_S)
+    gate = Gate()
+    with slow_member(kafka, peers, gate):
         second = peers.join("confluent", "second")
-        (first,) = eventually(lambda: admin.waiting_for(peers.id).blockers, "somebody who is waited for")
-        (later,) = admin.waiting_for(peers.id).blockers
-        leave.set()
-        assert (first.holder.name, first.wait.kind, first.wait.waiting) == ("slow", WaitKind.RELEASE, ("second",))
-        assert (first.session_timeout_s, first.seen_s) == (45.0, 0.0)
-        assert later.seen_s > 0
+        first = eventually(lambda: blocker(admin, peers, "slow"), "somebody who is waited for")
+        later = blocker(admin, peers, "slow")
+        gate.open()
+        assert first is not None
+        assert later is not None
+        assert (first.wait.kind, first.wait.waiting) == (WaitKind.RELEASE, ("second",))
+        assert (first.wait.partitions, len(first.wait.partitions)) == (first.holder.to_release, 3)
+        assert (first.session_timeout_s, first.is_alive, later.seen_s > first.seen_s) == (45.0, False, True)
+        eventually(lambda: second.history.owned == first.wait.partitions, "what was waited for")
+
+
+def slow_member(kafka: KafkaCluster, peers: PeerGroup, gate: Gate, **settings: object) -> GroupMember:
+    """Owns everything, and releases nothing before the gate is open."""
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": peers.id, "group.instance.id": "slow"}
+    member = GroupMember(config | settings, listener=RecordingListener(revoked=gate))
+    member.subscribe([peers.id])
+    member.wait_until(lambda now: len(now.owned) == 6, PATIENCE_S)
+    return member
+
+
+def blocker(admin: GroupAdmin, peers: PeerGroup, name: str) -> Blocker | None:
+    """Whom others wait for by now."""
+    told = admin.waiting_for(peers.id).blockers
+    return next((found for found in told if found.holder.name == name and found.wait.waiting), None)
+
+
+@pytest.mark.kafka
+def test_a_dead_holder_is_removed_when_its_session_ends(admin: GroupAdmin, new_group: GroupFactory) -> None:
+    """Which is foretold, and then happens."""
+    group = new_group(consumer_session_timeout_ms=8000)
+    dead = group.join_process("ours", "dead")
+    group.wait_settled([dead])
+    dead.kill()
+    heir = group.join("ours", "heir")
+    found = eventually(lambda: blocker(admin, group, "dead"), "somebody who is waited for")
+    assert found is not None
+    assert (found.wait.kind, found.wait.waiting, len(found.wait.partitions)) == (WaitKind.RELEASE, ("heir",), 3)
+    assert found.removed_within_s is not None
+    assert 0 < found.removed_within_s <= 8.0
+    group.wait_settled([heir])
+    assert admin.waiting_for(group.id).blockers == ()
+
+
+@pytest.mark.kafka
+def test_a_classic_group_that_rebalances_is_seen_to(kafka: KafkaCluster, admin: GroupAdmin, peers: PeerGroup) -> None:
+    """Nobody tells for whom, but for how long it has been seen."""
+    gate = Gate()
+    classic = {"group.protocol": "classic", "partition.assignment.strategy": "range", "heartbeat.interval.ms": 200}
+    with slow_member(kafka, peers, gate, **classic):
+        second = peers.join("ours", "second", **classic_settings("ours", "range"))
+        first = eventually(lambda: rebalancing(admin, peers), "a rebalance")
+        later = rebalancing(admin, peers)
+        gate.open()
+        assert first is not None
+        assert later is not None
+        assert "Members that have not joined again are removed" in first.unknown
+        assert later.seen_s > first.seen_s
         eventually(lambda: len(second.history.owned) == 3, "what was waited for")
+
+
+def rebalancing(admin: GroupAdmin, peers: PeerGroup) -> Waiting | None:
+    told = admin.waiting_for(peers.id)
+    return told if told.view.state == "PreparingRebalance" else None
 
 
 @pytest.mark.kafka
@@ -140,6 +190,6 @@ def test_a_static_member_that_left_for_a_while_is_found(admin: GroupAdmin, peers
     member = peers.join("confluent", "till-1")
     peers.wait_settled([member])
     member.leave()
-    (blocker,) = admin.waiting_for(peers.id).blockers
-    assert (blocker.holder.name, blocker.wait.kind) == ("till-1", WaitKind.RETURN)
-    assert blocker.wait.partitions == peers.partitions
+    (away,) = admin.waiting_for(peers.id).blockers
+    assert (away.holder.name, away.wait.kind) == ("till-1", WaitKind.RETURN)
+    assert away.wait.partitions == peers.partitions

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
+import subprocess
+import sys
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from membership_client import GroupMember, Offset, TopicPartition
+from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind, as_json
 from membership_client.admin.picture import lines
 from membership_client.admin.watching import Watch
 from membership_client.cli import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
+from tests.records import filled_topic
 
 HELD = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 1)})
 SLOW = MemberView(
@@ -120,13 +127,53 @@ def test_a_real_group_is_watched_once(kafka: KafkaCluster, capsys: pytest.Captur
     admin.set_group_config(name, **QUICK)
     admin.create_topic(name, 2)
     command = ["watch", name, "--bootstrap-server", kafka.bootstrap_servers, "--once"]
-    with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": name}) as member:
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "client.id": "loud\x1b[2J"}
+    with GroupMember(config) as member:
         member.subscribe([name])
         member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
-        assert main(command) == 0
-        assert f"{name}[0-1]" in capsys.readouterr().out
+        for look in (command, ["groups", "describe", *command[1:-1]]):
+            assert main(look) == 0
+            shown = capsys.readouterr().out
+            assert f"{name}[0-1]" in shown
+            # Others choose their client ids, and steered the terminal with them.
+            assert "loud\N{REPLACEMENT CHARACTER}[2J" in shown
         assert main([*command, "--json"]) == 0
         (told,) = json.loads(capsys.readouterr().out)["members"]
         assert told["member"] == member.snapshot.member_id
     assert main(["watch", "no-such-group", *command[2:]]) == 2
     assert "There is no group no-such-group." in capsys.readouterr().err
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_a_real_group_is_watched_again_and_again(kafka: KafkaCluster, protocol: str) -> None:
+    """Its lag, its state, and for how long that has been seen: a line of JSON for every look."""
+    name = filled_topic(kafka.bootstrap_servers, "watch", partitions=2, records=20)
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "group.instance.id": "till-1"}
+    with GroupMember({**config, "group.protocol": protocol}) as member:
+        member.subscribe([name])
+        member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        member.commit({TopicPartition(name, 1): 4})
+        with watched(kafka, name) as looks:
+            first = next(look for look in looks if look["state"] == "Stable")
+            second = next(looks)
+            assert (first["protocol"], first["lag"]) == (protocol, {f"{name}-1": 6})
+            assert (first["members"][0]["instance"], second["seen_s"] > first["seen_s"]) == ("till-1", True)
+            member.close(LeaveMode.REMAIN)
+            if protocol == "consumer":
+                _, later = itertools.islice((look["waits"][0] for look in looks if look["waits"]), 2)
+                assert (later["kind"], later["seen_s"] > 0) == ("return", True)
+
+
+@contextlib.contextmanager
+def watched(kafka: KafkaCluster, group: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """What the command prints, picture by picture."""
+    command = [sys.executable, "-m", "membership_client", "watch", group, "--every", "0.2", "--json"]
+    command += ["--bootstrap-server", kafka.bootstrap_servers]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield map(json.loads, process.stdout)
+    finally:
+        process.kill()
+        process.communicate()
