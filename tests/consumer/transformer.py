@@ -19,6 +19,8 @@ from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 from membership_client import Consumer
 
 BATCH = 25
+DELIVERY_S = 30.0
+"""Brokers that end a transaction for its age can leave a producer waiting for ever: who waits longer begins anew."""
 
 
 def say(kind: str, **facts: Any) -> None:
@@ -53,26 +55,29 @@ class Transformer:
         for message in batch:
             assert message.error() is None, message.error()
             self._producer.produce(self._target, message.value())
-        self._producer.flush()
+        if self._producer.flush(DELIVERY_S):
+            self._begin_anew(batch, "not delivered")
+            return
         self._reach("produced", number)
         try:
             self._producer.send_offsets_to_transaction(_ends(batch), self._consumer.consumer_group_metadata())
             self._reach("sent", number)
             self._producer.commit_transaction()
-        except KafkaException as error:
-            self._abort(batch, error)
+        except KafkaException as refusal:
+            if not refusal.args[0].txn_requires_abort():
+                raise
+            self._begin_anew(batch, refusal.args[0].name())
         else:
             self._reach("committed", number)
 
-    def _abort(self, batch: list[Message], refusal: KafkaException) -> None:
+    def _begin_anew(self, batch: list[Message], why: str) -> None:
         """What is still ours is read again; what is not, its new owner reads."""
-        assert refusal.args[0].txn_requires_abort(), refusal
         self._producer.abort_transaction()
         ours = {(place.topic, place.partition) for place in self._consumer.assignment()}
         for place in _starts(batch):
             if (place.topic, place.partition) in ours:
                 self._consumer.seek(place)
-        say("refused", code=refusal.args[0].name())
+        say("refused", code=why)
 
     def _reach(self, phase: str, number: int) -> None:
         say(phase)
