@@ -1,7 +1,8 @@
 """The fleet audit on a fleet: `python -m tests.benchmarks.fleet_audit --members 1000 --hours 24`.
 
 Traces are generated into a temporary folder by a process of its own, audited here with a driver of limited memory, and
-deleted. A thousand members' day is eight gigabytes, and takes as much again for what Spark shuffles.
+deleted. A thousand members' day is eight gigabytes, and takes as much again for what Spark shuffles. The exit code is 1 if
+the memory in use was ever more than the driver's and a little beside it, whatever the size of the fleet.
 """
 
 from __future__ import annotations
@@ -17,29 +18,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from membership_client_spark import audit
+from tests.benchmarks.command import tell
+from tests.benchmarks.figures import Figure, Limit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BYTES_PER_MEMBER_HOUR = 400_000
 
+_BESIDE_THE_HEAP_MB = 1_200
+"""Python, and what a JVM has for code, threads and files that it reads and writes."""
 
-def main() -> None:
+
+def main() -> int:
+    """0 if memory was bounded, 1 if not."""
     wanted = _parse()
     with tempfile.TemporaryDirectory(dir=wanted.folder) as name:
         folder = Path(name)
         _check_room(folder, 3 * _BYTES_PER_MEMBER_HOUR * wanted.members * wanted.hours)
         _generate(folder / "traces", wanted.members, wanted.hours)
-        spark = _session(folder / "spark", wanted.driver_memory)
-        _measure(spark, folder)
-        spark.stop()
+        spark = _session(folder / "spark", wanted.driver_memory_mb)
+        try:
+            figures = _measure(spark, folder, wanted.driver_memory_mb)
+        finally:
+            spark.stop()
+    return tell(figures, wanted.json)
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.fleet_audit", description=__doc__)
     parser.add_argument("--members", type=int, default=1000)
     parser.add_argument("--hours", type=float, default=24.0)
-    parser.add_argument("--driver-memory", default="2g", help="of the JVM that does all the work; 2g by default")
+    parser.add_argument("--driver-memory-mb", type=int, default=2_000, help="heap of the JVM that does all the work")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
     parser.add_argument("--folder", type=Path, help="where to make the temporary folder")
     return parser.parse_args()
 
@@ -56,26 +67,32 @@ def _generate(folder: Path, members: int, hours: float) -> None:
     subprocess.run([*command, "--hours", str(hours)], check=True)
 
 
-def _session(scratch: Path, memory: str) -> SparkSession:
+def _session(scratch: Path, memory_mb: int) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", memory)
+    builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", f"{memory_mb}m")
     builder = builder.config("spark.local.dir", str(scratch)).config("spark.driver.host", "127.0.0.1")
     builder = builder.config("spark.ui.enabled", value=False).config("spark.ui.showConsoleProgress", value=False)
     return builder.getOrCreate()
 
 
-def _measure(spark: SparkSession, folder: Path) -> None:
+def _measure(spark: SparkSession, folder: Path, memory_mb: int) -> list[Figure]:
     size = sum(path.stat().st_size for path in (folder / "traces").iterdir())
     began_at = time.monotonic()
     summary = audit(spark, folder / "traces").write(folder / "audit")
     took_s = time.monotonic() - began_at
-    _say(
-        f"{size / 1e9:.2f} GB in {took_s:.0f} s: {size / 1e6 / took_s:.0f} MB/s, {summary.lines / took_s:,.0f} lines/s"
-    )
-    python_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    _say(f"peak memory: JVM {_peak_of_java_mb():.0f} MB, Python {python_mb:.0f} MB")
-    _say(str(summary))
+    print(summary, flush=True)  # noqa: T201 - that is the answer
+    how = f"{size / 1e9:.2f} GB, {summary.lines:,} lines of {summary.members} members in {took_s:.0f} s"
+    return [
+        Figure(name="audit", unit="MB/s", values={"ours": size / 1e6 / took_s}, how=how),
+        Figure(
+            name="audit's peak memory",
+            unit="MB",
+            values={"ours": _peak_of_java_mb() + resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3},
+            how=f"JVM with a heap of {memory_mb} MB, and Python",
+            limit=Limit(at_most=memory_mb + _BESIDE_THE_HEAP_MB),
+        ),
+    ]
 
 
 def _peak_of_java_mb() -> float:
@@ -87,9 +104,5 @@ def _peak_of_java_mb() -> float:
     return int(status["VmHWM"].split()[0]) / 1e3
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - that is the answer
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

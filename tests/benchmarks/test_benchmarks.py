@@ -11,8 +11,13 @@ import pytest
 
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.report import table
+from tests.spark.clusters import class_archive
+from tests.spark.clusters.environment import environment
 
 _ROOT = Path(__file__).parents[2]
+
+_NO_CODE = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+"""So little data does not repay code that is made for it."""
 
 
 @pytest.mark.kafka
@@ -40,6 +45,23 @@ def test_a_trial_run_on_spark(tmp_path: Path) -> None:
     assert run.returncode in {0, 1}, run.stderr
     figures = json.loads(found.read_text())["figures"]
     assert [figure["values"].keys() for figure in figures] == [{"ours", "confluent"}] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_trial_run_of_the_audit(tmp_path: Path) -> None:
+    """A tiny fleet, whose audit keeps to its memory, and nothing is left behind."""
+    work, found = tmp_path / "work", tmp_path / "figures.json"
+    work.mkdir()
+    sizes = ["--members", "10", "--hours", "0.02", "--folder", str(work), "--json", str(found)]
+    command = [sys.executable, "-m", "tests.benchmarks.fleet_audit", *sizes]
+    quick = environment(tmp_path) | class_archive.options() | {"PYSPARK_SUBMIT_ARGS": _NO_CODE}
+    run = subprocess.run(command, env=quick, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-4000:]
+    speed, memory = json.loads(found.read_text())["figures"]
+    assert "10 members" in speed["how"]
+    assert (memory["unit"], memory["met"]) == ("MB", True)
+    assert list(work.iterdir()) == []
 
 
 def test_a_promise_that_is_missed_stands_out() -> None:

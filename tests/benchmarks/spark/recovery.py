@@ -1,4 +1,4 @@
-"""An executor is killed with SIGKILL: how long until its slot has its share of the partitions again?"""
+"""An executor is killed with SIGKILL: how long until its slot has its partitions again, a peer's slot as many?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from membership_client.testing.admin import ClusterAdmin
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.spark.setting import Setting
-from tests.benchmarks.spark.slots import Diary, run_ours, run_peers
+from tests.benchmarks.spark.slots import Diary, Note, run_ours, run_peers
 from tests.integration.members import eventually
 from tests.spark.clusters.executors import executors_in
 from tests.spark.clusters.processes import send
@@ -61,7 +61,7 @@ def _recover(setting: Setting, name: str, kind: _Kind) -> float:
     try:
         setting.say(f"{name}: waiting for the slots")
         eventually(lambda: _shares(diary), "both slots have a share", _PATIENCE_S)
-        return _kill(setting, name, diary)
+        return _kill(setting, name, diary, _is_same if kind.run is run_ours else _is_as_much)
     finally:
         source.stop()
         end()
@@ -78,7 +78,16 @@ def _shares(diary: Diary) -> bool:
     return all(notes and len(notes[0].partitions) == PARTITIONS // _SLOTS for notes in newest)
 
 
-def _kill(setting: Setting, name: str, diary: Diary) -> float:
+def _is_same(before: Note, now: Note) -> bool:
+    return now.partitions == before.partitions
+
+
+def _is_as_much(before: Note, now: Note) -> bool:
+    """After a rebalance, which ours does not have, they need not be the same."""
+    return len(now.partitions) == len(before.partitions)
+
+
+def _kill(setting: Setting, name: str, diary: Diary, is_back: Callable[[Note, Note], bool]) -> float:
     before = diary.notes(0)[-1]
     (executor,) = [one for one in executors_in(os.getsid(0)) if before.pid in one.python_workers]
     setting.say(f"{name}: killing an executor")
@@ -86,9 +95,7 @@ def _kill(setting: Setting, name: str, diary: Diary) -> float:
     send(executor.pid, signal.SIGKILL)
 
     def again() -> float | None:
-        """As many as before: after a rebalance, which ours does not have, they need not be the same."""
-        share = len(before.partitions)
-        return next((n.at for n in diary.notes(0) if n.pid != before.pid and len(n.partitions) == share), None)
+        return next((now.at for now in diary.notes(0) if now.pid != before.pid and is_back(before, now)), None)
 
     seconds = eventually(again, "the slot with its share", _PATIENCE_S)
     assert seconds is not None
