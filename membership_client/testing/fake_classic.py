@@ -8,6 +8,7 @@ of requests only.
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -80,21 +81,22 @@ class FakeClassicGroup:
     pending: dict[str, float] = field(default_factory=dict)
     """Ids that were given and have not been joined with, and when they are forgotten."""
     ends_at: float = _NEVER
-    """When the group waits no longer for joins, or for syncs."""
+    """When the group waits no longer for joins, or for syncs, those that come after the plan included."""
     ids: int = 0
 
     # --- JoinGroup ---------------------------------------------------------------------------------------------------
 
     def join(self, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
         holder = self._holder(request.instance_id)
-        if not request.member_id:
+        if not self._has_room_for(request.member_id):
+            self._turn_away(request.member_id, now, reply)
+        elif not self._can_vote_with(request.strategies):
+            reply(Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
+        elif not request.member_id:
             self._join_newcomer(request, now, client_id, reply, holder)
         elif request.instance_id is not None and holder is not None and holder.member_id != request.member_id:
             reply(Refused(Code.FENCED_INSTANCE_ID))
         elif request.member_id in self.pending:
-            if self._is_full():
-                reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
-                return
             del self.pending[request.member_id]
             self._add(request, now, client_id, reply)
         elif (member := self.members.get(request.member_id)) is None:
@@ -105,9 +107,7 @@ class FakeClassicGroup:
     def _join_newcomer(
         self, request: JoinGroup, now: float, client_id: str, reply: Reply, holder: ClassicMember | None
     ) -> None:
-        if self._is_full() and holder is None:
-            reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
-        elif holder is not None:
+        if holder is not None:
             self._replace(holder, request, now, client_id, reply)
         elif request.instance_id is not None:
             self._add(request, now, client_id, reply)
@@ -116,12 +116,35 @@ class FakeClassicGroup:
             self.pending[given] = now + request.session_timeout_s
             reply(MemberIdGiven(given))
 
-    def _is_full(self) -> bool:
+    def _has_room_for(self, member_id: str) -> bool:
+        """By the member id alone: a static member that comes back under none is a newcomer here."""
         if self.max_size is None:
-            return False
+            return True
+        known = self.members.get(member_id)
         if self.phase is not Phase.PREPARING:
-            return len(self.members) >= self.max_size
-        return sum(m.join_reply is not None for m in self.members.values()) >= self.max_size
+            return known is not None or len(self.members) < self.max_size
+        joined = sum(member.join_reply is not None for member in self.members.values())
+        return joined < self.max_size or (known is not None and known.join_reply is not None)
+
+    def _turn_away(self, member_id: str, now: float, reply: Reply) -> None:
+        """Also one that was a member, and comes last to a rebalance."""
+        reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
+        self.pending.pop(member_id, None)
+        if (member := self.members.get(member_id)) is not None:
+            self._remove(member, now, "finds no room")
+
+    def _can_vote_with(self, strategies: tuple[str, ...]) -> bool:
+        return not self.members or bool(self._offered_by_all() & set(strategies))
+
+    def _offered_by_all(self) -> frozenset[str]:
+        first, *others = (frozenset(member.said.strategies) for member in self.members.values())
+        return first.intersection(*others)
+
+    def _elect(self) -> str:
+        """Each member votes for what it likes best of what all of them offer."""
+        candidates = self._offered_by_all()
+        likings = ([name for name in member.said.strategies if name in candidates] for member in self.members.values())
+        return Counter(liking[0] for liking in likings).most_common(1)[0][0]
 
     def _new_id(self, name: str) -> str:
         self.ids += 1
@@ -143,7 +166,7 @@ class FakeClassicGroup:
         led = self.leader_id == holder.member_id
         ends = now + request.session_timeout_s
         member = ClassicMember(member_id, client_id, request, ends, holder.generation, holder.share)
-        member.planned_topics = holder.planned_topics
+        member.planned_topics, member.has_synced = holder.planned_topics, True
         self.members[member_id] = member
         self.leader_id = member_id if led else self.leader_id
         self.note(now, f"{member_id} replaces {holder.member_id}")
@@ -156,20 +179,15 @@ class FakeClassicGroup:
         self._try_complete(now)
 
     def _rejoin(self, member: ClassicMember, request: JoinGroup, now: float, reply: Reply) -> None:
-        if self.phase is Phase.PREPARING and self.max_size is not None and member.join_reply is None:
-            joined = sum(m.join_reply is not None for m in self.members.values())
-            if joined >= self.max_size:
-                reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
-                self._remove(member, now, "the group is full")
-                return
         changed = _metadata(member.said) != _metadata(request)
         member.said, member.session_ends = request, now + request.session_timeout_s
         leads = member.member_id == self.leader_id
-        behind = member.generation != self.generation
-        if self.phase is Phase.PREPARING or changed or behind or (leads and self.phase is Phase.STABLE):
+        if self.phase is Phase.PREPARING or changed or (leads and self.phase is Phase.STABLE):
             member.join_reply = reply
             self._rebalance(now, f"{member.member_id} joins again; client reason: {request.reason}")
         else:
+            # A static member that a rebalance passed over is in the plan all the same, and catches up with it.
+            member.generation = self.generation
             reply(self._joined(member, skip=False))
 
     def _joined(self, member: ClassicMember, *, skip: bool) -> GroupJoined:
@@ -225,11 +243,13 @@ class FakeClassicGroup:
             return
         if self.leader_id not in {member.member_id for member in joined}:
             self.leader_id = joined[0].member_id
-        self.strategy = joined[0].said.strategies[0]
+        self.strategy = self._elect()
         self.phase = Phase.COMPLETING
         self.ends_at = now + max(member.said.rebalance_timeout_s for member in joined)
+        for member in self.members.values():
+            member.has_synced = False
         for member in joined:
-            member.generation, member.has_synced = self.generation, False
+            member.generation = self.generation
             member.planned_topics = member.said.topics
             member.session_ends = now + member.said.session_timeout_s
         for member in joined:
@@ -246,7 +266,7 @@ class FakeClassicGroup:
         if self.phase is Phase.PREPARING:
             reply(Refused(Code.REBALANCE_IN_PROGRESS))
         elif self.phase is Phase.STABLE:
-            member.session_ends = now + member.said.session_timeout_s
+            member.session_ends, member.has_synced = now + member.said.session_timeout_s, True
             reply(GroupSynced(member.share))
         else:
             member.sync_reply, member.has_synced = reply, True
@@ -329,8 +349,7 @@ class FakeClassicGroup:
 
     def next_clock(self) -> float:
         sessions = (m.session_ends for m in self.members.values() if self._is_timed(m))
-        ends_at = self.ends_at if self.phase in {Phase.PREPARING, Phase.COMPLETING} else _NEVER
-        return min([*sessions, *self.pending.values(), ends_at])
+        return min([*sessions, *self.pending.values(), self.ends_at])
 
     @staticmethod
     def _is_timed(member: ClassicMember) -> bool:
@@ -347,9 +366,9 @@ class FakeClassicGroup:
                 self._remove(member, at, "expelled: its session expired")
         if self.ends_at <= at and self.phase is Phase.PREPARING:
             self._complete(at)
-        elif self.ends_at <= at and self.phase is Phase.COMPLETING:
+        elif self.ends_at <= at:
             self.ends_at = _NEVER
-            for member in [m for m in self.members.values() if not m.has_synced and m.generation == self.generation]:
+            for member in [member for member in self.members.values() if not member.has_synced]:
                 self._remove(member, at, "expelled: it did not ask for its share in time")
 
     def restart(self, at: float) -> None:

@@ -20,11 +20,16 @@ def stage(kafka: KafkaCluster) -> Stage:
     return Stage(kafka.bootstrap_servers)
 
 
-@pytest.fixture(scope="module")
-def small_stage() -> Iterator[Stage]:
-    """On a broker whose groups have room for two members."""
-    with KafkaCluster(settings={"group.consumer.max.size": ROOM}) as cluster:
-        yield Stage(cluster.bootstrap_servers, max_size=ROOM)
+@pytest.fixture(scope="session")
+def small_kafka() -> Iterator[KafkaCluster]:
+    """A broker whose groups, of either protocol, have room for two members."""
+    with KafkaCluster(settings={"group.consumer.max.size": ROOM, "group.max.size": ROOM}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def small_stage(small_kafka: KafkaCluster) -> Stage:
+    return Stage(small_kafka.bootstrap_servers, max_size=ROOM)
 
 
 @pytest.fixture(scope="session")

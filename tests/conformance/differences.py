@@ -1,7 +1,8 @@
 """In what the fake is known to differ from Kafka 4.3.1, and why it may.
 
 Each difference brings a script that shows it on a real broker: one that no longer shows is to be struck off.
-What the fake does not have at all (classic groups, access control, offsets) is said where it is defined.
+What the fake does not have at all (access control, offsets) is said where it is defined. Classic groups have a list of
+their own in `classic_differences`.
 """
 
 from __future__ import annotations
