@@ -1,7 +1,8 @@
 """A member with a trace, in a process of its own, that misbehaves as told.
 
 Its argument is JSON: `config`, `topic`, `consumes` (a Consumer and not a GroupMember), `slow` (seconds that a callback of
-each kind takes), `fails` (callbacks that raise), `work_s` (seconds that a record takes). Lines of its input are commands.
+each kind takes), `fails` (callbacks that raise), `work_s` (seconds that a record takes), `close_s` (seconds that a
+close may take). Lines of its input are commands.
 It prints a line for every change of state.
 """
 
@@ -69,14 +70,14 @@ def hold_the_interpreter(seconds: float) -> None:
     sys.setswitchinterval(interval_s)
 
 
-def obey(member: GroupMember, line: str) -> None:
+def obey(member: GroupMember, line: str, close_s: float) -> None:
     command, _, argument = line.strip().partition(" ")
     if command == "block":
         hold_the_interpreter(float(argument))
     elif command == "commit":
         commit(member, argument)
     elif command == "close":
-        say("closed", report=str(member.close(reason=argument or None, timeout_s=3.0)))
+        say("closed", report=str(member.close(reason=argument or None, timeout_s=close_s)))
 
 
 def commit(member: GroupMember, partition: str) -> None:
@@ -92,7 +93,7 @@ def run_member(task: dict[str, Any]) -> None:
     member = GroupMember(task["config"], listener=listener, observers=[say_state])
     member.subscribe([task["topic"]])
     for line in sys.stdin:
-        obey(member, line)
+        obey(member, line, task["close_s"])
     os._exit(0)  # Its input ended: whatever it was to do is done.
 
 

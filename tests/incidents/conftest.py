@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from membership_client.debugger.broker_log import read_broker_logs
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.finding import Finding, Kind
 from membership_client.testing import ClusterAdmin, KafkaCluster
@@ -20,6 +22,19 @@ T = TypeVar("T")
 
 SESSION_S = 4.0
 """Long enough for a busy machine, short enough for a test that waits until one is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a group waits for a member, and how often members speak."""
+
+    session_s: float = SESSION_S
+    beat_s: float = 0.3
+
+
+HASTY = Pace()
+PATIENT = Pace(session_s=40.0, beat_s=1.0)
+"""Of a group that loses nobody because the machine is busy, for what must come out exactly."""
 
 
 class Actor(SpeakingProcess):
@@ -54,6 +69,10 @@ class Actor(SpeakingProcess):
 
         return self._await(owns, f"{self.name} owns {count}")
 
+    def close(self, reason: str) -> None:
+        self.tell(f"close {reason}")
+        self.wait_for("closed")
+
     def _await(self, check: Callable[[], T | None], what: str) -> T:
         try:
             found = eventually(check, what)
@@ -71,16 +90,23 @@ class Actor(SpeakingProcess):
 class Stage:
     """A group with a topic of its own, on one broker or behind whatever stands before it."""
 
-    def __init__(self, bootstrap_servers: str, traces: Path, protocol: Mapping[str, Any], partitions: int = 4) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        traces: Path,
+        protocol: Mapping[str, Any],
+        pace: Pace = HASTY,
+    ) -> None:
         self.name = f"incident-{uuid.uuid4().hex[:8]}"
         self.bootstrap_servers = bootstrap_servers
         self.admin = ClusterAdmin(bootstrap_servers)
         self._traces = traces
-        self._protocol = protocol
+        self._protocol = {**protocol, **_classic_pace(pace)} if protocol == CLASSIC else protocol
         self._actors: list[Actor] = []
-        settings = {"consumer_heartbeat_interval_ms": 300, "consumer_assignment_interval_ms": 0}
-        self.admin.set_group_config(self.name, **settings, consumer_session_timeout_ms=int(SESSION_S * 1000))
-        self.admin.create_topic(self.name, partitions)
+        session_ms, beat_ms = int(pace.session_s * 1000), int(pace.beat_s * 1000)
+        settings = {"consumer_heartbeat_interval_ms": beat_ms, "consumer_assignment_interval_ms": 0}
+        self.admin.set_group_config(self.name, **settings, consumer_session_timeout_ms=session_ms)
+        self.admin.create_topic(self.name, 4)
 
     def enter(
         self,
@@ -104,26 +130,27 @@ class Stage:
         for actor in self._actors:
             actor.stop()
 
-    def findings(self) -> list[Finding]:
-        """What the traces alone tell, after everybody has left the stage."""
+    def findings(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
+        """What the traces alone tell, after everybody has left the stage; or the traces and the brokers."""
         self.end()
         self._actors.clear()
-        return diagnose([section for path in sorted(self._traces.iterdir()) for section in read_trace(path)])
+        sections = [section for path in sorted(self._traces.iterdir()) for section in read_trace(path)]
+        return diagnose(sections, dismissals=read_broker_logs(broker_logs))
 
-    def faults(self) -> list[Finding]:
+    def faults(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
         """Without those that only inform, and without the kills that ended the play."""
-        return [finding for finding in self.findings() if finding.kind not in {Kind.REBALANCE, Kind.KILLED}]
+        return [f for f in self.findings(broker_logs) if f.kind not in {Kind.REBALANCE, Kind.KILLED}]
 
 
-_WELL_BEHAVED: dict[str, Any] = {"consumes": False, "slow": {}, "fails": [], "work_s": 0.0}
+_WELL_BEHAVED: dict[str, Any] = {"consumes": False, "slow": {}, "fails": [], "work_s": 0.0, "close_s": 30.0}
 
 
-CLASSIC: dict[str, Any] = {
-    "group.protocol": "classic",
-    "session.timeout.ms": int(SESSION_S * 1000),
-    "heartbeat.interval.ms": 300,
-    "partition.assignment.strategy": "cooperative-sticky",
-}
+CLASSIC: dict[str, Any] = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}
+
+
+def _classic_pace(pace: Pace) -> dict[str, Any]:
+    """There the members say it, and not the group."""
+    return {"session.timeout.ms": int(pace.session_s * 1000), "heartbeat.interval.ms": int(pace.beat_s * 1000)}
 
 
 @pytest.fixture(params=["consumer", "classic"])
@@ -137,10 +164,10 @@ def new_stage(tmp_path: Path, protocol: dict[str, Any]) -> Iterator[Callable[...
     """On any broker; the actors end with the test."""
     made: list[Stage] = []
 
-    def make(bootstrap_servers: str, partitions: int = 4) -> Stage:
+    def make(bootstrap_servers: str, pace: Pace = HASTY) -> Stage:
         traces = tmp_path / "traces"
         traces.mkdir(exist_ok=True)
-        made.append(Stage(bootstrap_servers, traces, protocol, partitions))
+        made.append(Stage(bootstrap_servers, traces, protocol, pace))
         return made[-1]
 
     yield make
@@ -151,3 +178,8 @@ def new_stage(tmp_path: Path, protocol: dict[str, Any]) -> Iterator[Callable[...
 @pytest.fixture
 def stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
     return new_stage(kafka.bootstrap_servers)
+
+
+@pytest.fixture
+def patient_stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
+    return new_stage(kafka.bootstrap_servers, PATIENT)

@@ -5,25 +5,22 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import ResourceType
 
 from membership_client.debugger.finding import Kind
-from membership_client.testing import KafkaCluster
+from membership_client.testing import KafkaCluster, Listener
 from membership_client.testing.wire import parse_addresses
-from tests.incidents.conftest import SESSION_S, Stage
+from membership_client.types import TopicPartition
+from tests.incidents.conftest import SESSION_S, Pace, Stage
 from tests.incidents.test_callbacks import the, told
 from tests.integration.members import eventually, remove_member
 from tests.integration.proxy import Proxy
 from tests.integration.test_access import AUTHORIZER, Rules
 
 pytestmark = pytest.mark.kafka
-
-
-def outlast_a_session() -> None:
-    threading.Event().wait(SESSION_S + 2.0)
 
 
 def test_a_stopped_process_is_told_from_everything_else(stage: Stage) -> None:
@@ -45,7 +42,6 @@ def test_a_blocked_interpreter_is_told_from_a_stopped_process(stage: Stage) -> N
     blocked.wait_owner(2)
     other.wait_owner(2)
     blocked.tell(f"block {SESSION_S + 3.0}")
-    other.wait_owner(4)
     blocked.wait_back(2)
     finding = the(stage.faults(), Kind.INTERPRETER_BLOCKED)
     assert finding.members == ("blocked",)
@@ -53,39 +49,51 @@ def test_a_blocked_interpreter_is_told_from_a_stopped_process(stage: Stage) -> N
 
 @pytest.fixture
 def proxied_kafka() -> Iterator[tuple[KafkaCluster, Proxy]]:
-    """A broker whose clients all come through a proxy."""
-    with Proxy() as proxy, KafkaCluster(settings={"advertised.listeners": f"PLAINTEXT://{proxy.address}"}) as cluster:
-        (proxy.target,) = parse_addresses(cluster.bootstrap_servers)
-        yield cluster, proxy
+    """A broker some of whose clients come through a proxy."""
+    with Proxy() as proxy:
+        far = Listener("PLAINTEXT", advertised=proxy.address)
+        with KafkaCluster(listeners={"FAR": far}) as cluster:
+            (proxy.target,) = parse_addresses(cluster.address_of("FAR"))
+            yield cluster, proxy
 
 
 def test_a_lost_network_is_told_from_a_lost_process(
     proxied_kafka: tuple[KafkaCluster, Proxy], new_stage: Callable[..., Stage]
 ) -> None:
-    """The member worked all the time, and nobody answered it."""
+    """The member worked all the time, and nobody answered it; another one, whose way was not cut, is not blamed."""
     cluster, proxy = proxied_kafka
     stage = new_stage(cluster.bootstrap_servers)
     cut_off = stage.enter("cut-off", config={"bootstrap.servers": proxy.address, "request.timeout.ms": 1000})
-    cut_off.wait_owner(4)
+    other = stage.enter("other")
+    cut_off.wait_owner(2)
+    other.wait_owner(2)
     proxy.cut()
-    outlast_a_session()
+    other.wait_owner(4)
     proxy.mend()
-    cut_off.wait_back(4)
-    assert the(stage.faults(), Kind.NETWORK_LOST).members == ("cut-off",)
+    cut_off.wait_back(2)
+    findings = stage.faults()
+    assert the(findings, Kind.NETWORK_LOST).members == ("cut-off",)
+    assert not [finding for finding in findings if "other" in finding.members]
 
 
-def test_a_killed_process_is_known_by_a_trace_that_just_ends(stage: Stage) -> None:
-    """The others went on; nobody else is to blame."""
-    killed, other = stage.enter("killed"), stage.enter("other")
-    killed.wait_owner(2)
+def test_a_killed_process_is_known_by_a_trace_that_just_ends(
+    kafka: KafkaCluster, new_stage: Callable[..., Stage]
+) -> None:
+    """The others went on; nobody else is to blame. What it owned had no owner for a session, and both is told."""
+    stage = new_stage(kafka.bootstrap_servers, Pace(session_s=15.0))
+    killed, other = stage.enter("killed"), stage.enter("other", static=False)
+    had = {TopicPartition(*partition) for partition in killed.wait_owner(2)}
     other.wait_owner(2)
     killed.signal(signal.SIGKILL)
     other.wait_owner(4)
-    other.tell("close end of the test")
-    other.wait_for("closed")
+    name = other.member_id
+    other.close("end of the test")
     findings = stage.findings()
     assert the(findings, Kind.KILLED).members == ("killed",)
-    assert not [finding for finding in findings if "other" in finding.members and finding.kind is not Kind.REBALANCE]
+    unowned = the(findings, Kind.UNOWNED_PARTITION)
+    assert (unowned.members, set(unowned.partitions)) == (("killed",), had)
+    assert unowned.lasted_s > 12.0
+    assert not [finding for finding in findings if name in finding.members and finding.kind is not Kind.REBALANCE]
 
 
 def test_two_pods_with_one_instance_id_are_both_named(stage: Stage) -> None:
@@ -113,14 +121,11 @@ def test_a_second_holder_that_gives_way_is_told_too(stage: Stage) -> None:
     assert str(second.pid) in told(finding)
 
 
-def test_a_broker_that_restarts_is_blamed_and_no_member_is(
-    new_stage: Callable[..., Stage], protocol: dict[str, Any]
-) -> None:
-    """All lost it at the same moment, and found it again. Members of a classic group must not have given up meanwhile."""
-    patience = {"session.timeout.ms": 60_000} if "session.timeout.ms" in protocol else {}
+def test_a_broker_that_restarts_is_blamed_and_no_member_is(new_stage: Callable[..., Stage]) -> None:
+    """All lost it at the same moment, and found it again before the group had given them up."""
     with KafkaCluster() as cluster:
-        stage = new_stage(cluster.bootstrap_servers)
-        actors = [stage.enter(name, config=patience) for name in ("one", "two")]
+        stage = new_stage(cluster.bootstrap_servers, Pace(session_s=60.0))
+        actors = [stage.enter(name) for name in ("one", "two")]
         for actor in actors:
             actor.wait_owner(2)
         cluster.kill(1)
@@ -132,16 +137,22 @@ def test_a_broker_that_restarts_is_blamed_and_no_member_is(
     assert {finding.kind for finding in findings} == {Kind.BROKER_RESTARTED}
 
 
-def test_a_removal_from_outside_is_not_blamed_on_the_member(stage: Stage) -> None:
-    """It was on time with everything; the reason is in the broker's log, and unknown to the trace."""
+def test_a_removal_from_outside_is_told_with_the_reason_that_the_administrator_gave(
+    kafka: KafkaCluster, patient_stage: Stage, tmp_path: Path
+) -> None:
+    """It is in the broker's log. Without it the member is known to have been thrown out, and where to look."""
+    stage = patient_stage
     victim, other = stage.enter("victim"), stage.enter("other")
     victim.wait_owner(2)
     other.wait_owner(2)
     remove_member(stage.bootstrap_servers, stage.name, victim.member_id, "victim")
     victim.wait_back(2)
-    finding = the(stage.faults(), Kind.REMOVED_FROM_OUTSIDE)
-    assert finding.members == ("victim",)
-    assert "unknown" in told(finding)
+    log = tmp_path / "server.log"
+    log.write_text(kafka.log(1))
+    finding = the(stage.faults([log]), Kind.REMOVED_FROM_OUTSIDE)
+    assert (finding.members, finding.certainty) == (("victim",), "certain")
+    assert "removed by the test" in finding.sentence
+    assert ("victim",) in [finding.members for finding in stage.faults()]
 
 
 @pytest.fixture
