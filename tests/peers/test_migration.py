@@ -25,6 +25,7 @@ FLEET: tuple[tuple[PeerKind, str | None], ...] = (
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.timeout(600)
 def test_a_fleet_moves_to_kip_848_and_back(group: PeerGroup, strategy: str) -> None:
     """One restart at a time: nothing is ever owned twice, and nothing stays without an owner beyond the restart that freed it."""
     fleet: list[Peer] = []
