@@ -11,7 +11,7 @@ from membership_client.testing import KafkaCluster
 from tests.integration.members import eventually
 from tests.spark.clusters import sessions
 from tests.spark.clusters.driver_process import PATIENCE_S
-from tests.spark.clusters.processes import send
+from tests.spark.clusters.processes import is_running, send
 from tests.spark.clusters.standalone import StandaloneCluster
 from tests.spark.consume.fleet import Fleet
 from tests.spark.consume.scenes import assert_only_moved, cancel_all_jobs, executor_of, scale_down_and_up
@@ -107,6 +107,33 @@ def test_a_silent_executor(fleet: Fleet, standalone: StandaloneCluster) -> None:
     fleet.assert_nothing_lost()
     assert fleet.deliveries(zombie) == handed_out
     assert {count for record, count in fleet.deliveries().items() if record not in earlier} == {1}
+
+
+def test_a_host_that_sleeps_and_wakes_up_too_late(fleet: Fleet, standalone: StandaloneCluster) -> None:
+    """Worker, executor and the slot's Python worker stop in the middle of a batch, and go on when another has the slot.
+
+    A zombie: it answers nobody, so it is not waited for longer than the grace. It goes on where it was, and commits,
+    which is refused; it hands out nothing more. Without its Spark Worker it would not sleep long enough: that kills a
+    silent JVM, and the system wakes a process up whose parent is gone.
+    """
+    before, epoch = fleet.running(), fleet.epoch()
+    zombie, refused = f"slot-0@{before[0]['incarnation']}", len(fleet.refused_commits(0))
+    executor = executor_of(standalone.executors(), before[0])
+    host = standalone.worker(executor.host)
+    fleet.hold(0)
+    host.pause()
+    fleet.release(0)
+    assert_only_moved(0, fleet, before, epoch)
+    handed_out, committed = fleet.deliveries(zombie), fleet.view().committed
+    assert len(fleet.refused_commits(0)) == refused
+    host.resume()
+    sleepers = (executor.pid, before[0]["pid"])
+    eventually(lambda: not any(map(is_running, sleepers)), "the zombie's end", PATIENCE_S)
+    assert fleet.deliveries(zombie) == handed_out
+    assert len(fleet.refused_commits(0)) == refused + 1
+    assert all(now.offset >= committed[place].offset for place, now in fleet.view().committed.items())
+    assert fleet.epoch() == epoch
+    fleet.assert_nothing_lost()
 
 
 def test_a_killed_driver_is_started_again(fleet: Fleet, standalone: StandaloneCluster) -> None:
