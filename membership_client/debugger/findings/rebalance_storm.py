@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from membership_client.core.events import Send
 from membership_client.debugger.epochs import Trigger, rebalances_of
 from membership_client.debugger.finding import Finding, Kind
-from membership_client.debugger.stays import Ending
+from membership_client.debugger.stays import Ending, Stay
 from membership_client.debugger.timeline import Group
 from membership_client.debugger.words import lasting, listed
 
@@ -28,17 +29,24 @@ def rebalance_storm(group: Group) -> list[Finding]:
 
 
 def _churn(group: Group) -> list[Trigger]:
-    """Short stays by where they ended, and changes of a subscription. Leaving for a while disturbs nobody."""
+    """Short stays by where they ended, and changes of a subscription."""
     stays = [
         Trigger(
             life, stay.last, f"{life.name} {stay.ending.value}{f' ({stay.reason})' if stay.reason else ''}", sure=True
         )
         for life in group.lives
         for stay in life.stays
-        if stay.joined is not None and stay.lasted_s < _SHORT_S and stay.ending not in {Ending.OPEN, Ending.AWAY}
+        if stay.joined is not None and stay.lasted_s < _SHORT_S and _disturbs(stay)
     ]
     changes = [t for r in rebalances_of(group) for t in r.triggers if t.is_change]
     return stays + changes
+
+
+def _disturbs(stay: Stay) -> bool:
+    """Leaving for a while does not, nor does going without a word, as static members of classic groups do."""
+    if stay.ending is Ending.LEFT:
+        return bool(stay.last.effects_of(Send))
+    return stay.ending not in {Ending.OPEN, Ending.AWAY}
 
 
 def _finding(group: Group, storm: list[Trigger]) -> Finding:
