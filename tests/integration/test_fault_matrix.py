@@ -68,7 +68,7 @@ FAULTS = (
     Fault("loss", lambda proxy: proxy.stall()),
     Fault("requests get lost", lambda proxy: proxy.stall(answers=False)),
     Fault("answers get lost", lambda proxy: proxy.stall(requests=False)),
-    Fault("reset", lambda proxy: proxy.reset(), 0.5),
+    Fault("reset", lambda proxy: proxy.reset(), 0.5, notices=False),
     Fault("half-open", lambda proxy: proxy.forget(), 0.5),
     Fault("cut", lambda proxy: proxy.cut()),
     Fault("cut beyond the session", lambda proxy: proxy.cut(), SESSION_S * 1.3),
