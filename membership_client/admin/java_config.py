@@ -1,7 +1,7 @@
 """A client.properties of Kafka's own tools, in librdkafka's names.
 
 Keys that say nothing about how to reach a cluster (deserialisers, group ids) are passed over, as Kafka's tools do. What
-says something and cannot be used here, such as a Java key store, is an error that says what to do instead. A trust store is
+says something and cannot be used here, such as Kerberos, is an error that says what to do instead. Java's own stores are
 read by Java's keytool, where there is one.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from membership_client.admin.keytool import find_keytool
 from membership_client.admin.trust_store import trusted_certificates
 from membership_client.errors import ConfigError
 
@@ -36,7 +37,7 @@ _IDLE = (
 
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;]+))""")
 _PEM = (
-    "openssl pkcs12 -in store.p12 -nodes -out store.pem (for a JKS store first: keytool -importkeystore -srckeystore "
+    "openssl pkcs12 -in store.p12 -out store.pem (for a JKS store first: keytool -importkeystore -srckeystore "
     "store.jks -destkeystore store.p12 -deststoretype PKCS12)"
 )
 
@@ -67,7 +68,7 @@ def _is_used(key: str, *, uses_tls: bool, uses_sasl: bool) -> bool:
 
 def _tls(given: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
     found = _trust(given) or _store(given, "truststore", {"certificates": "ssl.ca.pem"}, ("ssl.ca.location",))
-    found |= _store(
+    found |= _identity(given) or _store(
         given,
         "keystore",
         {"certificate.chain": "ssl.certificate.pem", "key": "ssl.key.pem"},
@@ -89,11 +90,25 @@ _TLS_KNOWN = frozenset(
 
 def _trust(given: Mapping[str, str]) -> dict[str, str] | None:
     """Java's own trust store, which is most files' only store; None if it is none, or Java is not here to read it."""
-    location = given.get("ssl.truststore.location")
-    if location is None or _type(given, "truststore") == "PEM":
+    location, keytool = given.get("ssl.truststore.location"), find_keytool()
+    if location is None or keytool is None or _type(given, "truststore") == "PEM":
         return None
-    certificates = trusted_certificates(location, given.get("ssl.truststore.password"))
-    return None if certificates is None else {"ssl.ca.pem": certificates}
+    return {"ssl.ca.pem": trusted_certificates(keytool, location, given.get("ssl.truststore.password"))}
+
+
+def _identity(given: Mapping[str, str]) -> dict[str, str] | None:
+    """Java's own key store; None if it is none, or Java is not here to read it."""
+    location, kind, keytool = given.get("ssl.keystore.location"), _type(given, "keystore"), find_keytool()
+    if location is None or keytool is None or kind == "PEM":
+        return None
+    if (password := given.get("ssl.keystore.password")) is None:
+        raise ConfigError(f"ssl.keystore.password is missing: {location} cannot be read without it.")
+    from membership_client.admin.key_store import KeyStore, identity  # noqa: PLC0415 - loads a parser of ASN.1
+
+    return identity(
+        keytool,
+        KeyStore(location=location, kind=kind, password=password, key_password=given.get("ssl.key.password")),
+    )
 
 
 def _type(given: Mapping[str, str], store: str) -> str:
@@ -108,7 +123,7 @@ def _store(
     inline = {ours: given[f"ssl.{store}.{part}"] for part, ours in parts.items() if f"ssl.{store}.{part}" in given}
     if (location or inline) and kind != "PEM":
         raise ConfigError(
-            f"ssl.{store}.type={kind}: only PEM can be read here. Convert it once, {_PEM}, "
+            f"ssl.{store}.type={kind}: only PEM can be read without a file and Java's keytool. Convert it once, {_PEM}, "
             f"and set ssl.{store}.type=PEM and ssl.{store}.location to the file."
         )
     return inline | (dict.fromkeys(locations, location) if location else {})

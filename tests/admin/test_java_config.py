@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,9 @@ from membership_client import ConfigError
 from membership_client.admin.connection import Connection
 from membership_client.admin.java_config import from_java
 from membership_client.admin.properties import read_properties
-from membership_client.testing import find_java
+from membership_client.security.settings import Security
+from tests.security.certificates import KEY_PASSWORD
+from tests.security.java_stores import STORE_PASSWORD, key_store, trust_store
 
 SCRAM = """
 # How to reach the cluster
@@ -101,16 +103,12 @@ def test_a_pem_key_store_has_certificate_and_key() -> None:
 @pytest.mark.parametrize("is_named", [True, False], ids=["typed", "untyped"])
 def test_a_trust_store_of_javas_is_read_by_javas_keytool(kind: str, is_named: bool, tmp_path: Path) -> None:
     """Most files have one, and most of them no type."""
-    authority, pem, store = trustme.CA(), tmp_path / "ca.pem", tmp_path / "trust.jks"
+    authority, pem = trustme.CA(), tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(pem))
-    keytool(
-        *("-importcert", "-noprompt", "-alias", "ca", "-file", str(pem), "-keystore", str(store), "-storetype", kind),
-        *("-storepass", "changeit"),
-    )
     properties = {
         "security.protocol": "SSL",
-        "ssl.truststore.location": str(store),
-        "ssl.truststore.password": "changeit",
+        "ssl.truststore.location": str(trust_store(pem, tmp_path / "trust.jks", kind)),
+        "ssl.truststore.password": STORE_PASSWORD,
     } | ({"ssl.truststore.type": kind} if is_named else {})
     found = ssl.PEM_cert_to_DER_cert(from_java(properties)["ssl.ca.pem"])
     assert found == ssl.PEM_cert_to_DER_cert(authority.cert_pem.bytes().decode())
@@ -119,18 +117,75 @@ def test_a_trust_store_of_javas_is_read_by_javas_keytool(kind: str, is_named: bo
     assert "geheim" not in str(error.value)
 
 
-def keytool(*arguments: str) -> None:
-    java = find_java()
-    assert java, "Java was not found. Run scripts/test, which installs it."
-    subprocess.run([java.with_name("keytool"), *arguments], check=True, capture_output=True, timeout=60)
+def keyed(store: Path, kind: str, **more: str) -> dict[str, str]:
+    return {
+        "security.protocol": "SSL",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.type": kind,
+        "ssl.keystore.password": STORE_PASSWORD,
+    } | {name.replace("_", "."): value for name, value in more.items()}
 
 
-def test_without_keytool_a_trust_store_of_javas_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_of_a_key_store_is_an_error_at_once(tmp_path: Path) -> None:
+    """For the store, and for the key in it if that has one of its own; neither is shown."""
+    issued = trustme.CA().issue_cert("client.test")
+    jks = key_store(issued, tmp_path, "JKS", key_password=KEY_PASSWORD)
+    p12 = key_store(issued, tmp_path, "PKCS12")
+    for properties, complaint in (
+        (keyed(jks, "JKS", ssl_keystore_password="geheim"), "cannot be read as JKS.*password was incorrect"),
+        (keyed(p12, "PKCS12", ssl_keystore_password="geheim"), "cannot be read as PKCS12.*password was incorrect"),
+        (keyed(jks, "JKS"), "or ssl.key.password does not open its key: .*Cannot recover key"),
+        (keyed(jks, "JKS", ssl_key_password="geheim"), "or ssl.key.password does not open its key"),
+        (keyed(p12, "PKCS12", ssl_key_password="geheim"), "differs from ssl.keystore.password: a PKCS12 store has one"),
+        (keyed(p12, "PKCS12", ssl_keystore_password=""), "ssl.keystore.password is missing"),
+    ):
+        with pytest.raises(ConfigError, match=complaint) as error:
+            from_java(properties)
+        assert not any(secret in str(error.value) for secret in ("geheim", STORE_PASSWORD, KEY_PASSWORD))
+
+
+def test_what_is_no_key_store_is_an_error_at_once(tmp_path: Path) -> None:
+    """A file that is not there, one of another type, a type that nobody knows, no key, and more than one."""
+    authority = trustme.CA()
+    issued, pem = authority.issue_cert("client.test"), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(pem))
+    two = key_store(issued, tmp_path, "PKCS12")
+    key_store(authority.issue_cert("other.test"), tmp_path, "PKCS12", alias="other")
+    for properties, complaint in (
+        (keyed(tmp_path / "no-such.jks", "JKS"), r"no-such.jks cannot be read as JKS: .*does not exist"),
+        (keyed(pem, "JKS"), "ca.pem cannot be read as JKS"),
+        (keyed(pem, "PKCS12"), "ca.pem cannot be read as PKCS12"),
+        (keyed(two, "BCFKS"), "cannot be read as BCFKS: .*BCFKS not found"),
+        (keyed(trust_store(pem, tmp_path / "trust.jks", "JKS"), "JKS"), "trust.jks has no private key"),
+        (keyed(two, "PKCS12"), r"has 2 private keys \(me, other\): there must be one"),
+    ):
+        with pytest.raises(ConfigError, match=complaint):
+            from_java(properties)
+
+
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
+def test_the_key_of_a_key_store_stays_locked(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a password that was drawn for this time, and nothing of it is left on the disk."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    store = key_store(trustme.CA().issue_cert("client.test"), tmp_path, kind)
+    first, second = (from_java(keyed(store, kind)) for _ in range(2))
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert first["ssl.key.pem"].startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert len({STORE_PASSWORD, first["ssl.key.password"], second["ssl.key.password"]}) == 3
+    shown = repr(Security.from_dict(first))
+    assert not any(secret in shown for secret in (first["ssl.key.password"], "PRIVATE KEY"))
+    with pytest.raises(ConfigError, match=r"ssl.key.password"):
+        Security.from_dict(first | {"ssl.key.password": second["ssl.key.password"]})
+
+
+@pytest.mark.parametrize("store", ["truststore", "keystore"])
+def test_without_keytool_a_store_of_javas_is_refused(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that makes a PEM file of it."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigError, match=r"type=JKS: only PEM .* openssl .* keytool"):
-        from_java({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"})
+        from_java({"security.protocol": "SSL", f"ssl.{store}.location": "ca.jks"})
 
 
 def test_tokens_of_a_token_endpoint_are_translated() -> None:
@@ -166,8 +221,7 @@ PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
 @pytest.mark.parametrize(
     ("properties", "complaint"),
     [
-        ({"security.protocol": "SSL", "ssl.keystore.location": "me.jks"}, "type=JKS: only PEM .* openssl .* keytool"),
-        ({"security.protocol": "SSL", "ssl.keystore.location": "me.p12", "ssl.keystore.type": "PKCS12"}, "only PEM"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "KEY", "ssl.keystore.type": "PKCS12"}, "only PEM"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "no-such.jks"}, "no-such.jks cannot be read"),
         ({"security.protocol": "SASL_SSL"}, "Kerberos"),
         (PLAIN, "sasl.jaas.config is missing"),

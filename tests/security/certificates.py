@@ -49,6 +49,10 @@ class Certificates:
         """A certificate of a server that is no broker."""
         return self._authority.issue_cert(*names)
 
+    def client(self) -> trustme.LeafCert:
+        """A certificate of an authority that the brokers know by its superior only: its chain must be shown as well."""
+        return self._authority.create_child_ca().issue_cert("client.test", common_name="client")
+
     def server(self, *names: str, expired: bool = False) -> dict[str, str]:
         """A broker's settings, for a certificate with these names."""
         ended = dt.datetime.now(dt.UTC) - dt.timedelta(days=1) if expired else None

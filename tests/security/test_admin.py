@@ -10,6 +10,9 @@ import pytest
 from membership_client import AuthenticationError, GroupMember
 from membership_client.admin import GroupAdmin
 from membership_client.cli import main
+from tests.admin.kafka_tool import KafkaTool
+from tests.security.certificates import KEY_PASSWORD
+from tests.security.java_stores import STORE_PASSWORD, exchange_file, key_store, trust_store
 from tests.security.secure_kafka import PATIENCE_S, PLAIN_PASSWORD, SCRAM_PASSWORD, USER, WAYS_IN, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 
@@ -56,3 +59,35 @@ ssl.truststore.location={secured.certificates.authority}
     arguments = ["groups", "list", "--bootstrap-server", address, "--command-config", str(file), "--json"]
     assert main(arguments) == 0
     assert isinstance(json.loads(capsys.readouterr().out), list)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key_password"),
+    [("JKS", STORE_PASSWORD), ("JKS", KEY_PASSWORD), ("PKCS12", STORE_PASSWORD), ("exchanged", STORE_PASSWORD)],
+    ids=["jks", "jks-with-two-passwords", "pkcs12", "pkcs12-of-others"],
+)
+def test_key_stores_of_javas_let_us_in_where_certificates_are_demanded(
+    secured: SecureKafka, kind: str, key_password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the file that lets in Kafka's own tool, and not without its key store."""
+    issued, files = secured.certificates.client(), secured.certificates
+    store = exchange_file(issued, tmp_path) if kind == "exchanged" else key_store(issued, tmp_path, kind, key_password)
+    trusted = f"""
+security.protocol=SSL
+ssl.truststore.location={trust_store(files.authority, tmp_path / "trust.jks", "JKS")}
+ssl.truststore.password={STORE_PASSWORD}
+"""
+    known = f"""
+ssl.keystore.location={store}
+ssl.keystore.type={"JKS" if kind == "JKS" else "PKCS12"}
+ssl.keystore.password={STORE_PASSWORD}
+ssl.key.password={key_password}
+"""
+    file, address = tmp_path / "client.properties", secured.cluster.address_of("MUTUAL")
+    arguments = ["groups", "list", "--bootstrap-server", address, "--command-config", str(file), "--json"]
+    file.write_text(trusted)
+    assert main(arguments) == 2
+    file.write_text(trusted + known)
+    assert main(arguments) == 0
+    groups = {found["group"] for found in json.loads(capsys.readouterr().out)}
+    assert set(KafkaTool(address).run("--list", "--command-config", str(file)).split()) == groups
