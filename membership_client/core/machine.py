@@ -112,7 +112,7 @@ def deadline(member: Member) -> float | None:
     """When time alone will change something; None if never."""
     if member.closed is not None:
         return None
-    times = [at for rule in RULES if (at := rule.due(member)) is not None]
+    times = [at for rule in rules_of(member) if (at := rule.due(member)) is not None]
     return min(times, default=None)
 
 
@@ -132,7 +132,7 @@ def _settle(member: Member, effects: tuple[Effect, ...], now: float) -> Change:
 def _first_due(member: Member, now: float) -> Rule | None:
     if member.closed is not None:
         return None
-    for rule in RULES:
+    for rule in rules_of(member):
         at = rule.due(member)
         if at is not None and at <= now:
             return rule
@@ -420,3 +420,10 @@ RULES: tuple[Rule, ...] = (
     spoken(CLASSIC, classic_joining.BEAT),
 )
 """In order of precedence: time that ran out first, then what must be given up, then what can be gained."""
+
+_RULES_OF = {protocol: tuple(rule for rule in RULES if rule.protocol in {None, protocol}) for protocol in GroupProtocol}
+
+
+def rules_of(member: Member) -> tuple[Rule, ...]:
+    """Those that count in the protocol it speaks."""
+    return _RULES_OF[member.protocol]

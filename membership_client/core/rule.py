@@ -19,12 +19,10 @@ class Rule:
 
     due: Callable[[Member], float | None]
     act: Callable[[Member, float], Change]
+    protocol: GroupProtocol | None = None
+    """The only one in which it counts; None if it counts in both."""
 
 
 def spoken(protocol: GroupProtocol, rule: Rule) -> Rule:
     """That rule, for members that speak this protocol."""
-
-    def due(member: Member) -> float | None:
-        return rule.due(member) if member.protocol is protocol else None
-
-    return Rule(due, rule.act)
+    return Rule(rule.due, rule.act, protocol)

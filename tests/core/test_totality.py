@@ -32,7 +32,7 @@ from membership_client.core.events import (
     TopicsResolved,
     Unsubscribe,
 )
-from membership_client.core.machine import _HANDLERS, RULES, deadline
+from membership_client.core.machine import _HANDLERS, deadline, rules_of
 from membership_client.core.member import TRANSITIONS
 from membership_client.partitions import Partitions
 from membership_client.types import LeaveMode, MemberState
@@ -173,7 +173,7 @@ def test_rules_are_due_or_not_and_never_both() -> None:
     """After a step no rule is due: what is due has been done."""
     for state in MemberState:
         play = in_state(state)
-        assert all((at := rule.due(play.member)) is None or at > play.now for rule in RULES)
+        assert all((at := rule.due(play.member)) is None or at > play.now for rule in rules_of(play.member))
 
 
 def test_topics_and_partitions_of_two_topics_do_not_mix() -> None:
