@@ -204,7 +204,7 @@ def _listed(strategies: str | list[Any]) -> tuple[Any, ...]:
 def _require_strategies(value: object) -> None:
     key = "partition.assignment.strategy"
     if not isinstance(value, tuple) or not value:
-        raise ConfigError(f"{key} must name at least one strategy, not {value!r}.")
+        raise ConfigError(f"{key} must be a tuple with at least one strategy, not {value!r}.")
     for name in value:
         _require_text(key, name)
     if len(set(value)) < len(value):

@@ -7,10 +7,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from membership_client import GroupMember, LeaveMode, TopicPartition
+from membership_client import CauseKind, GroupMember, LeaveMode, TopicPartition
 from membership_client.admin import (
     Earliest,
     GroupAdmin,
@@ -21,7 +22,16 @@ from membership_client.admin import (
 from membership_client.errors import GroupNotFoundError, MembershipError
 from membership_client.testing import KafkaCluster
 from tests.admin.test_kafka_tool import fill
-from tests.integration.members import PATIENCE_S, eventually, log_about
+from tests.integration.members import (
+    PATIENCE_S,
+    QUICK,
+    Call,
+    Group,
+    RecordingListener,
+    WatchedMember,
+    eventually,
+    log_about,
+)
 from tests.peers.classic import classic_settings
 from tests.peers.conftest import GroupFactory
 from tests.peers.group import PeerGroup
@@ -31,12 +41,13 @@ from tests.peers.test_classic_orders import wait_shared
 
 pytestmark = pytest.mark.kafka
 
+PROTOCOLS = ("consumer", "classic")
 VICTIMS: tuple[PeerKind, ...] = ("ours", "confluent", "java")
 SESSION_MS = 240_000
 """Longer than any test: what moves before is moved by the removal, and not because a session ended."""
 
 
-@pytest.fixture(params=[{}, {"group.protocol": "classic", "heartbeat.interval.ms": 200}], ids=["consumer", "classic"])
+@pytest.fixture(params=[{}, {"group.protocol": "classic", "heartbeat.interval.ms": 200}], ids=PROTOCOLS)
 def member(kafka: KafkaCluster, peers: PeerGroup, request: pytest.FixtureRequest) -> Iterator[GroupMember]:
     """A static member that owns all six partitions, of either protocol."""
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": peers.id, "group.instance.id": "till-1"}
@@ -89,31 +100,38 @@ def test_dead_static_members_of_a_classic_group_make_room_at_once(
     assert "removed by an admin:" not in log
 
 
-def test_the_dead_go_and_the_living_stay(kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory) -> None:
-    """All members in one call, without force: one works, for the other records wait in vain."""
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_dead_go_and_the_living_stay(
+    kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory, protocol: str
+) -> None:
+    """All members in one call, without force: some work, for the others records wait in vain."""
     group = new_group(consumer_session_timeout_ms=SESSION_MS)
+    settings = classic_settings("ours", "range", session_ms=SESSION_MS) if protocol == "classic" else {}
     fill(kafka, group)
     admin.reset(admin.plan_reset(group.id, Earliest(), topics=[group.id]))
-    alive = OurPeer(group.seat("alive"))
-    group.members.append(alive)
-    alive.join()
-    dead = group.join_process("ours", "dead")
-    group.wait_settled([alive, dead])
-    dead.kill()
-    place = min(alive.history.owned)
+    alive = [OurPeer(group.seat(name, **settings)) for name in ("alive-1", "alive-2")]
+    group.members += alive
+    for peer in alive:
+        peer.join()
+    dead = [group.join_process("ours", name, **settings) for name in ("dead-1", "dead-2")]
+    wait_shared(group, [*alive, *dead])
+    for victim in dead:
+        victim.kill()
+    places = [min(peer.history.owned) for peer in alive]
 
     def work(count: int) -> None:
-        # The removal may move the partition while this goes on.
-        with contextlib.suppress(MembershipError):
-            alive.member.commit({place: count % 5})
+        for peer, place in zip(alive, places, strict=True):
+            # The removal may move the partition while this goes on.
+            with contextlib.suppress(MembershipError):
+                peer.member.commit({place: count % 5})
 
     with busily(work):
         outcomes = admin.remove_all(group.id, watch_s=5)
     assert {outcome.name: type(outcome.error) for outcome in outcomes} == {
-        "alive": MemberAliveError,
-        "dead": type(None),
+        **dict.fromkeys(("alive-1", "alive-2"), MemberAliveError),
+        **dict.fromkeys(("dead-1", "dead-2"), type(None)),
     }
-    group.wait_settled([alive])
+    wait_shared(group, alive)
 
 
 def test_an_idle_member_may_be_alive_and_stays(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
@@ -161,6 +179,40 @@ def test_force_removes_a_live_member_which_joins_again(
     (outcome,) = admin.remove_all(peers.id, force=True)
     assert outcome.removed
     member.wait_until(lambda now: now.epoch > before and len(now.owned) == 6, PATIENCE_S)
+
+
+@pytest.mark.parametrize("settings", [{}, {"group_protocol": "classic", "heartbeat_interval_ms": 200}], ids=PROTOCOLS)
+def test_force_empties_a_group_of_living_members_and_each_is_told(
+    kafka: KafkaCluster, admin: GroupAdmin, settings: dict[str, Any]
+) -> None:
+    """A static one and another: nobody is in the group while both look after what they lost, and then they join again."""
+    over = threading.Event()
+
+    def look_after(_: Call) -> None:
+        over.wait(PATIENCE_S)
+
+    with contextlib.closing(Group(kafka.bootstrap_servers, "remove-all")) as group:
+        group.admin.set_group_config(group.id, **QUICK)
+        group.create_topic(group.topic, 4)
+        members = [group.join(name, RecordingListener(lost=look_after), **settings) for name in ("till-1", None)]
+        shared = [member.wait(lambda now: len(now.owned) == 2) for member in members]
+        outcomes = admin.remove_all(group.id, reason="maintenance", force=True)
+        assert {outcome.name: outcome.error for outcome in outcomes} == {"till-1": None, shared[1].member_id: None}
+        told = [loss_of(member) for member in members]
+        view = admin.describe(group.id, lag=False)
+        assert (view.state, view.members) == ("Empty", ())
+        assert [(call.partitions, call.context.cause.kind) for call in told] == [
+            (now.owned, CauseKind.FENCED) for now in shared
+        ]
+        over.set()
+        for member in members:
+            member.wait(lambda now: len(now.owned) == 2)
+        log = log_about(kafka, group.id)()
+        assert log.count("client reason: member was removed by an admin: maintenance") == len(members)
+
+
+def loss_of(member: WatchedMember) -> Call:
+    return eventually(lambda: member.listener.of("lost"), "lost partitions")[0]
 
 
 def test_a_member_that_is_watched_for_longer_than_a_session_is_proven_alive(

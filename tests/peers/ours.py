@@ -27,11 +27,14 @@ class _Listener(RebalanceListener):
 class OurPeer(Peer):
     def __init__(self, seat: Seat, observers: tuple[Observer, ...] = ()) -> None:
         super().__init__(seat)
-        config = MemberConfig(
-            bootstrap_servers=seat.bootstrap_servers,
-            group_id=seat.group_id,
-            group_instance_id=seat.instance_id,
-            **seat.settings,
+        # A seat may have come as JSON, which has lists where a configuration has tuples.
+        config = MemberConfig.from_dict(
+            {
+                "bootstrap.servers": seat.bootstrap_servers,
+                "group.id": seat.group_id,
+                "group.instance.id": seat.instance_id,
+                **seat.settings,
+            }
         )
         self.member = GroupMember(config, listener=_Listener(self.history), observers=observers)
 
