@@ -27,6 +27,7 @@ def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Nam
         complain(error)
         return IMPOSSIBLE
     except KeyboardInterrupt:
+        _end_progress()
         return INTERRUPTED
 
 
@@ -60,6 +61,7 @@ def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> Non
 
 def complain(error: Exception) -> None:
     """On stderr; errors may name what others chose, too."""
+    _end_progress()
     print(*map(harmless, str(error).split("\n")), sep="\n", file=sys.stderr)
 
 

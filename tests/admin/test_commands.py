@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
@@ -177,6 +178,68 @@ def test_an_interrupt_ends_a_long_look(kafka: KafkaCluster, group: str, command:
     finally:
         looking.kill()
         looking.communicate()
+
+
+WIPE = "\r\x1b[K"
+
+
+@pytest.mark.kafka
+def test_a_terminal_shows_progress_and_keeps_nothing_of_it(kafka: KafkaCluster, group: str) -> None:
+    """One line that is written over until the wait ends, and is wiped before the result is shown."""
+    ours, theirs = pty.openpty()
+    with looking(kafka, group, watch_s=3, stderr=theirs) as command:
+        os.close(theirs)
+        shown = "".join(typed_on(ours))
+        assert command.stdout is not None
+        assert json.loads(command.stdout.read())["group"] == group
+    assert shown.endswith(WIPE)
+    start, *lines = shown.removesuffix(WIPE).split("\r")
+    assert start == ""
+    assert {re.sub(r"\d+ s", "N s", line) for line in lines} == {f"watching {group}: N s left "}
+    assert len(lines) == len(set(lines)) > 1
+
+
+@pytest.mark.kafka
+@pytest.mark.usefixtures("interrupts")
+def test_an_interrupt_leaves_no_progress_on_the_terminal(kafka: KafkaCluster, group: str) -> None:
+    """The shell's prompt once came behind it, on the same line."""
+    ours, theirs = pty.openpty()
+    with looking(kafka, group, watch_s=300, stderr=theirs) as command:
+        os.close(theirs)
+        typed = typed_on(ours)
+        assert "\rwatching" in next(typed)
+        command.send_signal(signal.SIGINT)
+        assert "".join(typed).endswith(WIPE)
+    assert command.returncode == 130
+
+
+@pytest.mark.kafka
+def test_where_there_is_no_terminal_progress_is_told_once(kafka: KafkaCluster, group: str) -> None:
+    """As a line without anything that steers a terminal, for whoever reads a log."""
+    with looking(kafka, group, watch_s=3, stderr=subprocess.PIPE) as command:
+        assert command.stderr is not None
+        assert re.fullmatch(rf"watching {group}: \d s left \n", command.stderr.read())
+
+
+@contextlib.contextmanager
+def looking(kafka: KafkaCluster, group: str, *, watch_s: int, stderr: int) -> Iterator[subprocess.Popen[str]]:
+    """It has ended on return; at once, if the test has failed."""
+    command = [sys.executable, "-m", "membership_client", "groups", "waiting", group, "--watch", str(watch_s), "--json"]
+    command += ["--bootstrap-server", kafka.bootstrap_servers]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as started:
+        try:
+            yield started
+        except BaseException:
+            started.kill()
+            raise
+
+
+def typed_on(terminal: int) -> Iterator[str]:
+    """What programs write there, until the last of them has closed it, which Linux tells by an error and macOS by an end."""
+    with contextlib.suppress(OSError):
+        while content := os.read(terminal, 4096):
+            yield content.decode()
+    os.close(terminal)
 
 
 HOUR_S = 3600
