@@ -13,7 +13,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -23,7 +24,9 @@ HEARTBEAT = 68
 LEAVE_GROUP = 13
 JOIN_GROUP = 11
 CLASSIC_HEARTBEAT = 12
+SYNC_GROUP = 14
 OFFSET_COMMIT = 8
+API_VERSIONS = 18
 ANYTHING = -1
 """The API key of what is sealed."""
 
@@ -34,6 +37,10 @@ Spoil = Callable[[bytes], bytes]
 """What becomes of an answer."""
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_ANSWER_START = struct.Struct(">iih")
+"""Size, correlation id, error code."""
+_OFFER = struct.Struct(">hhhB")
+"""Of ApiVersions from version 3 on: an API key, its oldest and its newest version, and no tagged fields."""
 
 
 @dataclass(slots=True)
@@ -55,18 +62,26 @@ class Way:
 
 
 class Proxy:
-    """Listens on a port of its own. `target` is where it forwards to, and may be set after the start."""
+    """Listens on a port of its own, or where it is told. `target` is where it forwards to, and may be set after the start."""
 
-    def __init__(self, target: Address | None = None, *, sealed: bool = False) -> None:
+    def __init__(
+        self, target: Address | None = None, *, sealed: bool = False, listen: Address = ("127.0.0.1", 0)
+    ) -> None:
         self.target = target
         self._sealed = sealed
         self._read = _read_some if sealed else _read_frame
         self.requests = Way()
         self.answers = Way()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(listen)
+        self.host: str = listen[0]
         self.port: int = self._listener.getsockname()[1]
         self._cut = False
         self._spoils: dict[int, list[Spoil]] = {}
+        self._caps: dict[int, int] = {}
+        self._spoken: Counter[tuple[int, int]] = Counter()
+        self._held: dict[int, bytes] = {}
+        self._nothing_held = threading.Event()
+        self._nothing_held.set()
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
         self._deaf: set[socket.socket] = set()
@@ -88,7 +103,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     # --- what networks do --------------------------------------------------------------------------------------------
 
@@ -104,6 +119,23 @@ class Proxy:
         """Instead of the next answers of that kind comes what a broken middlebox may send: as long, and senseless."""
         self._spoil(api_key, count, lambda frame: random.randbytes(len(frame)))
 
+    def hold_requests(self, api_key: int, about: bytes) -> None:
+        """Requests of that kind in which these words are do not get through until `resume`, nor does what is behind them."""
+        with self._lock:
+            self._held[api_key] = about
+            self._nothing_held.clear()
+
+    def age(self, newest: Mapping[int, int]) -> None:
+        """From the next connection on the broker seems to know nothing newer of these APIs; what was spoken is forgotten."""
+        with self._lock:
+            self._caps = dict(newest)
+            self._spoken.clear()
+
+    def spoken(self, api_key: int) -> set[int]:
+        """In which versions was that asked since the broker was aged?"""
+        with self._lock:
+            return {version for api, version in self._spoken if api == api_key}
+
     def stall(self, *, requests: bool = True, answers: bool = True) -> None:
         """Connections stay open, and nothing gets through: both ways, or one of them."""
         for way, stalls in ((self.requests, requests), (self.answers, answers)):
@@ -112,6 +144,9 @@ class Proxy:
 
     def resume(self) -> None:
         """Everything that was held back gets through."""
+        with self._lock:
+            self._held.clear()
+            self._nothing_held.set()
         self.requests.flows.set()
         self.answers.flows.set()
 
@@ -144,6 +179,7 @@ class Proxy:
         self._cut = False
         with self._lock:
             self._spoils.clear()
+            self._caps.clear()
         self.slow_down()
         self.resume()
 
@@ -193,8 +229,24 @@ class Proxy:
         while frame := self._read(client):
             if client not in self._deaf:
                 if not self._sealed:
-                    asked.put(struct.unpack_from(">h", frame, 4)[0])
+                    asked.put(self._note(frame))
+                if self._is_held(frame):
+                    self._nothing_held.wait()
                 self.requests.carry(frame, broker)
+
+    def _is_held(self, frame: bytes) -> bool:
+        if not self._held or self._sealed:
+            return False
+        with self._lock:
+            about = self._held.get(struct.unpack_from(">h", frame, 4)[0])
+            return about is not None and about in frame
+
+    def _note(self, frame: bytes) -> int:
+        """The API key of a request."""
+        api_key, version = struct.unpack_from(">hh", frame, 4)
+        with self._lock:
+            self._spoken[api_key, version] += 1
+        return int(api_key)
 
     def _carry_answers(self, broker: socket.socket, client: socket.socket, asked: Asked) -> None:
         while frame := self._read(broker):
@@ -210,6 +262,8 @@ class Proxy:
 
     def _spoilt(self, frame: bytes, api_key: int) -> bytes:
         with self._lock:
+            if api_key == API_VERSIONS and self._caps:
+                return _aged(frame, self._caps)
             spoils = self._spoils.get(api_key)
             return spoils.pop()(frame) if spoils else frame
 
@@ -227,6 +281,16 @@ class Proxy:
                 connection.shutdown(socket.SHUT_RD)
             else:
                 connection.shutdown(socket.SHUT_RDWR)
+
+
+def _aged(frame: bytes, newest: Mapping[int, int]) -> bytes:
+    """An answer to ApiVersions in which these APIs are no newer than that. Fewer than 127 offers have a count of one byte."""
+    answer, start = bytearray(frame), _ANSWER_START.size
+    for at in range(start + 1, start + 1 + (answer[start] - 1) * _OFFER.size, _OFFER.size):
+        api_key, first, last, tags = _OFFER.unpack_from(answer, at)
+        assert not tags, "offers with tagged fields"
+        _OFFER.pack_into(answer, at, api_key, first, min(last, newest.get(api_key, last)), 0)
+    return bytes(answer)
 
 
 def _read_some(connection: socket.socket) -> bytes:

@@ -1,4 +1,4 @@
-"""Classic groups on a real broker: static members, reasons, limits, commits, and which protocol is taken."""
+"""Classic groups on a real broker: static members, limits, commits, and which protocol is taken."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from membership_client import (
     MemberState,
     MemberSubscription,
     NoCommonStrategyError,
+    NotOwnedError,
     SessionTimeoutRefusedError,
     TopicLayout,
     TopicPartition,
     register_assignor,
 )
 from membership_client.admin import GroupAdmin
-from membership_client.core import reasons
 from membership_client.core.events import Send, SyncGroup
 from membership_client.testing import KafkaCluster
 from tests.integration.classic import CLASSIC, STRATEGIES, classic, read, rebalances, wait_shared
@@ -311,114 +311,6 @@ def test_from_eager_to_cooperative(group: Group) -> None:
     assert [len(member.listener.of("revoked")[-1].partitions) for member in members] == [1, 1]
 
 
-# --- reasons ---------------------------------------------------------------------------------------------------------
-
-
-def test_reasons_are_in_the_brokers_log(kafka: KafkaCluster, group: Group) -> None:
-    """Of the first join, of one that the application enforces, of a changed subscription, and of the leave."""
-    other_topic = f"{group.topic}-other"
-    group.create_topic(other_topic, 1)
-    member = group.join(**CLASSIC)
-    wait_shared(group, [member])
-    before = member.epoch
-    member.enforce_rebalance("rehearsal\N{EM DASH}" + "x" * 300)
-    member.wait(lambda snapshot: snapshot.epoch > before and snapshot.state is MemberState.STABLE)
-    member.subscribe([group.topic, other_topic])
-    member.wait(lambda snapshot: len(snapshot.owned) == 7 and snapshot.state is MemberState.STABLE)
-    member.close(reason="end of the day")
-    said = log_about(kafka, group.id)
-    eventually(lambda: "client reason: end of the day" in said(), "the last reason in the log")
-    assert "client reason: subscribed by the application" in said()
-    assert "client reason: rehearsal" + "\N{EM DASH}" + "x" * 245 + ")" in said()
-    assert "client reason: subscription changed" in said()
-
-
-def come_second(group: Group, strategy: str = "range") -> None:
-    first = group.join(**classic(strategy))
-    wait_shared(group, [first])
-    wait_shared(group, [first, group.join(**classic(strategy))])
-
-
-def grow(group: Group) -> None:
-    member = group.join(**classic(metadata_max_age_ms=500))
-    wait_shared(group, [member])
-    group.admin.add_partitions(group.topic, 8)
-    wait_shared(group, [member], 8)
-
-
-def grow_while_the_leader_is_away(group: Group) -> None:
-    leader = group.join("one", **CLASSIC)
-    wait_shared(group, [leader])
-    follower = group.join("two", **CLASSIC)
-    wait_shared(group, [leader, follower])
-    leader.close()
-    group.admin.add_partitions(group.topic, 8)
-    wait_shared(group, [group.join("one", **CLASSIC), follower], 8)
-
-
-def come_back_with_fewer_topics(group: Group) -> None:
-    other_topic = f"{group.topic}-other"
-    group.create_topic(other_topic, 1)
-    member = group.member("one", **CLASSIC)
-    member.subscribe([group.topic, other_topic])
-    member.wait(lambda snapshot: len(snapshot.owned) == 7)
-    member.close()
-    wait_shared(group, [group.join("one", **CLASSIC)])
-
-
-def be_removed(group: Group) -> None:
-    member = group.join(**CLASSIC)
-    wait_shared(group, [member])
-    group.remove(member.snapshot.member_id)
-    eventually(lambda: member.listener.of("lost"), "the lost callback")
-    wait_shared(group, [member])
-
-
-def poll_no_more(group: Group) -> WatchedMember:
-    member = group.join(**classic(max_poll_interval_ms=2000))
-    wait_shared(group, [member])
-    member.poll()
-    member.wait(MemberState.STALE)
-    return member
-
-
-def raise_in_a_callback(group: Group) -> None:
-    def fail(_call: Call) -> None:
-        raise ValueError
-
-    member = group.join(listener=RecordingListener(assigned=fail), callback_errors="leave", **CLASSIC)
-    eventually(lambda: member.snapshot.state is MemberState.FATAL, "the end of the member")
-
-
-def stable(group: Group) -> WatchedMember:
-    member = group.join(**CLASSIC)
-    wait_shared(group, [member])
-    return member
-
-
-REASONS: dict[str, Callable[[Group], object]] = {
-    reasons.SUBSCRIBED: stable,
-    reasons.REVOKED: lambda group: come_second(group, "cooperative-sticky"),
-    reasons.TOPICS_CHANGED: grow,
-    reasons.OUT_OF_DATE: grow_while_the_leader_is_away,
-    reasons.MISFIT: come_back_with_fewer_topics,
-    reasons.ENFORCED: lambda group: stable(group).enforce_rebalance(),
-    f"{reasons.COORDINATOR_ERROR} UNKNOWN_MEMBER_ID": be_removed,
-    f"{reasons.POLL_INTERVAL_EXCEEDED}: 2 s": poll_no_more,
-    reasons.POLLS_AGAIN: lambda group: poll_no_more(group).poll(),
-    f"{reasons.CALLBACK_FAILED}: assigned": raise_in_a_callback,
-    reasons.UNSUBSCRIBED: lambda group: stable(group).unsubscribe(),
-    reasons.CLOSED: lambda group: stable(group).close(),
-}
-
-
-@pytest.mark.parametrize("reason", REASONS)
-def test_an_operator_finds_why(kafka: KafkaCluster, group: Group, reason: str) -> None:
-    """What really happened is in the broker's log, in the words of the documented vocabulary."""
-    REASONS[reason](group)
-    eventually(lambda: f"client reason: {reason}" in log_about(kafka, group.id)(), "the reason in the log")
-
-
 # --- offsets ---------------------------------------------------------------------------------------------------------
 
 
@@ -437,6 +329,20 @@ def test_commits_carry_the_generation(group: Group) -> None:
     second = group.join(**CLASSIC)
     wait_shared(group, [first, second])
     assert second.committed([partition])[partition].offset == 7  # type: ignore[union-attr]
+
+
+def test_who_was_replaced_cannot_commit(group: Group) -> None:
+    """The newcomer wins: until its next heartbeat the old holder of the instance id learns it here, typed."""
+    seldom = classic(heartbeat_interval_ms=20_000, session_timeout_ms=60_000)
+    old = group.join("one", **seldom)
+    wait_shared(group, [old])
+    newcomer = group.join("one", **seldom)
+    wait_shared(group, [newcomer])
+    partition = TopicPartition(group.topic, 0)
+    with pytest.raises(NotOwnedError, match="FENCED_INSTANCE_ID"):
+        old.commit({partition: 1})
+    newcomer.commit({partition: 2})
+    assert newcomer.committed([partition])[partition].offset == 2  # type: ignore[union-attr]
 
 
 def test_commits_do_not_wait_for_a_join_that_waits_for_others(group: Group) -> None:
