@@ -154,13 +154,19 @@ def rebalance_without_a_static_member(line: Line) -> None:
     a.beat()
 
 
-def nobody_plans(line: Line) -> None:
-    """A leader that does not bring the plan in time is out, and so is whoever did not ask for a share."""
+def both_join_again(line: Line) -> tuple[Seat, Seat]:
+    """A rebalance up to where the first of them has to bring a plan, and soon."""
     a, b = settle(Seat(line, "a"), Seat(line, "b", rebalance_s=MEDIUM_S))
     a.rebalance_s = MEDIUM_S
     held = a.join()
     b.joined(b.join())
     a.joined(held)
+    return a, b
+
+
+def nobody_plans(line: Line) -> None:
+    """A leader that does not bring the plan in time is out, and so is whoever did not ask for a share."""
+    a, b = both_join_again(line)
     waits = b.sync()
     line.let_pass(MEDIUM_S, waits.done)
     b.hear("sync", waits)
@@ -170,11 +176,7 @@ def nobody_plans(line: Line) -> None:
 
 def share_is_not_asked_for(line: Line) -> None:
     """Who joins and does not ask for its share in time is out, also when the others long have theirs."""
-    a, b = settle(Seat(line, "a"), Seat(line, "b", rebalance_s=MEDIUM_S))
-    a.rebalance_s = MEDIUM_S
-    held = a.join()
-    b.joined(b.join())
-    a.joined(held)
+    a, b = both_join_again(line)
     a.hear("sync", a.sync(a, b))
     b.beat()
     line.let_pass(MEDIUM_S, a.is_called_back)
