@@ -126,41 +126,44 @@ def keyed(store: Path, kind: str, **more: str) -> dict[str, str]:
     } | {name.replace("_", "."): value for name, value in more.items()}
 
 
-def test_a_wrong_password_of_a_key_store_is_an_error_at_once(tmp_path: Path) -> None:
-    """For the store, and for the key in it if that has one of its own; neither is shown."""
-    issued = trustme.CA().issue_cert("client.test")
-    jks = key_store(issued, tmp_path, "JKS", key_password=KEY_PASSWORD)
-    p12 = key_store(issued, tmp_path, "PKCS12")
-    for properties, complaint in (
-        (keyed(jks, "JKS", ssl_keystore_password="geheim"), "cannot be read as JKS.*password was incorrect"),
-        (keyed(p12, "PKCS12", ssl_keystore_password="geheim"), "cannot be read as PKCS12.*password was incorrect"),
-        (keyed(jks, "JKS"), "or ssl.key.password does not open its key: .*Cannot recover key"),
-        (keyed(jks, "JKS", ssl_key_password="geheim"), "or ssl.key.password does not open its key"),
-        (keyed(p12, "PKCS12", ssl_key_password="geheim"), "differs from ssl.keystore.password: a PKCS12 store has one"),
-        (keyed(p12, "PKCS12", ssl_keystore_password=""), "ssl.keystore.password is missing"),
-    ):
-        with pytest.raises(ConfigError, match=complaint) as error:
-            from_java(properties)
-        assert not any(secret in str(error.value) for secret in ("geheim", STORE_PASSWORD, KEY_PASSWORD))
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A JKS store whose key has a password of its own, a PKCS12 one, one of two keys, one of none, and a PEM file."""
+    directory, authority = tmp_path_factory.mktemp("stores"), trustme.CA()
+    authority.cert_pem.write_to_path(str(directory / "ca.pem"))
+    trust_store(directory / "ca.pem", directory / "trust.jks", "JKS")
+    first, second = (authority.issue_cert(f"{name}.test") for name in ("first", "second"))
+    key_store(first, directory / "key.jks", "JKS", key_password=KEY_PASSWORD)
+    key_store(first, directory / "one.p12", "PKCS12")
+    key_store(first, directory / "two.p12", "PKCS12", alias="first")
+    key_store(second, directory / "two.p12", "PKCS12", alias="second")
+    return directory
 
 
-def test_what_is_no_key_store_is_an_error_at_once(tmp_path: Path) -> None:
-    """A file that is not there, one of another type, a type that nobody knows, no key, and more than one."""
-    authority = trustme.CA()
-    issued, pem = authority.issue_cert("client.test"), tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(pem))
-    two = key_store(issued, tmp_path, "PKCS12")
-    key_store(authority.issue_cert("other.test"), tmp_path, "PKCS12", alias="other")
-    for properties, complaint in (
-        (keyed(tmp_path / "no-such.jks", "JKS"), r"no-such.jks cannot be read as JKS: .*does not exist"),
-        (keyed(pem, "JKS"), "ca.pem cannot be read as JKS"),
-        (keyed(pem, "PKCS12"), "ca.pem cannot be read as PKCS12"),
-        (keyed(two, "BCFKS"), "cannot be read as BCFKS: .*BCFKS not found"),
-        (keyed(trust_store(pem, tmp_path / "trust.jks", "JKS"), "JKS"), "trust.jks has no private key"),
-        (keyed(two, "PKCS12"), r"has 2 private keys \(me, other\): there must be one"),
-    ):
-        with pytest.raises(ConfigError, match=complaint):
-            from_java(properties)
+@pytest.mark.parametrize(
+    ("store", "kind", "more", "complaint"),
+    [
+        ("key.jks", "JKS", {"ssl_keystore_password": "geheim"}, "read as JKS.*password was incorrect"),
+        ("one.p12", "PKCS12", {"ssl_keystore_password": "geheim"}, "read as PKCS12.*password was incorrect"),
+        ("key.jks", "JKS", {}, "or ssl.key.password does not open its key: .*Cannot recover key"),
+        ("key.jks", "JKS", {"ssl_key_password": "geheim"}, "or ssl.key.password does not open its key"),
+        ("one.p12", "PKCS12", {"ssl_key_password": "geheim"}, "a PKCS12 store has one for both"),
+        ("one.p12", "PKCS12", {"ssl_keystore_password": ""}, "ssl.keystore.password is missing"),
+        ("no-such.jks", "JKS", {}, r"no-such.jks cannot be read as JKS: .*does not exist"),
+        ("ca.pem", "JKS", {}, "ca.pem cannot be read as JKS"),
+        ("ca.pem", "PKCS12", {}, "ca.pem cannot be read as PKCS12"),
+        ("one.p12", "BCFKS", {}, "cannot be read as BCFKS: .*BCFKS not found"),
+        ("trust.jks", "JKS", {}, "trust.jks has no private key"),
+        ("two.p12", "PKCS12", {}, r"has 2 private keys \(first, second\): there must be one"),
+    ],
+)
+def test_a_key_store_that_cannot_be_used_is_an_error_at_once(
+    stores: Path, store: str, kind: str, more: dict[str, str], complaint: str
+) -> None:
+    """A wrong password, a file that is not there or something else, no key and more than one; no password is shown."""
+    with pytest.raises(ConfigError, match=complaint) as error:
+        from_java(keyed(stores / store, kind, **more))
+    assert not any(secret in str(error.value) for secret in ("geheim", STORE_PASSWORD, KEY_PASSWORD))
 
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
@@ -168,7 +171,7 @@ def test_the_key_of_a_key_store_stays_locked(kind: str, tmp_path: Path, monkeypa
     """With a password that was drawn for this time, and nothing of it is left on the disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    store = key_store(trustme.CA().issue_cert("client.test"), tmp_path, kind)
+    store = key_store(trustme.CA().issue_cert("client.test"), tmp_path / "store", kind)
     first, second = (from_java(keyed(store, kind)) for _ in range(2))
     assert list((tmp_path / "temporary").iterdir()) == []
     assert first["ssl.key.pem"].startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")

@@ -18,10 +18,11 @@ STORE_PASSWORD = "store-password-Hg29"
 def keytool(*arguments: str) -> None:
     java = find_java()
     assert java, "Java was not found. Run scripts/test, which installs it."
-    subprocess.run([java.with_name("keytool"), *arguments], check=True, capture_output=True, timeout=60)
+    quick = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+    subprocess.run([java.with_name("keytool"), *quick, *arguments], check=True, capture_output=True, timeout=60)
 
 
-def exchange_file(issued: trustme.LeafCert, directory: Path, alias: str = "me") -> Path:
+def exchange_file(issued: trustme.LeafCert, path: Path, alias: str = "me") -> Path:
     """A PKCS#12 file as other programs than Java's write it, with the whole chain."""
     key = load_pem_private_key(issued.private_key_pem.bytes(), None)
     own, *rest = (x509.load_pem_x509_certificate(pem.bytes()) for pem in issued.cert_chain_pems)
@@ -29,19 +30,18 @@ def exchange_file(issued: trustme.LeafCert, directory: Path, alias: str = "me") 
     made = pkcs12.serialize_key_and_certificates(
         alias.encode(), key, own, rest, BestAvailableEncryption(STORE_PASSWORD.encode())
     )
-    path = directory / f"{alias}-exchanged.p12"
     path.write_bytes(made)
     return path
 
 
 def key_store(
-    issued: trustme.LeafCert, directory: Path, kind: str, key_password: str = STORE_PASSWORD, alias: str = "me"
+    issued: trustme.LeafCert, store: Path, kind: str, key_password: str = STORE_PASSWORD, alias: str = "me"
 ) -> Path:
-    """The same as a store of this kind; into the one that is there already, if there is one."""
-    store = directory / f"key.{kind.lower()}"
+    """The same as a store of this kind; added to the one that is there already, if there is one."""
+    exchanged = exchange_file(issued, store.with_suffix(".exchanged"), alias)
     keytool(
-        *("-importkeystore", "-noprompt", "-srckeystore", str(exchange_file(issued, directory, alias))),
-        *("-srcstorepass", STORE_PASSWORD, "-srcalias", alias, "-destkeystore", str(store), "-deststoretype", kind),
+        *("-importkeystore", "-noprompt", "-srckeystore", str(exchanged), "-srcstorepass", STORE_PASSWORD),
+        *("-srcalias", alias, "-destkeystore", str(store), "-deststoretype", kind),
         *("-deststorepass", STORE_PASSWORD, "-destkeypass", key_password),
     )
     return store

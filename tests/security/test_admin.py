@@ -70,8 +70,11 @@ def test_key_stores_of_javas_let_us_in_where_certificates_are_demanded(
     secured: SecureKafka, kind: str, key_password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the file that lets in Kafka's own tool, and not without its key store."""
-    issued, files = secured.certificates.client(), secured.certificates
-    store = exchange_file(issued, tmp_path) if kind == "exchanged" else key_store(issued, tmp_path, kind, key_password)
+    files, store = secured.certificates, tmp_path / "store"
+    if kind == "exchanged":
+        exchange_file(files.client(), store)
+    else:
+        key_store(files.client(), store, kind, key_password)
     trusted = f"""
 security.protocol=SSL
 ssl.truststore.location={trust_store(files.authority, tmp_path / "trust.jks", "JKS")}
