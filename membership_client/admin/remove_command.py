@@ -39,7 +39,8 @@ def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
     removed = {gone.name: gone for gone in admin.remove(options.group, ids, reason=options.reason, force=True)}
     outcomes = [replace(removed[member.member_id], name=name) for name, member in others.items()]
     outcomes += [spared(name, members[name], sign) for name, sign in kept.items()]
-    show(options, map(_line, outcomes), [as_json.removal(outcome) for outcome in outcomes])
+    lines = [_line(outcome) for outcome in outcomes] or [f"{options.group} has no members."]
+    show(options, lines, [as_json.removal(outcome) for outcome in outcomes])
     return DONE if all(outcome.removed for outcome in outcomes) else BAD_NEWS
 
 

@@ -98,6 +98,15 @@ def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsy
     assert "has no member nobody" in capsys.readouterr().err
 
 
+@pytest.mark.kafka
+def test_where_nobody_is_nobody_is_removed(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which needs no yes, and is said: an empty line once was all."""
+    assert run("remove", group, "--all") == 0
+    assert capsys.readouterr().out == f"{group} has no members.\n"
+    assert run("remove", group, "--all", "--json") == 0
+    assert printed(capsys) == []
+
+
 def told(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> str:
     assert run("config", "show", group) == 0
     return capsys.readouterr().out
