@@ -31,6 +31,11 @@ _LOOK_S = 1.0
 _TELL_S = 30.0
 _CANCEL_S = 10.0
 """How long Spark may take to end tasks that it was told to cancel."""
+_KILLED_S = 5.0
+"""How long it then takes to kill their workers: it looks every two seconds, and waits spark.python.task.killTimeout, two."""
+_BACK_S = 6.0
+"""After a heartbeat interval of the default length, who was removed and lives is back."""
+_INSIST_S = 60.0
 
 
 def consume(
@@ -125,11 +130,12 @@ class SlotJob:
                 if slot not in self._runners:
                     self._arbiter.reopen(slot)
                     self._start(slot)
-        self._end(surplus, Ending.REMOVED, reason, self._plan.grace_s)
+        unheard = self._end(surplus, Ending.REMOVED, reason, self._plan.grace_s)
         for slot in surplus:
             self._roster.forget(slot)
         if surplus:
-            self._remove(surplus, reason)
+            self._await_workers(surplus, unheard)
+            self._remove(surplus, reason, is_sure=not unheard)
 
     def stop(self, reason: str = "stopped by the driver", *, timeout_s: float = 30.0) -> None:
         """Ends all slots: what is in the handlers is finished and committed, and each leaves temporarily.
@@ -171,24 +177,37 @@ class SlotJob:
             grace_s=plan.grace_s,
         )
 
-    def _end(self, runners: Mapping[int, SlotRunner], ending: Ending, reason: str, timeout_s: float) -> None:
+    def _end(self, runners: Mapping[int, SlotRunner], ending: Ending, reason: str, timeout_s: float) -> Collection[int]:
+        """Those that had to be cancelled and have no line, so that nobody will tell when their workers have ended."""
         for slot, runner in runners.items():
             runner.end()
             self._arbiter.end(slot, ending, reason)
         deadline = time.monotonic() + timeout_s
-        late = [runner for runner in runners.values() if not runner.join(max(0.0, deadline - time.monotonic()))]
-        for runner in late:
+        late = {slot: one for slot, one in runners.items() if not one.join(max(0.0, deadline - time.monotonic()))}
+        unheard = [slot for slot in late if not self._arbiter.has_line(slot)]
+        for runner in late.values():
             runner.cancel()
-        for runner in late:
+        for runner in late.values():
             runner.join(_CANCEL_S)
+        return unheard
 
-    def _remove(self, slots: Collection[int], reason: str) -> None:
+    def _await_workers(self, slots: Collection[int], unheard: Collection[int]) -> None:
         """The worker of a cancelled task lives a little longer than its job, and would join again if it were removed."""
         deadline = time.monotonic() + _CANCEL_S
         while any(map(self._arbiter.has_line, slots)) and time.monotonic() < deadline:
             time.sleep(0.05)
+        if unheard:
+            time.sleep(_KILLED_S)
+
+    def _remove(self, slots: Collection[int], reason: str, *, is_sure: bool) -> None:
+        """Those who could not leave. Where it is not sure that their workers have ended, until nobody is back."""
         instance_ids = {slot_instance_id(self._plan.name, slot) for slot in slots}
-        remove_holders(self._plan.config, instance_ids, self._epoch, reason)
+        deadline = time.monotonic() + _INSIST_S
+        while remove_holders(self._plan.config, instance_ids, self._epoch, reason) and not is_sure:
+            if time.monotonic() > deadline:
+                _log.warning("%s: neither we nor Spark can end them, they join again and again", sorted(instance_ids))
+                return
+            time.sleep(_BACK_S)
 
     def _on_failed(self, slot: int, failure: str) -> None:
         """The job is over but its Python worker may live for two more seconds: long enough to leave in order."""

@@ -40,10 +40,11 @@ def check_newest(config: Config, instance_id: str, mine: Incarnation) -> None:
             raise SupersededError(f"{instance_id} belongs to incarnation {theirs}; this is {mine}.", holder=holder)
 
 
-def remove_holders(config: Config, instance_ids: Collection[str], driver_epoch: int, reason: str) -> None:
+def remove_holders(config: Config, instance_ids: Collection[str], driver_epoch: int, reason: str) -> bool:
     """Whoever of this driver, or of one before it, is still in the group under these ids leaves it for good.
 
-    For those that could not leave themselves: their processes have ended. What a newer driver has is left alone.
+    For those that could not leave themselves: their processes have ended. What a newer driver has is left alone. Says
+    whether there was anybody.
     """
     with admin_of(config) as admin:
         left_behind = [
@@ -57,6 +58,7 @@ def remove_holders(config: Config, instance_ids: Collection[str], driver_epoch: 
     for outcome in outcomes:
         if outcome.error is not None and not isinstance(outcome.error, UnknownMemberError):
             raise outcome.error
+    return bool(left_behind)
 
 
 def _members(config: Config) -> tuple[MemberView, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 from typing import Any
 
 from tests.integration.members import eventually
 from tests.spark.clusters.driver_process import PATIENCE_S
 from tests.spark.clusters.executors import Executor
+from tests.spark.clusters.processes import is_running, send
 from tests.spark.consume.fleet import Fleet, is_undisturbed
 
 Standing = dict[int, dict[str, Any]]
@@ -57,4 +59,23 @@ def scale_down_and_up(fleet: Fleet) -> None:
     fleet.driver.tell("scale 2 the morning is not")
     after = fleet.wait_steady(2)
     assert is_undisturbed(before[0] | {"partitions": after[0]["partitions"]}, after[0])
+    fleet.assert_nothing_lost()
+
+
+def remove_who_cannot_leave(fleet: Fleet, *, is_hung: bool) -> None:
+    """A slot that is not needed any more hangs in its handler, or was killed: its process ends, and it is removed."""
+    before = fleet.running()
+    if is_hung:
+        fleet.hold(1)
+    else:
+        send(before[1]["pid"], signal.SIGKILL)
+    reason = f"not needed, {'hung' if is_hung else 'killed'}"
+    fleet.driver.tell(f"scale 1 {reason}")
+    fleet.wait_steady(1)
+    eventually(lambda: not is_running(before[1]["pid"]), "the end of the slot's process", PATIENCE_S)
+    eventually(lambda: reason in fleet.kafka.log(), "the reason in the broker's log", PATIENCE_S)
+    if is_hung:
+        fleet.release(1)
+    fleet.driver.tell("scale 2")
+    fleet.wait_steady(2)
     fleet.assert_nothing_lost()

@@ -16,7 +16,12 @@ from tests.spark.clusters import sessions
 from tests.spark.clusters.driver_process import PATIENCE_S
 from tests.spark.clusters.processes import is_running
 from tests.spark.consume.fleet import PARTITIONS, Fleet
-from tests.spark.consume.scenes import assert_only_moved, cancel_all_jobs, scale_down_and_up
+from tests.spark.consume.scenes import (
+    assert_only_moved,
+    cancel_all_jobs,
+    remove_who_cannot_leave,
+    scale_down_and_up,
+)
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -97,21 +102,7 @@ def test_a_slot_that_cannot_leave_is_removed(fleet: Fleet, is_hung: bool) -> Non
     They used to idle until the session ended, which takes five minutes here; and a job that hung was not even cancelled,
     because Spark's own interruptTag() knows the tags of the calling thread only.
     """
-    before = fleet.running()
-    if is_hung:
-        fleet.hold(1)
-    else:
-        os.kill(before[1]["pid"], signal.SIGKILL)
-    reason = f"not needed, {'hung' if is_hung else 'killed'}"
-    fleet.driver.tell(f"scale 1 {reason}")
-    fleet.wait_steady(1)
-    eventually(lambda: not is_running(before[1]["pid"]), "the end of the slot's process", PATIENCE_S)
-    eventually(lambda: reason in fleet.kafka.log(), "the reason in the broker's log", PATIENCE_S)
-    if is_hung:
-        fleet.release(1)
-    fleet.driver.tell("scale 2")
-    fleet.wait_steady(2)
-    fleet.assert_nothing_lost()
+    remove_who_cannot_leave(fleet, is_hung=is_hung)
 
 
 def test_a_newer_driver_takes_the_slots_over_and_the_older_one_ends(fleet: Fleet) -> None:
@@ -172,7 +163,8 @@ def test_slots_that_cannot_reach_their_driver_work_with_fencing_alone(
 ) -> None:
     """The driver goes by an address on which nobody listens, as one at another site may.
 
-    Nobody hands out leases or hears how the slots are; a killed one still comes back without a rebalance.
+    Nobody hands out leases or hears how the slots are; a killed one still comes back without a rebalance. One that is not
+    needed any more is cancelled, and removed when its process has ended: it used to be removed before, and to join again.
     """
     settings = sessions.local({"spark.driver.host": "127.0.0.9", "spark.driver.bindAddress": "127.0.0.1"})
     with Fleet(patient_kafka, tmp_path_factory.mktemp("deaf"), settings) as fleet:
@@ -186,17 +178,23 @@ def test_slots_that_cannot_reach_their_driver_work_with_fencing_alone(
         assert fleet.epoch() == epoch
         assert not fleet.driver.all("failed")
         assert {one["incarnation"] for one in fleet.progress().values()} == {"None"}
+        surplus = int(fleet.trace(1)[-1].header["pid"])
+        fleet.driver.tell("scale 1 nobody hears it")
+        fleet.driver.wait_for("scaled")
+        assert not is_running(surplus)
+        eventually(lambda: owners(fleet, slots=1), "one slot has every partition", PATIENCE_S)
+        fleet.assert_nothing_lost()
     assert sorted(after.values()) == sorted(before.values())
     assert len(after.keys() & before.keys()) == 1
 
 
-def owners(fleet: Fleet) -> dict[str, list[TopicPartition]]:
+def owners(fleet: Fleet, slots: int = 2) -> dict[str, list[TopicPartition]]:
     """Who has which partitions, by client id, as the coordinator sees it; nobody while not all are owned."""
     try:
         found = {one.client_id: sorted(one.current) for one in fleet.view().members}
     except GroupNotFoundError:
         return {}
-    whole = len(found) == fleet.slots and sum(map(len, found.values())) == PARTITIONS
+    whole = len(found) == slots and sum(map(len, found.values())) == PARTITIONS
     return found if whole and all(found.values()) else {}
 
 
