@@ -1,10 +1,12 @@
-"""How each client is told to speak the classic protocol with a certain assignor, quickly."""
+"""How each client is told to speak the classic protocol with a certain assignor, quickly; and when they are done."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from tests.peers.peer import PeerKind
+from tests.peers.group import Member, PeerGroup
+from tests.peers.peer import KINDS, PeerKind
 
 SHARED: dict[str, tuple[PeerKind, ...]] = {
     "range": ("ours", "confluent", "java"),
@@ -13,6 +15,9 @@ SHARED: dict[str, tuple[PeerKind, ...]] = {
     "cooperative-sticky": ("ours", "confluent", "java"),
 }
 """Assignors, and the clients that know them."""
+
+EITHER_PROTOCOL: tuple[str | None, ...] = (None, *SHARED)
+"""KIP-848, and the classic protocol with each assignor."""
 
 _JAVA = {
     "range": "RangeAssignor",
@@ -38,3 +43,22 @@ def classic_settings(kind: PeerKind, strategy: str, *, session_ms: int = SESSION
     timeouts = {"session.timeout.ms": session_ms, "heartbeat.interval.ms": BEAT_MS}
     told = {key: str(value) if kind == "java" else value for key, value in timeouts.items()}
     return {"group.protocol": "classic", "partition.assignment.strategy": name, **told}
+
+
+def kinds_with(strategy: str | None) -> tuple[PeerKind, ...]:
+    """Whoever knows that assignor; without one the group is of KIP-848, which all know."""
+    return KINDS if strategy is None else SHARED[strategy]
+
+
+def settings_with(kind: PeerKind, strategy: str | None, *, session_ms: int = SESSION_MS) -> dict[str, Any]:
+    """The same for both protocols; in a group of KIP-848 assignor and session are the broker's affair."""
+    if strategy is not None:
+        return classic_settings(kind, strategy, session_ms=session_ms)
+    return {"group_protocol": "consumer"} if kind == "ours" else {}
+
+
+def wait_shared(group: PeerGroup, members: Iterable[Member]) -> None:
+    """Until these members and the broker agree on who has what, every partition is held once and nobody has nothing."""
+    present = list(members)
+    group.wait_settled(present)
+    assert all(member.history.owned for member in present)

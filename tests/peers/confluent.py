@@ -18,6 +18,10 @@ from tests.peers.polling import PollingPeer
 _SILENT = logging.getLogger("tests.peers.confluent")
 _SILENT.setLevel(logging.CRITICAL + 1)
 
+_Error = confluent_kafka.KafkaError
+_HOPELESS = {_Error._FATAL, _Error.GROUP_MAX_SIZE_REACHED, _Error.INCONSISTENT_GROUP_PROTOCOL}
+"""What ends the membership; the last two it would try again for ever, where Java's consumer raises."""
+
 _Callback = Callable[[Any, list[confluent_kafka.TopicPartition]], None]
 
 
@@ -47,7 +51,7 @@ class ConfluentPeer(PollingPeer):
         message = self._consumer.poll(POLL_S)
         error = message.error() if message is not None else None
         # It is the code that tells: for these errors `fatal()` is false.
-        return str(error) if error is not None and error.code() == confluent_kafka.KafkaError._FATAL else None
+        return str(error) if error is not None and error.code() in _HOPELESS else None
 
     def _ask_member_id(self) -> str:
         assert self._consumer is not None

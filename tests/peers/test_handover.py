@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from tests.peers.classic import EITHER_PROTOCOL, kinds_with, settings_with
 from tests.peers.group import PeerGroup
 from tests.peers.peer import Peer, PeerKind
 
@@ -15,15 +16,28 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 WALK: tuple[PeerKind, ...] = ("ours", "confluent", "ours", "java", "confluent", "java", "ours")
 
 
-def test_every_kind_takes_over_from_every_other(group: PeerGroup) -> None:
-    """A member that closes leaves its partitions to its successor, of whatever kind, without a rebalance."""
-    bystanders = [group.join("ours", "bystander-1"), group.join("confluent", "bystander-2")]
-    holder: Peer = group.join(WALK[0], "seat")
+@pytest.mark.parametrize("strategy", EITHER_PROTOCOL)
+def test_every_kind_takes_over_from_every_other(group: PeerGroup, strategy: str | None) -> None:
+    """A member that closes leaves its partitions to its successor, of whatever kind, and nobody else notices."""
+
+    def join(kind: PeerKind, name: str) -> Peer:
+        return group.join(kind, name, **settings_with(kind, strategy))
+
+    kinds = kinds_with(strategy)
+    bystanders = [join(kind, f"bystander-{kind}") for kind in kinds[:2]]
+    holder = join("ours", "seat")
     group.wait_settled([*bystanders, holder])
-    epoch, share = group.epoch, holder.history.owned
-    for _, successor in itertools.pairwise(WALK):
+    before, share = rebalances(group, strategy, bystanders), holder.history.owned
+    for _, successor in itertools.pairwise(kind for kind in WALK if kind in kinds):
         holder.leave()
-        holder = group.join(successor, "seat")
+        holder = join(successor, "seat")
         group.wait_settled([*bystanders, holder])
-        assert (successor, group.epoch, holder.history.owned) == (successor, epoch, share)
+        assert (successor, holder.history.owned) == (successor, share)
+    assert rebalances(group, strategy, bystanders) == before
     group.assert_never_shared()
+
+
+def rebalances(group: PeerGroup, strategy: str | None, bystanders: list[Peer]) -> tuple[int | None, list[int]]:
+    """The epoch, if the group has one to tell, and how often each bystander was called."""
+    epoch = group.epoch if strategy is None else None
+    return epoch, [len(bystander.history.changes) for bystander in bystanders]

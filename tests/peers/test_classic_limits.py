@@ -1,0 +1,88 @@
+"""Classic groups of all clients that have no room for one more, or no strategy in common with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from membership_client import GroupFullError, NoCommonStrategyError
+from membership_client.testing import KafkaCluster
+from tests.peers.classic import SHARED, classic_settings, wait_shared
+from tests.peers.group import Member, PeerGroup, eventually
+from tests.peers.jvm import PeerJvm
+from tests.peers.ours import OurPeer
+from tests.peers.peer import KINDS, PeerKind
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+LIMIT = "group.max.size"
+
+
+@pytest.fixture(scope="module")
+def small_kafka() -> Iterator[KafkaCluster]:
+    """Its groups have room for one member of each kind."""
+    with KafkaCluster(settings={LIMIT: len(KINDS)}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def small_group(small_kafka: KafkaCluster, peer_jvm: PeerJvm) -> Iterator[PeerGroup]:
+    group = PeerGroup(small_kafka.bootstrap_servers, peer_jvm, "small")
+    yield group
+    group.close()
+
+
+def ours_in(group: PeerGroup, strategy: str = "range") -> OurPeer:
+    """One of ours that joins; nothing is awaited."""
+    peer = group.join("ours", **classic_settings("ours", strategy))
+    assert isinstance(peer, OurPeer)
+    return peer
+
+
+@pytest.mark.parametrize("leaves", KINDS)
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_no_room_among_others(small_group: PeerGroup, strategy: str, leaves: PeerKind) -> None:
+    """One of ours too many ends, typed, and nobody inside notices; when one of them has left, it is let in."""
+    inside: dict[PeerKind, Member] = {
+        kind: small_group.join(kind, **classic_settings(kind, strategy)) for kind in SHARED[strategy]
+    }
+    wait_shared(small_group, inside.values())
+    noticed = [len(member.history.changes) for member in inside.values()]
+    outside = ours_in(small_group, strategy)
+    eventually(lambda: isinstance(outside.member.error, GroupFullError), lambda: f"no room: {outside.member.snapshot}")
+    assert LIMIT in str(outside.error)
+    wait_shared(small_group, inside.values())
+    assert [len(member.history.changes) for member in inside.values()] == noticed
+    inside.pop(leaves).leave()
+    outside.join()
+    wait_shared(small_group, [*inside.values(), outside])
+    small_group.assert_never_shared()
+
+
+@pytest.mark.parametrize("holder", ["confluent", "java"])
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_member_without_their_assignor(group: PeerGroup, strategy: str, holder: PeerKind) -> None:
+    """It ends with an error that names the strategies of both sides, also if the group rebalances when it comes."""
+    theirs = [group.join(holder, **classic_settings(holder, strategy))]
+    wait_shared(group, theirs)
+    theirs.append(group.join(holder, **classic_settings(holder, strategy)))
+    ours = ours_in(group, "roundrobin")
+    eventually(lambda: ours.error is not None, lambda: f"the end of our member: {ours.member.snapshot}")
+    assert isinstance(ours.member.error, NoCommonStrategyError)
+    assert "offers roundrobin" in str(ours.error)
+    assert f"assigns by {strategy}" in str(ours.error)
+    wait_shared(group, theirs)
+
+
+@pytest.mark.parametrize("stranger", ["confluent", "java"])
+def test_a_stranger_without_our_assignor(group: PeerGroup, stranger: PeerKind) -> None:
+    """It is kept out, and ours, of which one leads, go on as if it had not come."""
+    ours = [ours_in(group), ours_in(group)]
+    wait_shared(group, ours)
+    noticed = [len(peer.history.changes) for peer in ours]
+    theirs = group.join(stranger, **classic_settings(stranger, "roundrobin"))
+    eventually(lambda: theirs.error is not None, lambda: "the end of the stranger")
+    wait_shared(group, ours)
+    assert [len(peer.history.changes) for peer in ours] == noticed
+    assert not theirs.history.owned
