@@ -14,6 +14,7 @@
     ├── GroupNotFoundError           no coordinator knows the group
     ├── OffsetError                  offsets could not be committed or read
     │   ├── NotOwnedError            the partition is others' by now
+    │   │   └── TopicGoneError       its topic was deleted, and maybe created anew
     │   ├── OffsetAccessError        no access to the group or a topic
     │   └── OffsetTimeoutError       (also a TimeoutError) not in time; asked again it may go well
     └── FatalError                   the member has ended
@@ -170,6 +171,10 @@ class OffsetError(MembershipError):
 
 class NotOwnedError(OffsetError):
     advice = "Drop the work on these partitions: their new owner repeats it from the last commit that was accepted."
+
+
+class TopicGoneError(NotOwnedError):
+    advice = "Nothing was committed for it: a new topic of that name is read from its own beginning."
 
 
 class OffsetAccessError(OffsetError):

@@ -1,7 +1,8 @@
 """Committed offsets, over the member's own coordinator connection, with its member id and newest epoch.
 
 A commit that ownership no longer covers is refused here, before it reaches the broker: whoever owns the partition now
-has started where the last accepted commit said, and must not be set back.
+has started where the last accepted commit said, and must not be set back. Topics are named by id where broker and member
+know it: a position in a topic that was deleted says nothing about another that got its name.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import enum
 import queue
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from uuid import UUID
 
 import tenacity
 
@@ -34,8 +36,9 @@ from membership_client.errors import (
     OffsetAccessError,
     OffsetError,
     OffsetTimeoutError,
+    TopicGoneError,
 )
-from membership_client.types import Offset, TopicPartition
+from membership_client.types import GroupProtocol, Offset, TopicPartition
 from membership_client.worker import Worker
 
 
@@ -43,6 +46,7 @@ class Verdict(enum.Enum):
     AGAIN = "it passes: ask again, with the newest epoch"
     ELSEWHERE = "not the coordinator: find it, then ask again"
     GONE = "the membership that this commit speaks for is over"
+    NO_TOPIC = "the topic is gone, whatever has its name now"
     DENIED = "access has to be granted first"
     REFUSED = "asking again would not help"
 
@@ -64,6 +68,7 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
         Code.FENCED_INSTANCE_ID: Verdict.GONE,
         Code.FENCED_MEMBER_EPOCH: Verdict.GONE,
         Code.GROUP_ID_NOT_FOUND: Verdict.GONE,
+        Code.UNKNOWN_TOPIC_ID: Verdict.NO_TOPIC,
         Code.GROUP_AUTHORIZATION_FAILED: Verdict.DENIED,
         Code.TOPIC_AUTHORIZATION_FAILED: Verdict.DENIED,
     }
@@ -71,8 +76,28 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
 """What an error means for a commit or a fetch of offsets; a code that is not listed is REFUSED."""
 
 
+_LAG_S = 0.3
+"""So long a coordinator may not know a topic only because it has not heard of it yet."""
+
+
 class _AgainError(Exception):
     """This attempt came to nothing, and another may do better."""
+
+
+class _Unknown:
+    """Topics that the coordinator says it does not know, and since when."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    def known(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self._since.pop(partition.topic, None)
+
+    def is_gone(self, topic: str) -> bool:
+        """By now the coordinator would know it, if there were one."""
+        now = time.monotonic()
+        return now - self._since.setdefault(topic, now) >= _LAG_S
 
 
 class Offsets:
@@ -80,6 +105,7 @@ class Offsets:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
+        self._unknown = _Unknown()
 
     def commit(self, offsets: Mapping[TopicPartition, Offset], timeout_s: float) -> None:
         """All of them, or an error; what the coordinator took before the error stays committed."""
@@ -97,20 +123,26 @@ class Offsets:
         response = self._ask(lambda member: _commit_request(member, left), deadline)
         if not isinstance(response, OffsetsCommitted):
             raise self._unexpected(response)
-        for partition in [p for p, code in response.codes.items() if code == Code.NONE]:
+        done = [p for p, code in response.codes.items() if code == Code.NONE]
+        self._unknown.known(done)
+        for partition in done:
             left.pop(partition, None)
         self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left})
 
     def _fetch_once(
         self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
     ) -> None:
+        """Of a topic that is gone nothing is committed."""
         left = wanted - found.keys()
         response = self._ask(lambda member: _fetch_request(member, left), deadline)
         if not isinstance(response, OffsetsFetched):
             raise self._unexpected(response)
+        self._unknown.known(response.offsets)
         found.update(response.offsets)
-        missing = left - found.keys()
-        self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in missing})
+        missing = {p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left - found.keys()}
+        unknown = [p for p, code in missing.items() if code == Code.UNKNOWN_TOPIC_ID]
+        found.update(dict.fromkeys(p for p in unknown if self._unknown.is_gone(p.topic)))
+        self._judge({p: code for p, code in missing.items() if p not in found})
 
     def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
         """Attempt until it succeeds, fails for good, or time is up."""
@@ -152,17 +184,23 @@ class Offsets:
         if not verdicts:
             return
         code, verdict = max(verdicts.items(), key=lambda item: _GRAVITY.index(item[1]))
-        where = ", ".join(sorted(str(p) for p, c in codes.items() if c == code and p is not None))
-        said = code_name(code) + (f" for {where}." if where else ".")
+        places = sorted(p for p, c in codes.items() if c == code and p is not None)
+        said = code_name(code) + (f" for {', '.join(map(str, places))}." if places else ".")
         if verdict is Verdict.ELSEWHERE and (coordinator := self._worker.member.coordinator):
             self._worker.post(CoordinatorDoubted(coordinator))
-        if verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
+        lags = verdict is Verdict.NO_TOPIC and {self._unknown.is_gone(p.topic) for p in places} != {True}
+        if lags or verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
             raise _AgainError(said)
         raise _ERRORS[verdict](said, self._worker.member.identity)
 
 
-_ERRORS = {Verdict.GONE: NotOwnedError, Verdict.DENIED: OffsetAccessError, Verdict.REFUSED: OffsetError}
-_GRAVITY = (Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
+_ERRORS = {
+    Verdict.NO_TOPIC: TopicGoneError,
+    Verdict.GONE: NotOwnedError,
+    Verdict.DENIED: OffsetAccessError,
+    Verdict.REFUSED: OffsetError,
+}
+_GRAVITY = (Verdict.NO_TOPIC, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
 
 
 def _commit_request(member: Member, offsets: Mapping[TopicPartition, Offset]) -> CommitOffsets:
@@ -177,6 +215,7 @@ def _commit_request(member: Member, offsets: Mapping[TopicPartition, Offset]) ->
         epoch=member.epoch,
         instance_id=member.config.group_instance_id,
         offsets=dict(offsets),
+        topic_ids=_topic_ids(member, member.owned.topics),
     )
 
 
@@ -187,4 +226,18 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
         member_id=member.known_as if inside else None,
         epoch=member.epoch if inside else -1,
         partitions=partitions,
+        # Whoever is about to be assigned a topic asks about that one, not about another that it still has to give back.
+        topic_ids=_topic_ids(member, member.owned.topics) | _topic_ids(member, _wanted_topics(member)),
     )
+
+
+def _wanted_topics(member: Member) -> frozenset[UUID]:
+    return member.target.partitions.topics if member.target else frozenset()
+
+
+def _topic_ids(member: Member, topics: frozenset[UUID]) -> dict[str, UUID]:
+    """Of those whose id is known."""
+    names = {member.names[topic]: topic for topic in topics if topic in member.names}
+    if member.protocol is not GroupProtocol.CLASSIC:
+        return names
+    return {name: topic_id for name, topic_id in member.classic.topic_ids.items() if name in names}

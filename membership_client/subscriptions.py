@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from membership_client.types import TopicPartition
 
@@ -39,6 +40,8 @@ class TopicLayout:
     partitions: int
     racks: tuple[frozenset[str], ...] = ()
     """One set per partition, or none at all."""
+    topic_id: UUID | None = None
+    """A topic that is deleted and created anew has another one. None where the broker tells none."""
 
 
 Assignment = Mapping[str, Sequence[TopicPartition]]

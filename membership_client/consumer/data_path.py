@@ -17,7 +17,7 @@ from membership_client.consumer.ledger import Ledger
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import ours, partition_of, their_offset, theirs
 from membership_client.core.events import CallbackKind
-from membership_client.errors import ConfigError, OffsetTimeoutError
+from membership_client.errors import ConfigError, OffsetTimeoutError, TopicGoneError
 from membership_client.listener import Callback
 from membership_client.types import Offset, TopicPartition
 
@@ -100,7 +100,9 @@ class DataPath:
             )
         except OffsetTimeoutError as late:
             error = late
-        if error is not None:
+        if isinstance(error, TopicGoneError):
+            logger.info("Offsets of revoked partitions were not committed: their topic is gone: %s", error)
+        elif error is not None:
             logger.warning("Offsets of revoked partitions were not committed; their records come again: %s", error)
 
     # --- what a callback may do about it -----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
         errors.ConnectionProblem: KafkaError._TRANSPORT,
         errors.TopicAuthorizationError: KafkaError.TOPIC_AUTHORIZATION_FAILED,
         errors.NotOwnedError: KafkaError._ASSIGNMENT_LOST,
+        errors.TopicGoneError: KafkaError.UNKNOWN_TOPIC_ID,
         errors.OffsetTimeoutError: KafkaError._TIMED_OUT,
         errors.FencedInstanceIdError: KafkaError.FENCED_INSTANCE_ID,
         errors.InstanceIdInUseError: KafkaError.UNRELEASED_INSTANCE_ID,

@@ -32,6 +32,7 @@ from membership_client.core.events import (
     Response,
     SyncGroup,
 )
+from membership_client.core.identities import replanned
 from membership_client.core.joining import fatal, fence, lingers
 from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan, planned
 from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move, with_problem
@@ -194,6 +195,8 @@ def _adopt(member: Member, share: frozenset[TopicPartition]) -> Member:
         targets=number,
         names=known | {topic_id(partition.topic): partition.topic for partition in share},
         call_pace=FRESH,
+        survey=None,  # Its answer may be older than the plan, and so be about topics that were replaced since.
+        classic=replanned(member.classic, kept=frozenset(known.values()), given=frozenset(p.topic for p in share)),
     )
 
 

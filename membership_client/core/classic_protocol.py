@@ -64,7 +64,8 @@ def keepable(member: Member) -> Partitions:
     if not cooperates(member):
         return NOTHING
     stated = statement(member) or member.stated
-    return member.owned.of_topics(map(topic_id, stated.topics)) if stated else member.owned
+    kept = member.owned.of_topics(map(topic_id, stated.topics)) if stated else member.owned
+    return kept - kept.of_topics(map(topic_id, member.classic.replaced))
 
 
 def join(member: Member, stated: Subscribe) -> JoinGroup:

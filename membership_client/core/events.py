@@ -136,6 +136,8 @@ class CommitOffsets:
     epoch: int
     instance_id: str | None
     offsets: Mapping[TopicPartition, Offset]
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """Which topics are meant, should another have such a name by now. Said if all are known, and the broker has a place for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,8 @@ class FetchOffsets:
     member_id: str | None
     epoch: int
     partitions: frozenset[TopicPartition]
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """As of a commit."""
 
 
 @dataclass(frozen=True, slots=True)

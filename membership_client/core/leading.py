@@ -24,6 +24,7 @@ from membership_client.core.events import (
     Subscribe,
     TopicsDescribed,
 )
+from membership_client.core.identities import identified
 from membership_client.core.member import IN_GROUP, Change, Classic, InFlight, Member, with_problem
 from membership_client.core.pace import FRESH
 from membership_client.core.requests import send, slow_down
@@ -121,29 +122,44 @@ def _looks(member: Member) -> float | None:
         return None
     if _is_awaited(member):
         return member.survey_pace.not_before
-    if member.classic.admission is not None or not (member.classic.leads or _by_pattern(member)):
+    classic = member.classic
+    if classic.admission is not None or not (_assigns(member) or classic.unidentified or classic.topic_ids):
         return None
-    return max(member.classic.survey_due, member.survey_pace.not_before)
+    due = 0.0 if classic.unidentified else classic.survey_due
+    return max(due, member.survey_pace.not_before)
+
+
+def _assigns(member: Member) -> bool:
+    """Does somebody's share depend on what it sees? The others look after their own topics only: they may be replaced."""
+    return member.classic.leads or _by_pattern(member)
 
 
 def _look(member: Member, now: float) -> Change:
-    topics = None if _by_pattern(member) else member.classic.watched
+    topics = None if _by_pattern(member) else member.classic.watched | _own_topics(member)
     return send(member, "survey", DescribeTopics(topics=topics), now, to=member.coordinator)
 
 
 LOOK = Rule(_looks, _look)
 
 
+def _own_topics(member: Member) -> frozenset[str]:
+    """Of what we own, or are about to."""
+    topics = member.owned.topics | (member.target.partitions.topics if member.target else frozenset())
+    return frozenset(member.names[topic] for topic in topics if topic in member.names)
+
+
 def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
     """How the topics are now; a leader whose plan was made for other ones has the group rebalance."""
     classic, asked = member.classic, flight.request
-    member = _told_of(replace(member, survey=None, survey_pace=FRESH), answer.denied)
+    denied = answer.denied if _assigns(member) else frozenset[str]()
+    member = _told_of(replace(member, survey=None, survey_pace=FRESH), denied)
     assert isinstance(asked, DescribeTopics)
     if asked.topics is not None and not classic.watched <= asked.topics:
         return member  # Asked for an earlier plan, so it says too little for this one.
     whole = classic.watched <= answer.layouts.keys()
     seen = _of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
-    changed = classic.planned_by is not None and seen != classic.planned_by
+    classic = identified(classic, answer.layouts, _own_topics(member))
+    changed = bool(classic.replaced) or (classic.planned_by is not None and seen != classic.planned_by)
     news = replace(
         classic,
         layouts=answer.layouts,
@@ -156,7 +172,7 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
 
 def _without_racks(layouts: Mapping[str, TopicLayout]) -> dict[str, TopicLayout]:
     """As in Java, a leader that has no rack does not mind where partitions lie: a broker that is down has none either."""
-    return {topic: TopicLayout(layout.partitions) for topic, layout in layouts.items()}
+    return {topic: TopicLayout(layout.partitions, topic_id=layout.topic_id) for topic, layout in layouts.items()}
 
 
 def _told_of(member: Member, denied: frozenset[str]) -> Member:

@@ -135,6 +135,12 @@ class Classic:
     """Topics that plans gave us though we did not want them, since we last joined with other ones."""
     mismatched_at: float | None = None
     """When we first heard that no strategy is common to all members."""
+    topic_ids: Mapping[str, UUID] = field(default_factory=lambda: MappingProxyType({}))
+    """Which topics our partitions are of, as of when we got them: another may have the name by now. Old brokers tell none."""
+    replaced: frozenset[str] = frozenset()
+    """Those of them whose names are another topic's by now."""
+    unidentified: bool = False
+    """A plan has come, and the ids of its topics are still to be looked up."""
     calm_at: float | None = None
     """When we asked what the coordinator last answered without a word of a rebalance."""
 

@@ -8,7 +8,7 @@ from membership_client.core import events
 from membership_client.net import admin_requests as admin
 from membership_client.net.classic_messages import said
 from membership_client.net.fields import fill
-from membership_client.net.messages import by_topic, incomplete, partitions_of, refused
+from membership_client.net.messages import by_topic, incomplete, offsets_of, partitions_of, refused
 from membership_client.types import Node, TopicPartition
 
 _GROUP_CONFIG_SOURCE = 8
@@ -97,6 +97,10 @@ def fetch_all_offsets(request: admin.FetchAllOffsets, wire: Any) -> Any:
         return fill(wire.OffsetFetchRequest, group_id=request.group_id, topics=None, require_stable=False)
     group = fill(wire.OffsetFetchRequestGroup, group_id=request.group_id, topics=None, member_id=None, member_epoch=-1)
     return wire.OffsetFetchRequest(groups=(group,), require_stable=False)
+
+
+def all_offsets_fetched(request: admin.FetchAllOffsets, answer: Any) -> events.Response:
+    return offsets_of(request.group_id, answer, {})
 
 
 def forget_offsets(request: admin.ForgetOffsets, wire: Any) -> Any:

@@ -206,9 +206,9 @@ def topics_described(request: events.DescribeTopics, answer: Any) -> events.Resp
 
 
 def _layout(topic: Any, racks: Mapping[int, str]) -> TopicLayout:
+    topic_id = getattr(topic, "topic_id", None)
     if not racks:
-        return TopicLayout(len(topic.partitions))
+        return TopicLayout(len(topic.partitions), topic_id=topic_id)
     ordered = sorted(topic.partitions, key=lambda partition: partition.partition_index)
-    return TopicLayout(
-        len(ordered), tuple(frozenset(racks[n] for n in partition.replica_nodes if n in racks) for partition in ordered)
-    )
+    near = (frozenset(racks[n] for n in partition.replica_nodes if n in racks) for partition in ordered)
+    return TopicLayout(len(ordered), tuple(near), topic_id)

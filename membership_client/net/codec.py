@@ -49,9 +49,14 @@ class _Api:
     least: Callable[[Any], int] | None = None
     """The first version that has a place for what this request says; None if all have."""
     since: str = "4.0"
+    most: Callable[[Any], int] | None = None
+    """The last version that can be filled with what this request knows; None if all can."""
 
     def first_for(self, request: events.Request) -> int:
         return self.first if self.least is None else self.least(request)
+
+    def last_for(self, request: events.Request) -> int:
+        return self.last if self.most is None else self.most(request)
 
 
 _APIS: Mapping[type, _Api] = {
@@ -85,12 +90,30 @@ _APIS: Mapping[type, _Api] = {
     events.DescribeClassicGroup: _Api(
         15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
     ),
-    # From version 9 on the epoch may be a KIP-848 member's, and whoever has KIP-848 has that; version 10 names topics by id,
-    # for which we have no need. Below versions 7 there are no instance ids, and no waiting for transactions.
+    # From version 9 on the epoch may be a KIP-848 member's, and whoever has KIP-848 has that; version 10 knows topics by id
+    # only. Below versions 7 there are no instance ids, and no waiting for transactions.
     events.CommitOffsets: _Api(
-        8, "OffsetCommit", 7, 9, messages.commit_offsets, messages.offsets_committed, None, "2.3"
+        8,
+        "OffsetCommit",
+        7,
+        10,
+        messages.commit_offsets,
+        messages.offsets_committed,
+        None,
+        "2.3",
+        messages.most_commit_version,
     ),
-    events.FetchOffsets: _Api(9, "OffsetFetch", 7, 9, messages.fetch_offsets, messages.offsets_fetched, None, "2.5"),
+    events.FetchOffsets: _Api(
+        9,
+        "OffsetFetch",
+        7,
+        10,
+        messages.fetch_offsets,
+        messages.offsets_fetched,
+        None,
+        "2.5",
+        messages.most_fetch_version,
+    ),
     events.DescribeSessionTimeout: _Api(
         32, "DescribeConfigs", 1, 4, messages.describe_session_timeout, messages.session_timeout_described
     ),
@@ -104,7 +127,7 @@ _APIS: Mapping[type, _Api] = {
         2, "ListOffsets", 1, 9, admin_messages.find_offsets, admin_messages.offsets_found, None, "0.10.1"
     ),
     admin_requests.FetchAllOffsets: _Api(
-        9, "OffsetFetch", 2, 9, admin_messages.fetch_all_offsets, messages.offsets_fetched, None, "0.10.2"
+        9, "OffsetFetch", 2, 9, admin_messages.fetch_all_offsets, admin_messages.all_offsets_fetched, None, "0.10.2"
     ),
     admin_requests.ForgetOffsets: _Api(
         47, "OffsetDelete", 0, 0, admin_messages.forget_offsets, admin_messages.offsets_forgotten, None, "2.4"
@@ -154,7 +177,7 @@ def choose_version(request: events.Request, offer: Offer) -> int | None:
     """The highest version that both sides know, or None."""
     api = _APIS[type(request)]
     first, last = offer.get(api.key, (0, -1))
-    version = min(api.last, last)
+    version = min(api.last_for(request), last)
     return version if version >= max(api.first_for(request), first) else None
 
 
@@ -162,7 +185,7 @@ def unsupported(request: events.Request, offer: Offer) -> str:
     """A sentence about why `choose_version` found none, to be followed by the broker's address."""
     api = _APIS[type(request)]
     offered = _span(*offer[api.key]) if api.key in offer else "none"
-    needed = _span(api.first_for(request), api.last)
+    needed = _span(api.first_for(request), api.last_for(request))
     return f"needs {api.name} {needed} (Kafka {api.since} or later has it), and is offered {offered}"
 
 

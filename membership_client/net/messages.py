@@ -7,6 +7,7 @@ over the versions, hence Any.
 from __future__ import annotations
 
 import datetime as dt
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
@@ -17,7 +18,7 @@ from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
 UNKNOWN_SERVER_ERROR = -1
@@ -265,8 +266,10 @@ def _session_timeout(value: str | None) -> events.Response:
 
 def commit_offsets(request: events.CommitOffsets, wire: Any) -> Any:
     topics = (
-        wire.OffsetCommitRequestTopic(
+        fill(
+            wire.OffsetCommitRequestTopic,
             name=topic,
+            topic_id=request.topic_ids.get(topic),
             partitions=tuple(_position(partition, request.offsets[partition], wire) for partition in partitions),
         )
         for topic, partitions in by_topic(request.offsets).items()
@@ -296,14 +299,29 @@ def _position(partition: TopicPartition, offset: Offset, wire: Any) -> Any:
     )
 
 
-def offsets_committed(_request: events.CommitOffsets, answer: Any) -> events.Response:
-    return events.OffsetsCommitted({p: int(part.error_code) for p, part in partitions_of(answer.topics)})
+def most_commit_version(request: events.CommitOffsets) -> int:
+    return _most_version(request.offsets, request.topic_ids)
 
 
-def partitions_of(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+def _most_version(partitions: Iterable[TopicPartition], topic_ids: Mapping[str, UUID]) -> int:
+    """From version 10 on there are no names."""
+    return 10 if topic_ids and all(partition.topic in topic_ids for partition in partitions) else 9
+
+
+def offsets_committed(request: events.CommitOffsets, answer: Any) -> events.Response:
+    parts = partitions_of(answer.topics, request.topic_ids)
+    return events.OffsetsCommitted({p: int(part.error_code) for p, part in parts})
+
+
+def partitions_of(
+    topics: Iterable[Any], topic_ids: Mapping[str, UUID] = MappingProxyType({})
+) -> Iterator[tuple[TopicPartition, Any]]:
+    """By name, also where the answer has ids; what was not asked for is left out."""
+    names = {topic_id: name for name, topic_id in topic_ids.items()}
     for topic in topics:
-        for part in topic.partitions:
-            yield TopicPartition(topic.name, part.partition_index), part
+        name = topic.name if hasattr(topic, "name") else names.get(topic.topic_id)
+        if name is not None:
+            yield from ((TopicPartition(name, part.partition_index), part) for part in topic.partitions)
 
 
 # --- OffsetFetch -----------------------------------------------------------------------------------------------------
@@ -314,7 +332,12 @@ def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
     many = hasattr(wire, "OffsetFetchRequestGroup")
     named = wire.OffsetFetchRequestTopics if many else wire.OffsetFetchRequestTopic
     topics = tuple(
-        named(name=topic, partition_indexes=tuple(p.partition for p in partitions))
+        fill(
+            named,
+            name=topic,
+            topic_id=request.topic_ids.get(topic),
+            partition_indexes=tuple(p.partition for p in partitions),
+        )
         for topic, partitions in by_topic(sorted(request.partitions)).items()
     )
     if not many:
@@ -324,14 +347,22 @@ def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
     return wire.OffsetFetchRequest(groups=(group,), require_stable=True)
 
 
+def most_fetch_version(request: events.FetchOffsets) -> int:
+    return _most_version(request.partitions, request.topic_ids)
+
+
 def offsets_fetched(request: events.FetchOffsets, answer: Any) -> events.Response:
+    return offsets_of(request.group_id, answer, request.topic_ids)
+
+
+def offsets_of(group_id: str, answer: Any, topic_ids: Mapping[str, UUID]) -> events.Response:
     groups = getattr(answer, "groups", None)
-    group = answer if groups is None else next((g for g in groups if g.group_id == request.group_id), None)
+    group = answer if groups is None else next((g for g in groups if g.group_id == group_id), None)
     if group is None:
-        return incomplete(f"the answer has no offsets of group {request.group_id}")
+        return incomplete(f"the answer has no offsets of group {group_id}")
     if group.error_code:
         return refused(group)
-    parts = dict(partitions_of(group.topics))
+    parts = dict(partitions_of(group.topics, topic_ids))
     return events.OffsetsFetched(
         offsets={p: _offset(part) for p, part in parts.items() if not part.error_code},
         codes={p: int(part.error_code) for p, part in parts.items() if part.error_code},

@@ -156,7 +156,8 @@ class FakeCoordinator:
     def _layouts(self, names: frozenset[str] | None) -> dict[str, TopicLayout]:
         """Topics that metadata has not heard of yet are missing, as they are on a broker that lags behind."""
         told = (topic for topic in self.topics if topic.topic_id not in self.topics.unnamed)
-        return {topic.name: TopicLayout(topic.partitions) for topic in told if names is None or topic.name in names}
+        wanted = (topic for topic in told if names is None or topic.name in names)
+        return {topic.name: TopicLayout(topic.partitions, topic_id=topic.topic_id) for topic in wanted}
 
     # --- for those who watch -----------------------------------------------------------------------------------------
 

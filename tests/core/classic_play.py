@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Self
+from uuid import UUID
 
 from membership_client.core.classic_protocol import partitions_of
 from membership_client.core.events import (
@@ -101,17 +102,19 @@ class ClassicPlay(Play):
         """What it sent to the group, in each of its syncs."""
         return [dict(send.request.plan) for send in self.sends() if isinstance(send.request, SyncGroup)]
 
-    def let_in(self, *numbers: int, generation: int = 1) -> ClassicPlay:
+    def let_in(self, *numbers: int, generation: int = 1, topic_id: UUID | None = None) -> ClassicPlay:
         """The join that is under way ends with this share of another's plan; callbacks are not yet done."""
         if not self.member.classic.given_id and self.member.config.group_instance_id is None:
             self.answer(JoinGroup, MemberIdGiven("given"))
         self.answer(JoinGroup, admitted(generation, strategy=self.strategy))
         self.answer(SyncGroup, GroupSynced(share(*numbers)))
+        if self.member.survey is not None:
+            self.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(6, topic_id=topic_id)}))
         return self
 
-    def stable(self, *numbers: int, epoch: int = 1) -> ClassicPlay:
+    def stable(self, *numbers: int, epoch: int = 1, topic_id: UUID | None = None) -> ClassicPlay:
         self.joining()
-        self.let_in(*numbers, generation=epoch)
+        self.let_in(*numbers, generation=epoch, topic_id=topic_id)
         self.let_callbacks_return()
         assert self.member.state is MemberState.STABLE
         self.effects.clear()

@@ -192,6 +192,7 @@ def test_a_static_leader_is_known_by_its_old_id() -> None:
 def test_a_static_follower_is_not_taken_for_the_leader(leader_id: str) -> None:
     """Also where the leader's instance id begins with its own."""
     play = static_leader_of_an_old_broker(leader_id)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
     assert (play.member.survey, play.member.classic.leads) == (None, False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -224,11 +225,63 @@ def test_a_topic_that_does_not_exist_yet_is_looked_for_often() -> None:
     assert play.join_request().reason == reasons.TOPICS_CHANGED
 
 
-def test_a_follower_does_not_look_at_topics() -> None:
-    """A thousand members do not ask for what one must know."""
+def test_a_follower_of_an_old_broker_does_not_look_at_topics() -> None:
+    """A thousand members do not ask for what one must know, where topics have no ids that each would have to know."""
     play = ClassicPlay.new().stable(0)
     play.stays(600.0)
     assert not any(isinstance(send.request, DescribeTopics) for send in play.sends())
+
+
+OLD, NEW = UUID(int=1), UUID(int=2)
+
+
+def seen(topic_id: UUID) -> TopicsDescribed:
+    return TopicsDescribed({"orders": TopicLayout(6, topic_id=topic_id)})
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_topic_that_was_replaced_is_given_back(strategy: str) -> None:
+    """Deleted and created anew between two looks: also a cooperative member keeps nothing of the old one.
+
+    Until the callback has returned the old one's id is known, so that nothing is committed to the new one.
+    """
+    play = ClassicPlay.new(metadata_max_age_ms=2000, partition_assignment_strategy=strategy).stable(0, 1, topic_id=OLD)
+    play.stays(2.0)
+    play.answer(DescribeTopics, seen(OLD))
+    assert play.member.state is S.STABLE
+    play.stays(2.0)
+    play.answer(DescribeTopics, seen(NEW))
+    assert kinds(play)[-1] == (CallbackKind.REVOKED, 2)
+    assert play.member.classic.topic_ids == {"orders": OLD}
+    play.let_callbacks_return()
+    assert (play.join_request().reason, play.join_request().owned) == (reasons.TOPICS_CHANGED, frozenset())
+    play.let_in(0, 1, generation=2, topic_id=NEW)
+    play.let_callbacks_return()
+    assert (play.member.state, play.member.classic.topic_ids) == (S.STABLE, {"orders": NEW})
+
+
+def test_a_topic_that_is_replaced_while_the_group_rebalances_is_given_back_afterwards() -> None:
+    """A cooperative member keeps it during the join, and looks once more when a plan has come."""
+    play = ClassicPlay.cooperative().stable(0, 1, topic_id=OLD).rebalanced()
+    play.let_in(0, 1, generation=2, topic_id=NEW)
+    assert kinds(play)[-1] == (CallbackKind.REVOKED, 2)
+    play.let_callbacks_return()
+    assert play.join_request().owned == frozenset()
+
+
+def test_a_leader_that_sees_another_topic_of_the_same_name_has_the_group_rebalance_once() -> None:
+    """The names and numbers are the same, the topic is not."""
+    play = ClassicPlay.cooperative(metadata_max_age_ms=2000).leading({"orders": TopicLayout(6, topic_id=OLD)})
+    play.stays(2.0)
+    play.answer(DescribeTopics, seen(NEW))
+    play.let_callbacks_return()
+    assert play.join_request().reason == reasons.TOPICS_CHANGED
+    play.answer(JoinGroup, admitted(2, leads=True, strategy="cooperative-sticky"))
+    play.answer(DescribeTopics, seen(NEW))
+    play.answer(SyncGroup, GroupSynced(frozenset(play.sync_request().plan["given"])))
+    play.let_callbacks_return()
+    assert (play.member.state, play.member.classic.rejoin) == (S.STABLE, None)
+    assert play.member.classic.topic_ids == {"orders": NEW}
 
 
 # --- the session -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from membership_client import (
     NotOwnedError,
     Offset,
     OffsetError,
+    TopicGoneError,
     TopicPartition,
 )
 from membership_client.testing import ClusterAdmin, KafkaCluster
@@ -72,6 +73,34 @@ def test_a_partition_that_is_not_owned_is_refused_without_asking(group: Group) -
     with pytest.raises(NotOwnedError, match=str(theirs)):
         first.commit({theirs: 3, min(first.assignment()): 4})
     assert set(second.committed(group.partitions(6)).values()) == {None}
+
+
+def test_a_position_in_a_topic_that_is_gone_is_not_committed_to_its_successor(group: Group) -> None:
+    """Deleted and created anew at once: what the revoked callback commits is meant for the old one, and the error says so."""
+    outcomes: list[type[Exception] | None] = []
+    members: list[WatchedMember] = []
+
+    def commit(call: Call) -> None:
+        outcomes.append(error_of(members[0], call.partitions))
+
+    members.append(owner_of_all(group, RecordingListener(revoked=commit)))
+    members[0].commit(dict.fromkeys(group.partitions(6), 41))
+    group.admin.delete_topic(group.topic)
+    group.admin.create_topic(group.topic, 6)
+    eventually(lambda: outcomes, "revoked")
+    group.wait_for_shares(members, group.partitions(6))
+    assert set(outcomes) == {TopicGoneError}
+    assert set(members[0].committed(group.partitions(6)).values()) == {None}
+    members[0].commit(dict.fromkeys(group.partitions(6), 3))
+    assert set(members[0].committed(group.partitions(6)).values()) == {Offset(3)}
+
+
+def error_of(member: WatchedMember, partitions: frozenset[TopicPartition]) -> type[Exception] | None:
+    try:
+        member.commit(dict.fromkeys(partitions, 42))
+    except MembershipError as error:
+        return type(error)
+    return None
 
 
 def test_a_commit_in_a_lost_callback_is_refused(group: Group) -> None:

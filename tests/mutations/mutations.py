@@ -341,8 +341,8 @@ MUTATIONS = (
     Mutation(
         "a leader does not see topics grow",
         "leading.py",
-        "    changed = classic.planned_by is not None and seen != classic.planned_by",
-        "    changed = False",
+        "(classic.planned_by is not None and seen != classic.planned_by)",
+        "False",
     ),
     Mutation(
         "a leader that came back believes its old plan",

@@ -12,6 +12,8 @@ from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
+from membership_client.net.fields import fill
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
@@ -235,11 +237,14 @@ def configs(version: int, values: Mapping[str, str | None], *, error: int = 0) -
     return wire.DescribeConfigsResponse(throttle_time=milliseconds(0), results=(result,))
 
 
-def offsets_committed(codes: Mapping[TopicPartition, int]) -> Any:
-    wire = module(OFFSET_COMMIT, 9)
+def offsets_committed(codes: Mapping[TopicPartition, int], topic_ids: Mapping[str, UUID] | None = None) -> Any:
+    """By name, or by id where ids are given."""
+    wire = module(OFFSET_COMMIT, 9 if topic_ids is None else 10)
     topics = tuple(
-        wire.OffsetCommitResponseTopic(
+        fill(
+            wire.OffsetCommitResponseTopic,
             name=p.topic,
+            topic_id=(topic_ids or {}).get(p.topic),
             partitions=(wire.OffsetCommitResponsePartition(partition_index=p.partition, error_code=Code(code)),),
         )
         for p, code in codes.items()
@@ -248,12 +253,20 @@ def offsets_committed(codes: Mapping[TopicPartition, int]) -> Any:
 
 
 def offsets_fetched(
-    offsets: Mapping[TopicPartition, tuple[int, int, str, int]], group: str = "g", error: int = 0
+    offsets: Mapping[TopicPartition, tuple[int, int, str, int]],
+    group: str = "g",
+    error: int = 0,
+    topic_ids: Mapping[str, UUID] | None = None,
 ) -> Any:
-    """Each partition with offset, leader epoch, metadata and error code."""
-    wire = module(OFFSET_FETCH, 9)
+    """Each partition with offset, leader epoch, metadata and error code; by name, or by id where ids are given."""
+    wire = module(OFFSET_FETCH, 9 if topic_ids is None else 10)
     topics = tuple(
-        wire.OffsetFetchResponseTopics(name=p.topic, partitions=(_fetched(wire, p.partition, told),))
+        fill(
+            wire.OffsetFetchResponseTopics,
+            name=p.topic,
+            topic_id=(topic_ids or {}).get(p.topic),
+            partitions=(_fetched(wire, p.partition, told),),
+        )
         for p, told in offsets.items()
     )
     answered = wire.OffsetFetchResponseGroup(group_id=group, topics=topics, error_code=Code(error))

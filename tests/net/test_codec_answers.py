@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -198,6 +199,18 @@ def test_fetched_offsets_are_told_apart_from_none_and_from_errors() -> None:
         },
         codes={TopicPartition("orders", 3): 88},
     )
+
+
+def test_offsets_of_topics_that_have_ids_are_told_by_name() -> None:
+    """Those of topics that nobody asked for are left out."""
+    ids, foreign = {"orders": A}, {"orders": A, "others": B}
+    place = TopicPartition("orders", 0)
+    codes = {place: 100, TopicPartition("others", 0): 0}
+    commit = replace(COMMIT, topic_ids=ids)
+    assert decoded(commit, 10, answers.offsets_committed(codes, foreign)) == events.OffsetsCommitted({place: 100})
+    told = {place: (5, -1, "", 0), TopicPartition("others", 0): (7, -1, "", 0)}
+    fetched = decoded(replace(FETCH, topic_ids=ids), 10, answers.offsets_fetched(told, topic_ids=foreign))
+    assert fetched == events.OffsetsFetched({place: Offset(5)}, {})
 
 
 def test_offsets_of_another_group_are_not_ours() -> None:

@@ -196,6 +196,24 @@ def test_a_commit_carries_who_we_are_and_every_offset() -> None:
     assert [topic.name for topic in message.topics] == ["orders", "bills"]
 
 
+@pytest.mark.parametrize(("known", "chosen"), [({"orders", "bills"}, 10), ({"orders"}, 9), (set(), 9)])
+def test_offsets_are_those_of_topic_ids_where_all_are_known(known: set[str], chosen: int) -> None:
+    """Version 10 has no names, so it is chosen only where it can be filled; older brokers are told names in any case."""
+    ids = {name: uuid4() for name in sorted(known)}
+    offsets = {TopicPartition("orders", 1): Offset(17), TopicPartition("bills", 0): Offset(0)}
+    commit = events.CommitOffsets(
+        group_id="g", member_id="m", epoch=4, instance_id=None, offsets=offsets, topic_ids=ids
+    )
+    fetch = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=frozenset(offsets), topic_ids=ids)
+    offer = {8: (2, 10), 9: (1, 10)}
+    assert [codec.choose_version(request, offer) for request in (commit, fetch)] == [chosen, chosen]
+    assert codec.choose_version(commit, {8: (2, 9)}) == 9
+    if chosen == 10:
+        assert {topic.topic_id for topic in sent(commit, 10).message.topics} == set(ids.values())
+        (group,) = sent(fetch, 10).message.groups
+        assert {topic.topic_id for topic in group.topics} == set(ids.values())
+
+
 @pytest.mark.parametrize(("member_id", "epoch"), [("m", 4), (None, -1)])
 def test_offsets_are_fetched_inside_and_outside_the_group(member_id: str | None, epoch: int) -> None:
     """Offsets of open transactions are waited for, or a record would be read twice."""
