@@ -6,7 +6,7 @@ Everything here runs on the thread that serves the desk, so no record is handed 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import confluent_kafka
 from confluent_kafka import Message
@@ -15,6 +15,7 @@ from membership_client.consumer.committer import Committer
 from membership_client.consumer.desk import Call
 from membership_client.consumer.ledger import Ledger
 from membership_client.consumer.settings import Settings
+from membership_client.consumer.starts import Starts
 from membership_client.consumer.translate import ours, partition_of, their_offset, theirs
 from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, OffsetTimeoutError, TopicGoneError
@@ -22,9 +23,6 @@ from membership_client.listener import Callback
 from membership_client.types import Offset, TopicPartition
 
 logger = logging.getLogger("membership_client")
-
-Committed = Mapping[TopicPartition, Offset | None]
-"""What the group committed, or None where it never did."""
 
 _LAST_COMMIT_S = 10.0
 """How long a revoke waits for its own commit before it goes on without: the group waits for us."""
@@ -46,17 +44,19 @@ class DataPath:
 
     # --- the three callbacks -----------------------------------------------------------------------------------------
 
-    def assigned(self, call: Call, committed: Committed | None, hook: Callback) -> None:
+    def assigned(self, call: Call, starts: Starts | None, hook: Callback) -> None:
         """Fetch first, so that seek(), pause() and position() work in the callback; records come after it.
 
         None stands for partitions that go again before anybody found out where to start. Of them nothing is read, and of
         those that were lost meanwhile neither: all wait for the callback that takes them away.
         """
         partitions = call.wanted.partitions
-        found = committed or {}
-        self._starts = {partition: self._start_of(partition, found.get(partition)) for partition in partitions}
+        unread = starts is None or call.context.lost
+        # Any number will do for what is not read, and nothing but a number: see starts.py.
+        unknown = Offset(0 if unread else self._start)
+        self._starts = {p: their_offset(p, (starts or {}).get(p) or unknown) for p in partitions}
         self._raw.incremental_assign(list(self._starts.values()))
-        if committed is None or call.context.lost:
+        if unread:
             self._raw.pause(self._raw.assignment())
         self.epochs.update(dict.fromkeys(partitions, call.wanted.epoch))
         try:
@@ -159,11 +159,6 @@ class DataPath:
             raise ConfigError(f"This callback is not about {', '.join(map(str, foreign))}.")
 
     # --- librdkafka's assignment -------------------------------------------------------------------------------------
-
-    def _start_of(self, partition: TopicPartition, committed: Offset | None) -> confluent_kafka.TopicPartition:
-        if committed is None:
-            committed = Offset(self._start)
-        return their_offset(partition, committed)
 
     def _fetched(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         return ours(self._raw.assignment()) & frozenset(partitions)

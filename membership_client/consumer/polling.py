@@ -19,7 +19,7 @@ from membership_client.consumer.absence import Absence
 from membership_client.consumer.attendant import Attendant
 from membership_client.consumer.busy import in_hand
 from membership_client.consumer.commits import Commits
-from membership_client.consumer.data_path import Committed, DataPath
+from membership_client.consumer.data_path import DataPath
 from membership_client.consumer.desk import Call, Desk
 from membership_client.consumer.holds import Holds
 from membership_client.consumer.hooks import no_hook
@@ -27,6 +27,7 @@ from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.knock import knock, pass_for
 from membership_client.consumer.poll_time import PollTime
 from membership_client.consumer.settings import Settings
+from membership_client.consumer.starts import Starts, look_up
 from membership_client.consumer.translate import ours
 from membership_client.consumer.unseen import Spent
 from membership_client.core.events import CallbackKind, Warn
@@ -79,6 +80,7 @@ class Polling:
         self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
         self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings)
         self._raw = raw
+        self._start = settings.start
         self._raises = settings.member.callback_errors == "raise"
         self._holds = Holds()
         self._aside: int | None = None
@@ -215,14 +217,21 @@ class Polling:
 
     def _find_starts(self, call: Call) -> None:
         try:
-            found = self._committed(call)
+            starts = self._starts(call)
         except MembershipError as error:
             self._leave(call, functools.partial(_raise, error))
         else:
             hook = self.hooks.get(CallbackKind.ASSIGNED, no_hook)
-            self._leave(call, functools.partial(self.path.assigned, call, found, hook))
+            self._leave(call, functools.partial(self.path.assigned, call, starts, hook))
 
-    def _committed(self, call: Call) -> Committed | None:
+    def _starts(self, call: Call) -> Starts | None:
+        committed = self._committed(call)
+        if committed is None:
+            return None
+        never = [partition for partition, offset in committed.items() if offset is None]
+        return {**committed, **self.as_poller(lambda: look_up(self._raw, never, self._start))}
+
+    def _committed(self, call: Call) -> Starts | None:
         """However long it takes, because a transaction may be open; None once the partitions are not ours to read."""
         turn_s = _FIRST_TURN_S
         while not call.context.lost and self.member.snapshot.state not in _GOING:
@@ -260,7 +269,7 @@ class Polling:
             self.desk.serve()
         self._aside = None
 
-    # --- on whichever thread closes ----------------------------------------------------------------------------------
+    # --- on whichever thread needs librdkafka meanwhile --------------------------------------------------------------
 
     def as_poller(self, action: Callable[[], T]) -> T:
         """Use librdkafka although another thread may be inside poll()."""
