@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pytest
 
+from membership_client.testing import KafkaCluster
 from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.driver_process import DriverProcess
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from tests.spark.clusters.sessions import SessionSettings
 
 _STARTED = pytest.StashKey[list[DriverProcess]]()
+
+_LIMITS = {
+    "group.consumer.min.session.timeout.ms": 1_000,
+    "group.consumer.max.session.timeout.ms": 600_000,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+}
 
 
 @runtime_checkable
@@ -46,6 +53,13 @@ def _quick_jvms() -> Iterator[None]:
         for name, value in class_archive.options().items():
             patch.setenv(name, value)
         yield
+
+
+@pytest.fixture(scope="session")
+def patient_kafka() -> Iterator[KafkaCluster]:
+    """Its groups may have sessions of any length: long ones for what must cost no rebalance, short ones for the contrary."""
+    with KafkaCluster(settings=_LIMITS) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

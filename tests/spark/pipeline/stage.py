@@ -47,6 +47,11 @@ class Stage:
         else:
             admin.create_topic(self.topic, partitions)
 
+    def be_patient(self) -> None:
+        """The group waits for who is away while a machine that is busy starts another JVM. Needs the patient broker."""
+        settings = {"consumer_session_timeout_ms": 300_000}
+        ClusterAdmin(self.bootstrap_servers).set_group_config(self.topic, **settings)
+
     def fill(self, records: int, producer: Producer | None = None) -> None:
         """With the next numbers, over all partitions in turn."""
         writer = producer or Producer({"bootstrap.servers": self.bootstrap_servers})

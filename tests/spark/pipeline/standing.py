@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from membership_client import TopicPartition
 from membership_client.admin import GroupAdmin
-from membership_client.testing import ClusterAdmin, KafkaCluster
+from membership_client.testing import KafkaCluster
 from tests.integration.members import eventually
 from tests.spark.clusters.driver_process import PATIENCE_S, DriverProcess
 from tests.spark.pipeline.stage import Stage
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.spark.clusters.sessions import SessionSettings
+    from tests.spark.clusters.standalone import StandaloneCluster
 
 PROGRAM = Path(__file__).with_name("standing_driver.py")
 _RECORDS = 40
@@ -35,8 +36,7 @@ class StandingPipeline:
 
     def __init__(self, kafka: KafkaCluster, home: Path) -> None:
         self.stage = Stage(kafka.bootstrap_servers)
-        # As long as brokers allow by default: members must not be given up on a machine that is busy with something else.
-        ClusterAdmin(kafka.bootstrap_servers).set_group_config(self.stage.topic, consumer_session_timeout_ms=60_000)
+        self.stage.be_patient()
         self.path = home / "sink"
         self._home = home
         self._drivers: list[DriverProcess] = []
@@ -55,6 +55,13 @@ class StandingPipeline:
         stage = self.stage
         task = {"config": stage.config(), "topic": stage.topic, "path": str(self.path), "directory": str(self._home)}
         self._drivers.append(DriverProcess(PROGRAM, settings, self._home / f"driver-{len(self._drivers) + 1}", task))
+
+    def replace_driver(self, cluster: StandaloneCluster, settings: SessionSettings) -> None:
+        """Kill -9 of Python and JVM, and another driver when the executors of the old one, which go with it, have gone."""
+        self.driver.kill()
+        self.driver.wait_ended()
+        eventually(lambda: not cluster.executors(), "its executors have ended too", PATIENCE_S)
+        self.start(settings)
 
     def stop(self) -> None:
         """However it stands."""

@@ -19,6 +19,7 @@ from tests.spark.clusters.executors import Executor
 from tests.spark.clusters.processes import is_running, send
 from tests.spark.clusters.standalone import StandaloneCluster
 from tests.spark.consume.scenes import executor_of
+from tests.spark.consume.test_dynamic_allocation import DYNAMIC
 from tests.spark.consume.test_losses import SPARK
 from tests.spark.pipeline.standing import StandingPipeline
 
@@ -40,10 +41,10 @@ LOSSES: dict[str, Callable[[StandaloneCluster, Executor, int], None]] = {
 
 @pytest.fixture(scope="module")
 def pipeline(
-    kafka: KafkaCluster, standalone_of_the_run: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
+    patient_kafka: KafkaCluster, standalone_of_the_run: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StandingPipeline]:
     """One for all tests of this file."""
-    made = StandingPipeline(kafka, tmp_path_factory.mktemp("standing"))
+    made = StandingPipeline(patient_kafka, tmp_path_factory.mktemp("standing"))
     made.start(sessions.standalone(standalone_of_the_run, QUICK_TO_NOTICE))
     yield made
     made.stop()
@@ -99,3 +100,33 @@ def test_slots_that_come_and_go(pipeline: StandingPipeline, standalone: Standalo
         pipeline.release()
         pipeline.await_slots(slots)
         pipeline.read_all(spark)
+
+
+def test_a_killed_driver_is_started_again(
+    pipeline: StandingPipeline, standalone: StandaloneCluster, spark: SparkSession
+) -> None:
+    """Kill -9 of Python and JVM in the middle of an epoch: the next one takes over the slots, and reads it again."""
+    pipeline.hold()
+    before = pipeline.photo()
+    pipeline.replace_driver(standalone, sessions.standalone(standalone, QUICK_TO_NOTICE))
+    pipeline.release()
+    pipeline.read_all(spark)
+    after = pipeline.photo()
+    assert (after.epoch, after.shares) == (before.epoch, before.shares)
+    assert after.members != before.members
+
+
+def test_executors_that_come_and_go(
+    pipeline: StandingPipeline, standalone: StandaloneCluster, spark: SparkSession
+) -> None:
+    """Dynamic allocation: an idle pipeline keeps its members and no executor; the next epoch gets one, and it may be lost."""
+    before = pipeline.photo()
+    pipeline.replace_driver(standalone, sessions.standalone(standalone, DYNAMIC))
+    pipeline.read_all(spark)
+    eventually(lambda: not standalone.executors(), "idle executors have ended", PATIENCE_S)
+    worker = pipeline.hold()
+    executor_of(standalone.executors(), {"pid": worker}).kill()
+    pipeline.release()
+    pipeline.read_all(spark)
+    after = pipeline.photo()
+    assert (after.epoch, after.shares) == (before.epoch, before.shares)
