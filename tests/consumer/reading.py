@@ -28,6 +28,7 @@ class ReadingProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.consumer.reading_process", task],
             cwd=_ROOT,
+            stdin=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(_ROOT)},
         )
         guard.watch_process(self._process.pid)
@@ -37,10 +38,27 @@ class ReadingProcess:
             self.diary.stopped_at.append(time.monotonic())
         self._process.send_signal(number)
 
+    def stop(self) -> None:
+        self.send(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.send(signal.SIGCONT)
+
+    def hold_interpreter(self) -> None:
+        """As an extension does that never lets go of it: all of Python stands still, and librdkafka does not."""
+        self.send(signal.SIGUSR1)
+
+    def let_go_of_interpreter(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+        self._process.stdin.flush()
+
     def end(self, number: signal.Signals) -> int:
         """Its exit code."""
         self.send(signal.SIGCONT)
         self.send(number)
         code = self._process.wait(PATIENCE_S)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         guard.forget_process(self._process.pid)
         return code

@@ -2,11 +2,13 @@
 
 Takes one JSON argument: `config`, `topic`, `style` (how it reads and commits) and `diary`, a file to which it appends
 a JSON line for every callback and every record, with the time of the machine's clock that all processes share.
+SIGUSR1 has it keep the interpreter to itself until there is a line of input.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -75,6 +77,11 @@ STYLES: dict[str, tuple[Read, Commit]] = {
 }
 
 
+def hold_the_interpreter() -> None:
+    """Calls into a PyDLL keep the lock that all threads need."""
+    ctypes.PyDLL(None).read(sys.stdin.fileno(), ctypes.create_string_buffer(1), 1)
+
+
 def main() -> None:
     task = json.loads(sys.argv[1])
     diary, (read, commit) = Diary(task["diary"]), STYLES[task["style"]]
@@ -92,6 +99,7 @@ def main() -> None:
 
     going: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: going.append(1))
+    signal.signal(signal.SIGUSR1, lambda *_: hold_the_interpreter())
     with Consumer({**task["config"], "enable.auto.commit": commit is never}) as consumer:
         consumer.subscribe([task["topic"]], on_assign, on_revoke, on_lost)
         while not going:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,23 @@ from tests.integration.members import eventually
 
 pytestmark = pytest.mark.kafka
 
+Act = Callable[[ReadingProcess], None]
+
 SESSION_MS = 3000
 RECORDS = 40_000
 """Of each partition: more than are read while the test runs, so some always lie ready."""
 
 
+STOPPED = (ReadingProcess.stop, ReadingProcess.go_on)
+HELD_UP = (ReadingProcess.hold_interpreter, ReadingProcess.let_go_of_interpreter)
+
+
+@pytest.mark.parametrize("absence", [STOPPED, HELD_UP], ids=["stopped", "interpreter held up"])
 @pytest.mark.parametrize(
     ("protocol", "style"), [("consumer", "poll and auto-commit"), ("classic", "consume and commit at once")]
 )
-def test_a_process_that_was_stopped_hands_out_nothing_before_its_loss(
-    new_world: NewWorld, tmp_path: Path, protocol: str, style: str
+def test_a_process_that_was_away_hands_out_nothing_before_its_loss(
+    new_world: NewWorld, tmp_path: Path, protocol: str, style: str, absence: tuple[Act, Act]
 ) -> None:
     """With records at hand when it goes on, and another owner meanwhile: the bug was that it handed them out first.
 
@@ -38,11 +46,12 @@ def test_a_process_that_was_stopped_hands_out_nothing_before_its_loss(
     sleeper = ReadingProcess(world.config(config), world.topic, style, tmp_path / "sleeper")
     try:
         eventually(lambda: lines_of(sleeper) > 500, "it reads")
-        sleeper.send(signal.SIGSTOP)
+        goes, comes_back = absence
+        goes(sleeper)
         stopped_at = time.monotonic()
         heir = world.owner(config)
         inherited = commit_far_ahead(world, heir)
-        sleeper.send(signal.SIGCONT)
+        comes_back(sleeper)
         eventually(lambda: (heir.poll(), "lost" in sleeper.diary.path.read_text())[1], "it knows")
         count = lines_of(sleeper)
         eventually(lambda: (heir.poll(), lines_of(sleeper) > count + 500)[1], "it reads again")
