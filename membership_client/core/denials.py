@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from membership_client.core.error_codes import Code
-from membership_client.core.events import FindCoordinator, Request
+from membership_client.core.events import (
+    DescribeClassicGroup,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    DescribeTopics,
+    FindCoordinator,
+    Request,
+    ResolveTopics,
+)
 from membership_client.core.member import Member
+
+_ON_THE_CLUSTER: Mapping[type, str] = {
+    FindCoordinator: "DESCRIBE",
+    DescribeGroup: "DESCRIBE",
+    DescribeClassicGroup: "DESCRIBE",
+    DescribeTopics: "DESCRIBE",
+    ResolveTopics: "DESCRIBE",
+    DescribeSessionTimeout: "DESCRIBE_CONFIGS",
+}
 
 
 def denied(member: Member, request: Request, code: int) -> str | None:
@@ -15,14 +32,21 @@ def denied(member: Member, request: Request, code: int) -> str | None:
         operation = "DESCRIBE" if isinstance(request, FindCoordinator) else "READ"
         return f"{operation} on group {member.config.group_id} is not granted"
     if code == Code.TOPIC_AUTHORIZATION_FAILED:
-        return denied_topics(member.subscription.topics if member.subscription else ())
+        return _denied_among(member.subscription.topics if member.subscription else frozenset())
     if code == Code.CLUSTER_AUTHORIZATION_FAILED:
-        return f"What {type(request).__name__} needs on the cluster is not granted"
+        operation = _ON_THE_CLUSTER.get(type(request), "CLUSTER_ACTION")
+        return f"{operation} on the cluster is not granted, which {type(request).__name__} needs here"
     return None
 
 
 def denied_topics(topics: Collection[str]) -> str:
-    """The same of topics; brokers do not say which of several it is."""
-    names = ", ".join(sorted(topics))
-    which = f"topic {names}" if len(topics) == 1 else f"one or more of the topics {names}"
-    return f"DESCRIBE on {which} is not granted"
+    """Each of these is denied."""
+    which = "topic" if len(topics) == 1 else "topics"
+    return f"DESCRIBE on {which} {', '.join(sorted(topics))} is not granted"
+
+
+def _denied_among(topics: Collection[str]) -> str:
+    """A heartbeat is refused as a whole: the broker does not say which of several topics it is."""
+    if len(topics) == 1:
+        return denied_topics(topics)
+    return f"DESCRIBE on one or more of the topics {', '.join(sorted(topics))} is not granted"

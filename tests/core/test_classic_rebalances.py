@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from uuid import UUID
 
@@ -282,6 +283,38 @@ def test_a_leader_that_sees_another_topic_of_the_same_name_has_the_group_rebalan
     play.let_callbacks_return()
     assert (play.member.state, play.member.classic.rejoin) == (S.STABLE, None)
     assert play.member.classic.topic_ids == {"orders": NEW}
+
+
+def test_topics_that_are_denied_are_named_one_by_one() -> None:
+    """Those that are not are left out: whoever grants access must not have to guess."""
+    play = ClassicPlay.new().leading({"orders": TopicLayout(1)})
+    play.stays(300.0)
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}, denied=frozenset({"bills", "audits"})))
+    assert play.member.problem is not None
+    assert play.member.problem.detail == "DESCRIBE on topics audits, bills is not granted."
+
+
+def test_thousands_of_rebalances_leave_nothing_behind_in_a_member() -> None:
+    """Another partition each time, and another topic of the same name: what it knows does not grow."""
+    play = ClassicPlay.new().stable(0, 1, topic_id=OLD)
+    rebalance_often(play, 500)
+    tracemalloc.start()
+    rebalance_often(play, 500)
+    before = tracemalloc.get_traced_memory()[0]
+    rebalance_often(play, 3000)
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 50_000
+
+
+def rebalance_often(play: ClassicPlay, times: int) -> None:
+    for number in range(times):
+        play.rebalanced()
+        play.let_callbacks_return()
+        play.let_in(number % 6, generation=play.member.epoch + 1, topic_id=UUID(int=number + 1))
+        play.let_callbacks_return()
+        assert play.member.state is S.STABLE
+        play.effects.clear()
 
 
 # --- the session -----------------------------------------------------------------------------------------------------

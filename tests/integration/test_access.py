@@ -240,6 +240,8 @@ def test_the_cluster_is_denied() -> None:
         GroupMember({"bootstrap.servers": str(broker.node), "group.id": "g"}) as member,
     ):
         member.subscribe(["orders"])
-        with pytest.raises(ClusterAuthorizationError, match="What FindCoordinator needs on the cluster"):
+        with pytest.raises(
+            ClusterAuthorizationError, match="DESCRIBE on the cluster is not granted, which FindCoordinator needs"
+        ):
             member.wait_until(MemberState.STABLE, PATIENCE_S)
         assert member.snapshot.state is MemberState.FATAL
