@@ -43,7 +43,7 @@ class KafkaCluster:
     """`brokers` real brokers on 127.0.0.1 in KRaft mode, each of them broker and controller.
 
     Brokers are numbered from 1. `settings` are server properties and win over those of `default_settings`; `listeners`
-    come beside the plain-text one, and `address_of` says where they are.
+    come beside the plain-text one, and `address_of` says where they are. `racks` are the brokers' in their order, if they have any.
     Java and the jars of that version are looked for where `scripts/test` puts them, unless given. Without a `directory`
     the data lives in a temporary one that `stop()` removes. No broker outlives this process, even if it is killed.
     """
@@ -54,6 +54,7 @@ class KafkaCluster:
         settings: Mapping[str, Value] | None = None,
         *,
         listeners: Mapping[str, Listener] | None = None,
+        racks: Sequence[str] = (),
         version: str = KAFKA_VERSION,
         jars: Sequence[Path] | None = None,
         java: Path | None = None,
@@ -63,6 +64,7 @@ class KafkaCluster:
         self._size = brokers
         self._settings = dict(settings or {})
         self._listeners = dict(listeners or {})
+        self._racks = dict(enumerate(racks, start=1))
         self._jvm = Jvm(java or _require_java(), tuple(jars or _require_jars(version)), tuple(jvm_options))
         self._given_directory = directory
         self._directory: Path | None = None
@@ -173,9 +175,12 @@ class KafkaCluster:
         ]
         cluster_id = random_id()
         for node in nodes:
-            write_properties(node, nodes, self._settings, self._listeners)
+            write_properties(node, nodes, self._settings | self._rack_of(node), self._listeners)
             format_storage(self._jvm, node, cluster_id)
         return nodes
+
+    def _rack_of(self, node: Node) -> dict[str, Value]:
+        return {"broker.rack": self._racks[node.node_id]} if node.node_id in self._racks else {}
 
     def _await_ready(self) -> None:
         deadline = time.monotonic() + _READY_TIMEOUT_S
