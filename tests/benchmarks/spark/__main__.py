@@ -17,8 +17,12 @@ from tests.benchmarks.spark.setting import Setting
 from tests.spark.clusters import sessions
 from tests.spark.clusters.environment import environment
 
-_SHORT_SESSION = {"consumer_session_timeout_ms": 2_000, "consumer_heartbeat_interval_ms": 200}
-_LIMITS = {"group.consumer.min.session.timeout.ms": 1_000, "group.consumer.min.heartbeat.interval.ms": 100}
+_LIMITS = {
+    "group.consumer.min.session.timeout.ms": 1_000,
+    "group.consumer.max.session.timeout.ms": 600_000,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+}
+"""Wide enough for the sessions of a trial."""
 
 MEASUREMENTS = {"reading": reading.measure, "recovery": recovery.measure}
 
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace, bootstrap_servers: str, directory: Path) 
             directory=directory,
             records=20_000 if arguments.trial else 2_000_000,
             rounds=1 if arguments.trial else 7,
-            group_settings=_SHORT_SESSION if arguments.trial else {},
+            is_trial=arguments.trial,
         )
         return [figure for name in arguments.only or MEASUREMENTS for figure in MEASUREMENTS[name](setting)]
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,8 +18,8 @@ class Setting:
     records: int
     """How many an epoch has."""
     rounds: int
-    group_settings: Mapping[str, int]
-    """None but in a trial, which has no time for a session of the default length."""
+    is_trial: bool
+    """It only has to work, in little time, and on a machine that does something else as well."""
     patience_s: float = 600.0
     began_at: float = field(default_factory=time.monotonic)
 

@@ -36,7 +36,9 @@ class Diary:
         self.directory = directory
 
     def notes(self, slot: int) -> list[Note]:
-        lines = (line for file in self.directory.glob(f"{slot}-*") for line in file.read_text().splitlines())
+        """All but one that is being written."""
+        texts = (file.read_text().rpartition("\n")[0] for file in self.directory.glob(f"{slot}-*"))
+        lines = (line for text in texts for line in text.splitlines())
         return sorted(Note(at, pid, tuple(partitions)) for at, pid, partitions in map(json.loads, lines))
 
     def end(self) -> None:
