@@ -25,6 +25,8 @@ PARTITIONS = 24
 SESSION_S = 8.0
 
 _FENCED = "KafkaError{FATAL,code=_FENCED"
+_ENDING_S = 90.0
+"""A commit under way is repeated for a minute, and then a close has ten seconds."""
 SOCKETS = {"socket.timeout.ms": 5000, "reconnect.backoff.max.ms": 1000}
 """A connection that died without a word is noticed soon."""
 COMMON: dict[str, Any] = {
@@ -138,9 +140,9 @@ class Fleet:
             process.send_signal(signal.SIGCONT)
             process.send_signal(number)
         try:
-            process.wait(30)
+            process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
-            self.died.append(f"{slot.name} did not end within 30 s of {number.name}")
+            self.died.append(f"{slot.name} did not end within {_ENDING_S:g} s of {number.name}")
             process.kill()
             process.wait()
         self._forget(process)

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from membership_client import Consumer
 
@@ -38,10 +38,15 @@ class Transformer:
         common = {"bootstrap.servers": task["servers"], "log_level": 0, **task.get("more", {})}
         config = {"group.id": task["group"], "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         self._consumer = Consumer(common | config)
-        self._producer = Producer(common | {"transactional.id": task["transactional_id"]})
-        # A predecessor's transaction ends here, if it died in one.
-        self._producer.init_transactions()
+        self._producing = common | {"transactional.id": task["transactional_id"]}
+        self._producer = self._new_producer()
         self._consumer.subscribe([task["source"]])
+
+    def _new_producer(self) -> Producer:
+        producer = Producer(self._producing)
+        # A predecessor's transaction ends here, if it died in one.
+        producer.init_transactions()
+        return producer
 
     def run(self) -> None:
         while True:
@@ -72,7 +77,13 @@ class Transformer:
 
     def _begin_anew(self, batch: list[Message], why: str) -> None:
         """What is still ours is read again; what is not, its new owner reads."""
-        self._producer.abort_transaction()
+        try:
+            self._producer.abort_transaction()
+        except KafkaException as end:
+            # A transaction that brokers have ended for its age can be the end of a producer; who is fenced has a successor.
+            if not end.args[0].fatal() or end.args[0].code() == KafkaError._FENCED:
+                raise
+            self._producer = self._new_producer()
         ours = {(place.topic, place.partition) for place in self._consumer.assignment()}
         for place in _starts(batch):
             if (place.topic, place.partition) in ours:
