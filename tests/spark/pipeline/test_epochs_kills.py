@@ -30,6 +30,12 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(360)]
 
 PROGRAM = Path(__file__).with_name("parquet_driver.py")
 
+SEED = 1
+"""Of when they are killed."""
+
+FEW = 4
+"""Records of an epoch: there is always another one to come when its driver is killed."""
+
 
 @contextlib.contextmanager
 def ended(process: SpeakingProcess) -> Iterator[SpeakingProcess]:
@@ -44,19 +50,22 @@ def wait_for_epochs(client: SpeakingProcess, count: int) -> None:
 
 
 def test_clients_of_a_connect_server_are_killed(
-    kafka: KafkaCluster, local_connect: ConnectServer, spark: SparkSession, tmp_path: Path
+    patient_kafka: KafkaCluster, local_connect: ConnectServer, spark: SparkSession, tmp_path: Path
 ) -> None:
     """The server may still work for the dead one when the next has started; the group notices none of it."""
-    stage = Stage(kafka.bootstrap_servers)
+    stage = Stage(patient_kafka.bootstrap_servers)
+    stage.be_patient()
     stage.fill(400)
     task = {"remote": local_connect.url, "config": stage.config(), "topic": stage.topic, "path": str(tmp_path)}
-    group_epochs = set[int]()
+    group_epochs, chance = set[int](), random.Random(SEED)
     for number in range(3):
-        with ended(SpeakingProcess(PROGRAM, {**task, "max_records": 30})) as client:
+        with ended(SpeakingProcess(PROGRAM, {**task, "max_records": FEW})) as client:
             wait_for_epochs(client, 1 + number % 2)
             group_epochs.add(stage.group_epoch())
-            time.sleep(random.random())
+            time.sleep(chance.random())
             client.signal(signal.SIGKILL)
+            client.wait_ended(PATIENCE_S)
+            assert {"kind": "done"} not in client.said
     with ended(SpeakingProcess(PROGRAM, {**task, "max_records": 200})) as client:
         assert client.wait_ended(PATIENCE_S) == 0
     assert stage.numbers_in(spark, tmp_path) == stage.all_numbers
@@ -67,16 +76,21 @@ def test_clients_of_a_connect_server_are_killed(
 def test_a_driver_is_killed_with_its_jvm(
     kafka: KafkaCluster, new_driver: DriverFactory, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The next one takes over its slots without a rebalance, and goes on after what was published."""
+    """The next one takes over its slots without a rebalance, and goes on after what was published.
+
+    Under the classic protocol; test_standalone.py has the other.
+    """
     stage = Stage(kafka.bootstrap_servers)
     stage.fill(300)
-    task = {"config": stage.config(), "topic": stage.topic, "path": str(tmp_path / "sink"), "max_records": 50}
+    config, path = stage.config(group_protocol="classic", session_timeout_ms=120_000), tmp_path / "sink"
+    task = {"config": config, "topic": stage.topic, "path": str(path), "max_records": FEW}
     first = new_driver(PROGRAM, sessions.local(), task)
     first.wait_for("epoch", number=2)
-    group_epoch = stage.group_epoch()
-    time.sleep(random.random())
+    rebalances = stage.classic_rebalances(kafka)
+    time.sleep(random.Random(SEED).random())
     first.kill()
     first.wait_ended()
-    stage.read_all(spark, ParquetSink(tmp_path / "sink"))
-    assert stage.numbers_in(spark, tmp_path / "sink") == stage.all_numbers
-    assert stage.group_epoch() == group_epoch
+    assert not first.all("done")
+    stage.read_all(spark, ParquetSink(path), config)
+    assert stage.numbers_in(spark, path) == stage.all_numbers
+    assert stage.classic_rebalances(kafka) == rebalances > 0
