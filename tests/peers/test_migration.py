@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from tests.peers.classic import classic_settings
+from tests.peers.classic import settings_with
 from tests.peers.group import PeerGroup
 from tests.peers.history import gaps
 from tests.peers.peer import Peer, PeerKind
@@ -24,30 +25,66 @@ FLEET: tuple[tuple[PeerKind, str | None], ...] = (
 )
 
 
+class Rebalances:
+    """Steps of a fleet, each begun when the one before was settled."""
+
+    def __init__(self, group: PeerGroup) -> None:
+        self._group = group
+        self._spans: list[tuple[float, float]] = []
+
+    def play(self, step: Callable[[], list[Peer]]) -> None:
+        """The step, and what follows until those who are present after it have settled."""
+        began = time.monotonic()
+        self._group.wait_settled(step())
+        self._spans.append((began, time.monotonic()))
+
+    def assert_none_outlasted(self) -> None:
+        """Nothing was without an owner for longer than the rebalance in which it was given up."""
+        for gap in gaps(member.history for member in self._group.members):
+            within = any(began <= gap.start and gap.end <= ended for began, ended in self._spans)
+            assert within or gap.start > self._spans[-1][1], f"free for longer than one rebalance: {gap}"
+
+
+@pytest.mark.parametrize("pauses", [False, True], ids=["restarts", "leaves-and-joins"])
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 @pytest.mark.timeout(600)
-def test_a_fleet_moves_to_kip_848_and_back(group: PeerGroup, strategy: str) -> None:
-    """One restart at a time: nothing is ever owned twice, and nothing stays without an owner beyond the restart that freed it."""
+def test_a_fleet_moves_to_kip_848_and_back(group: PeerGroup, strategy: str, pauses: bool) -> None:
+    """One restart at a time: nothing is ever owned twice, and nothing is free for longer than a rebalance.
+
+    A restart is two of them, which may overlap; with pauses each is seen by itself.
+    """
     fleet: list[Peer] = []
+    rebalances = Rebalances(group)
     for kind, name in FLEET:
-        fleet.append(group.join(kind, name, **settings_of(kind, "classic", strategy)))
-        group.wait_settled(fleet)
-    restarts: list[tuple[float, float]] = []
-    for protocol in ("consumer", "classic"):
+        enter(rebalances, fleet, functools.partial(group.join, kind, name, **settings_with(kind, strategy)))
+    for spoken in (None, strategy):
         for at, (kind, name) in enumerate(FLEET):
-            began = time.monotonic()
-            fleet[at].leave_for_good()
-            fleet[at] = group.join(kind, name, **settings_of(kind, protocol, strategy))
-            group.wait_settled(fleet)
-            restarts.append((began, time.monotonic()))
+            join = functools.partial(group.join, kind, name, **settings_with(kind, spoken))
+            restart(rebalances, fleet, at, join, pauses=pauses)
     group.assert_never_shared()
-    joined, last = restarts[0][0], restarts[-1][1]
-    for gap in gaps(member.history for member in group.members):
-        within = any(began <= gap.start and gap.end <= ended for began, ended in restarts)
-        assert within or not joined <= gap.start <= last, f"free for longer than one restart: {gap}"
+    rebalances.assert_none_outlasted()
 
 
-def settings_of(kind: PeerKind, protocol: str, strategy: str) -> dict[str, Any]:
-    if protocol == "classic":
-        return classic_settings(kind, strategy)
-    return {"group_protocol": "consumer"} if kind == "ours" else {}
+def enter(rebalances: Rebalances, fleet: list[Peer], join: Callable[[], Peer]) -> None:
+    def come() -> list[Peer]:
+        fleet.append(join())
+        return fleet
+
+    rebalances.play(come)
+
+
+def restart(rebalances: Rebalances, fleet: list[Peer], at: int, join: Callable[[], Peer], *, pauses: bool) -> None:
+    """The one in that place goes, and another comes to take it."""
+
+    def go() -> list[Peer]:
+        fleet[at].leave_for_good()
+        return fleet[:at] + fleet[at + 1 :]
+
+    def come() -> list[Peer]:
+        fleet[at].leave_for_good()
+        fleet[at] = join()
+        return fleet
+
+    if pauses:
+        rebalances.play(go)
+    rebalances.play(come)
