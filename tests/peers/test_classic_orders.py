@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 
 from membership_client.testing import KafkaCluster
-from tests.peers.classic import SHARED, classic_settings
+from tests.peers.classic import SHARED, classic_settings, wait_shared
 from tests.peers.group import Member, PeerGroup
 from tests.peers.jvm import PeerJvm
 from tests.peers.orders import Order, orders_of, play_each, some_of
@@ -82,24 +82,24 @@ def rush(stage: Stage, strategy: str, order: Order) -> None:
         group.assert_never_shared()
 
 
-def wait_shared(group: PeerGroup, members: Iterable[Member]) -> None:
-    """Until these members and the broker agree on who has what, every partition is held once and nobody has nothing."""
-    present = list(members)
-    group.wait_settled(present)
-    assert all(member.history.owned for member in present)
-
-
-@pytest.mark.parametrize("strategy", SHARED)
-def test_a_static_member_restarts_among_others(group: PeerGroup, strategy: str) -> None:
-    """It finds its partitions as it left them, and no other client of the group notices, whether or not it led the group."""
-    kinds = SHARED[strategy]
-    members = {kind: group.join(kind, f"i-{kind}", **classic_settings(kind, strategy)) for kind in kinds}
-    wait_shared(group, members.values())
+@pytest.mark.parametrize(("strategy", "leader"), [(strategy, kind) for strategy in SHARED for kind in SHARED[strategy]])
+def test_a_static_member_restarts_among_others(group: PeerGroup, strategy: str, leader: PeerKind) -> None:
+    """It finds its partitions as it left them, and no other client of the group notices, whoever leads the group."""
+    members: dict[PeerKind, Member] = {}
+    for kind in sorted(SHARED[strategy], key=lambda kind: kind != leader):
+        members[kind] = group.join(kind, f"i-{kind}", **classic_settings(kind, strategy))
+        wait_shared(group, members.values())
     shares = {kind: member.history.owned for kind, member in members.items()}
-    noticed = {kind: len(member.history.changes) for kind, member in members.items() if kind != "ours"}
+    noticed = moves_of_others(members)
     for _ in range(2):
         members["ours"].leave()
         members["ours"] = group.join("ours", "i-ours", **classic_settings("ours", strategy))
         wait_shared(group, members.values())
         assert {kind: member.history.owned for kind, member in members.items()} == shares
-    assert {kind: len(member.history.changes) for kind, member in members.items() if kind != "ours"} == noticed
+    assert moves_of_others(members) == noticed
+
+
+def moves_of_others(members: dict[PeerKind, Member]) -> dict[PeerKind, int]:
+    """How often each gained or lost partitions; Java's consumer also tells of none, and that may come late."""
+    others = {kind: member.history.changes for kind, member in members.items() if kind != "ours"}
+    return {kind: sum(bool(change.partitions) for change in changes) for kind, changes in others.items()}
