@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from membership_client import TopicPartition
+from membership_client.admin import GroupAdmin
 from membership_client.testing import ClusterAdmin
 from tests.peers.coordinator import Coordinator
 from tests.peers.history import History, assert_never_shared
@@ -55,6 +56,9 @@ class PeerGroup:
             self._admin.set_group_config(self.id, **settings)
         # In this order: a broker that knows the topic has also read the settings, which were logged before it.
         self._admin.create_topic(self.id, partitions)
+        # librdkafka may abort the process if it asks for a group while brokers are only beginning to be coordinators.
+        with GroupAdmin(bootstrap_servers) as admin:
+            admin.committed(self.id, self.partitions)
 
     @property
     def epoch(self) -> int:

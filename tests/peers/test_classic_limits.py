@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +20,7 @@ from tests.peers.peer import KINDS, PeerKind
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 LIMIT = "group.max.size"
+_PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +90,35 @@ def test_a_stranger_without_our_assignor(group: PeerGroup, stranger: PeerKind) -
     wait_shared(group, ours)
     assert [len(peer.history.changes) for peer in ours] == noticed
     assert not theirs.history.owned
+
+
+@pytest.mark.timeout(400)
+def test_a_limit_that_is_lowered_under_a_group_of_all_clients(tmp_path: Path, peer_jvm: PeerJvm) -> None:
+    """Whoever comes last to the rebalance that follows is out, and says why if it is ours; the others have everything."""
+    with (
+        KafkaCluster(directory=tmp_path) as kafka,
+        closing(PeerGroup(kafka.bootstrap_servers, peer_jvm, "lowered")) as group,
+    ):
+        members: list[Member] = [group.join(kind, **patient(kind)) for kind in ("ours", *KINDS)]
+        wait_shared(group, members)
+        kafka.terminate(1)
+        with (tmp_path / "broker-1" / "server.properties").open("a") as properties:
+            properties.write(f"\n{LIMIT}={len(KINDS)}\n")
+        kafka.restart(1)
+        eventually(lambda: any(member.error for member in members), lambda: "one too many", _PATIENCE_S)
+        inside = [member for member in members if member.error is None]
+        assert all(isinstance(m.member.error, GroupFullError) for m in members if isinstance(m, OurPeer) and m.error)
+        eventually(lambda: shared_by(group, inside), lambda: f"all shared: {[m.error for m in members]}", _PATIENCE_S)
+        group.assert_never_shared()
+
+
+def patient(kind: PeerKind) -> dict[str, Any]:
+    """Outlasts the restart of a broker, which then waits as long for those that it has turned away."""
+    key, told_ms = ("max_poll_interval_ms", 20_000) if kind == "ours" else ("max.poll.interval.ms", "20000")
+    return classic_settings(kind, "range") | {key: told_ms}
+
+
+def shared_by(group: PeerGroup, members: list[Member]) -> bool:
+    """Each partition once. By their own account: confluent-kafka's admin client is slow to come back to a new broker."""
+    owned = [partition for member in members for partition in member.history.owned]
+    return sorted(owned) == sorted(group.partitions)

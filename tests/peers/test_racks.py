@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient
 
 from membership_client import TopicPartition
 from membership_client.testing import KafkaCluster
-from tests.net.conversation import Conversation
 from tests.peers.classic import SHARED, classic_settings, wait_shared
 from tests.peers.group import Member, PeerGroup
 from tests.peers.jvm import PeerJvm
@@ -26,9 +25,6 @@ NEAR = [strategy for strategy in SHARED if strategy != "roundrobin"]
 def racked_kafka() -> Iterator[KafkaCluster]:
     """A broker in each rack."""
     with KafkaCluster(brokers=len(RACKS), racks=RACKS) as cluster:
-        # Brokers begin to be coordinators when the first is asked for, and librdkafka aborts if it asks meanwhile.
-        with Conversation.about("first", cluster.bootstrap_servers):
-            pass
         yield cluster
 
 
