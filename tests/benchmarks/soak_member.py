@@ -109,7 +109,9 @@ def main() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        # In slices: a signal that another thread was given is handled when this one wakes.
+        while thread.is_alive():
+            thread.join(1.0)
 
 
 if __name__ == "__main__":
