@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
+from membership_client.core import reasons
 from membership_client.core.copying import replace
 from membership_client.core.member import Classic
 from membership_client.subscriptions import TopicLayout
@@ -22,7 +23,10 @@ def replanned(classic: Classic, *, kept: frozenset[str], given: frozenset[str]) 
         replaced=classic.replaced & kept,
         unidentified=bool(given),
     )
-    return identified(classic, classic.layouts, given) if classic.leads and classic.layouts is not None else classic
+    if not classic.leads or classic.layouts is None:
+        return classic
+    classic = identified(classic, classic.layouts, given)
+    return replace(classic, rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if classic.replaced else None))
 
 
 def identified(classic: Classic, layouts: Mapping[str, TopicLayout], ours: frozenset[str]) -> Classic:

@@ -159,7 +159,9 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     whole = classic.watched <= answer.layouts.keys()
     seen = _of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
     classic = identified(classic, answer.layouts, _own_topics(member))
-    changed = bool(classic.replaced) or (classic.planned_by is not None and seen != classic.planned_by)
+    # While a plan is being made nobody has to join for another one: what it gives will show whether that is needed.
+    outdated = bool(classic.replaced) and classic.admission is None
+    changed = outdated or (classic.planned_by is not None and seen != classic.planned_by)
     news = replace(
         classic,
         layouts=answer.layouts,
