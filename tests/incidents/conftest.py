@@ -84,7 +84,10 @@ class Actor(SpeakingProcess):
 
     @property
     def member_id(self) -> str:
-        return str(next(line["member"] for line in reversed(self.said) if line["kind"] == "state"))
+        """The last by which the coordinator knew it; a classic member that is out has none any more."""
+        states = [line for line in tuple(self.said) if line["kind"] == "state"]
+        inside = [line for line in states if line["state"] in {"RECONCILING", "ACK", "STABLE"}]
+        return str((inside or states)[-1]["member"])
 
 
 class Stage:
