@@ -13,11 +13,10 @@ from membership_client.cli import main
 from membership_client.testing import KafkaCluster
 from tests.admin.kafka_tool import KafkaTool, Row
 from tests.integration.members import eventually
-from tests.peers.classic import classic_settings
+from tests.peers.classic import classic_settings, wait_shared
 from tests.peers.group import PeerGroup
 from tests.peers.ours import OurPeer
 from tests.peers.peer import KINDS
-from tests.peers.test_classic_orders import wait_shared
 from tests.records import produce
 
 pytestmark = pytest.mark.kafka

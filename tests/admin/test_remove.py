@@ -32,12 +32,11 @@ from tests.integration.members import (
     eventually,
     log_about,
 )
-from tests.peers.classic import classic_settings
+from tests.peers.classic import classic_settings, wait_shared
 from tests.peers.conftest import GroupFactory
 from tests.peers.group import PeerGroup
 from tests.peers.ours import OurPeer
 from tests.peers.peer import PeerKind
-from tests.peers.test_classic_orders import wait_shared
 
 pytestmark = pytest.mark.kafka
 
