@@ -227,12 +227,8 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
         epoch=member.epoch if inside else -1,
         partitions=partitions,
         # Whoever is about to be assigned a topic asks about that one, not about another that it still has to give back.
-        topic_ids=_topic_ids(member, member.owned.topics) | _topic_ids(member, _wanted_topics(member)),
+        topic_ids=_topic_ids(member, member.owned.topics) | _topic_ids(member, member.wanted_topics),
     )
-
-
-def _wanted_topics(member: Member) -> frozenset[UUID]:
-    return member.target.partitions.topics if member.target else frozenset()
 
 
 def _topic_ids(member: Member, topics: frozenset[UUID]) -> dict[str, UUID]:

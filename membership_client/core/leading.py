@@ -144,7 +144,7 @@ LOOK = Rule(_looks, _look)
 
 def _own_topics(member: Member) -> frozenset[str]:
     """Of what we own, or are about to."""
-    topics = member.owned.topics | (member.target.partitions.topics if member.target else frozenset())
+    topics = member.owned.topics | member.wanted_topics
     return frozenset(member.names[topic] for topic in topics if topic in member.names)
 
 

@@ -271,6 +271,11 @@ class Member:
         return _CHOSEN.get(self.config.group_protocol) or self.settled or GroupProtocol.CONSUMER
 
     @property
+    def wanted_topics(self) -> frozenset[UUID]:
+        """Of what is to be ours."""
+        return self.target.partitions.topics if self.target else frozenset()
+
+    @property
     def known_as(self) -> str:
         """The member id by which the coordinator knows us; empty if it does not yet."""
         return self.classic.given_id if self.protocol is GroupProtocol.CLASSIC else self.member_id

@@ -177,13 +177,19 @@ def test_strategies_that_do_not_match_are_fatal_also_if_the_others_cannot_be_ask
     assert play.member.state is S.FATAL
 
 
-def test_an_assignor_that_raises_ends_the_leader() -> None:
-    """With an error of its own kind, and not with the thread."""
-    play = ClassicPlay.new(partition_assignment_strategy="nobody-has-this")
+def _planning_by(strategy: str) -> ClassicPlay:
+    """A leader that has all it needs for a plan."""
+    play = ClassicPlay.new(partition_assignment_strategy=strategy)
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
-    play.answer(JoinGroup, admitted(leads=True, strategy="nobody-has-this"))
+    play.answer(JoinGroup, admitted(leads=True, strategy=strategy))
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    return play
+
+
+def test_an_assignor_that_raises_ends_the_leader() -> None:
+    """With an error of its own kind, and not with the thread."""
+    play = _planning_by("nobody-has-this")
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.ASSIGNOR_FAILED)
 
@@ -195,11 +201,7 @@ def _bills_for_all(members: Sequence[MemberSubscription], _topics: object) -> As
 def test_a_plan_with_a_flaw_is_not_sent() -> None:
     """An own assignor that forgets a rule ends its member with a sentence about it, before anybody is given anything."""
     register_assignor("flawed", _bills_for_all)
-    play = ClassicPlay.new(partition_assignment_strategy="flawed")
-    play.joining()
-    play.answer(JoinGroup, MemberIdGiven("given"))
-    play.answer(JoinGroup, admitted(leads=True, strategy="flawed"))
-    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    play = _planning_by("flawed")
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.ASSIGNOR_FAILED)
     assert "did not subscribe" in play.member.problem.detail
