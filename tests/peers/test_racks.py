@@ -41,10 +41,11 @@ def racked_group(racked_kafka: KafkaCluster, peer_jvm: PeerJvm) -> Iterator[Peer
 def test_everybody_reads_from_its_own_rack(
     racked_kafka: KafkaCluster, racked_group: PeerGroup, strategy: str, leader: PeerKind
 ) -> None:
-    """Whoever leads, members of ours and of Java's have the partitions of their racks, as far as even shares allow."""
+    """Whoever leads, members of all clients have the partitions of their racks, as far as even shares allow."""
     other: PeerKind = "java" if leader == "ours" else "ours"
     members: dict[str, Member] = {}
-    for rack, kind in zip(RACKS, (leader, other, leader), strict=True):
+    third: PeerKind = "confluent" if "confluent" in SHARED[strategy] else leader
+    for rack, kind in zip(RACKS, (leader, other, third), strict=True):
         members[rack] = racked_group.join(kind, f"in-{rack}", **in_rack(kind, strategy, rack))
         wait_shared(racked_group, members.values())
     racks, shares = partitions_of(racked_kafka, racked_group), {r: m.history.owned for r, m in members.items()}
