@@ -27,6 +27,8 @@ _LATE_S = 1.0
 """A busy machine is late by less."""
 _SLEEP_S = 5.0
 """Clocks are set by less."""
+_INSTEAD_OF_BEATS = frozenset({"lookup", "dialogue"})
+"""No heartbeat is due while one of these is under way; questions about topics hold none up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +93,12 @@ class _Clock:
         """When the step after this one must come at the latest; None if it need not come at all."""
         if step.state not in IN_GROUP:
             return None
-        timeouts = [end for _, end in self._flights.values() if end > step.at]
-        if timeouts:
-            return min(timeouts)
+        timeouts = {slot: end for slot, (_, end) in self._flights.items() if end > step.at}
+        if not _INSTEAD_OF_BEATS & timeouts.keys():
+            timeouts["heartbeat"] = self._next_beat(step)
+        return min(timeouts.values())
+
+    def _next_beat(self, step: Moment) -> float:
         rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
         return max(step.at, self._beat_at) + max(self._interval_s, rest_s) + self._throttle_s
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from membership_client.core.events import Heartbeat, Refused, Tick
+from membership_client.core.events import (
+    DescribeTopics,
+    GroupSynced,
+    Heartbeat,
+    JoinGroup,
+    MemberIdGiven,
+    Refused,
+    SyncGroup,
+    Tick,
+)
 from membership_client.debugger.finding import Finding, Kind
-from tests.diagnose.traces import Recorded, faults, the
+from tests.core.classic_play import admitted, share
+from tests.diagnose.traces import Recorded, RecordedClassic, faults, the
 
 UNKNOWN_MEMBER = Refused(25, "who?")
 
@@ -50,6 +60,21 @@ def test_an_interpreter_that_was_blocked_used_all_of_it() -> None:
 def test_what_lies_between_is_only_likely(cpu_s: float, kind: Kind) -> None:
     """A machine may be busy with others; and a process may have worked until it was stopped."""
     assert the(kind, stood_still(60.0, cpu_s)).certainty == ("certain" if cpu_s < 5 else "likely")
+
+
+def test_a_question_about_topics_explains_no_standstill() -> None:
+    """A member's heartbeats go on beside it. It hid a stopped process in classic groups, whose members ask for topic ids."""
+    member = RecordedClassic.new(session_timeout_ms=4_000, heartbeat_interval_ms=1_000)
+    member.joining()
+    member.answer(JoinGroup, MemberIdGiven("given"))
+    member.answer(JoinGroup, admitted())
+    member.answer(SyncGroup, GroupSynced(share(0)))
+    member.let_callbacks_return()
+    assert member.open(DescribeTopics)
+    member.now += 6.0
+    member.do(Tick())
+    assert "session timed out" in str(member.member.cause)
+    the(Kind.PROCESS_STOPPED, faults([member.section()]))
 
 
 def test_a_process_whose_other_threads_wrote_notes_was_not_stopped() -> None:
