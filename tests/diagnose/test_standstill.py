@@ -70,7 +70,7 @@ def test_a_question_about_topics_explains_no_standstill() -> None:
     member.answer(JoinGroup, admitted())
     member.answer(SyncGroup, GroupSynced(share(0)))
     member.let_callbacks_return()
-    assert member.open(DescribeTopics)
+    assert isinstance(member.open(DescribeTopics).request, DescribeTopics)
     member.now += 6.0
     member.do(Tick())
     assert "session timed out" in str(member.member.cause)

@@ -91,14 +91,19 @@ class PeerGroup:
             settings=settings,
         )
 
-    def wait_settled(self, members: Iterable[Member]) -> None:
-        """Until these members, by their own and the coordinator's account, share all partitions, each held once."""
-        present = list(members)
-        eventually(lambda: self._is_settled(present), lambda: self._account(present))
+    def wait_settled(self, members: Iterable[Member], *, at_least: int = 0) -> None:
+        """Until these members, by their own and the coordinator's account, share all partitions, each held once.
 
-    def _is_settled(self, members: list[Member]) -> bool:
+        And until each holds `at_least` so many, at the same moment: a group that is settled may rebalance once more.
+        """
+        present = list(members)
+        eventually(lambda: self._is_settled(present, at_least), lambda: self._account(present))
+
+    def _is_settled(self, members: list[Member], at_least: int) -> bool:
         described = self._coordinator.describe(self.id)
         told = {member.member_id: member.history.owned for member in members}
+        if any(len(owned) < at_least for owned in told.values()):
+            return False
         shares = sorted(partition for owned in told.values() for partition in owned)
         wanted = sorted(self.partitions) if members else []
         return described.settled and told == described.shares and shares == wanted

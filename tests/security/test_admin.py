@@ -55,9 +55,7 @@ ssl.truststore.type=PEM
 ssl.truststore.location={secured.certificates.authority}
 """
     )
-    address = secured.cluster.address_of("SASLTLS")
-    arguments = ["groups", "list", "--bootstrap-server", address, "--command-config", str(file), "--json"]
-    assert main(arguments) == 0
+    assert main(_listing(secured.cluster.address_of("SASLTLS"), file)) == 0
     assert isinstance(json.loads(capsys.readouterr().out), list)
 
 
@@ -86,11 +84,20 @@ ssl.keystore.type={"JKS" if kind == "JKS" else "PKCS12"}
 ssl.keystore.password={STORE_PASSWORD}
 ssl.key.password={key_password}
 """
-    file, address = tmp_path / "client.properties", secured.cluster.address_of("MUTUAL")
-    arguments = ["groups", "list", "--bootstrap-server", address, "--command-config", str(file), "--json"]
-    file.write_text(trusted)
-    assert main(arguments) == 2
-    file.write_text(trusted + known)
-    assert main(arguments) == 0
-    groups = {found["group"] for found in json.loads(capsys.readouterr().out)}
-    assert set(KafkaTool(address).run("--list", "--command-config", str(file)).split()) == groups
+    file, address, group = tmp_path / "client.properties", secured.cluster.address_of("MUTUAL"), secured.new_topic()
+    arguments = _listing(address, file)
+    with GroupMember({**secured.at("TLS"), "group.id": group}) as member:
+        member.subscribe([group])
+        member.wait_until(lambda now: len(now.owned) == 2, PATIENCE_S)
+        file.write_text(trusted)
+        assert main(arguments) == 2
+        file.write_text(trusted + known)
+        assert main(arguments) == 0
+        assert group in {found["group"] for found in json.loads(capsys.readouterr().out)}
+        assert group in KafkaTool(address).run("--list", "--command-config", str(file)).split()
+
+
+def _listing(address: str, file: Path) -> list[str]:
+    """With patience for a machine that runs everything else at once."""
+    told = ["--bootstrap-server", address, "--command-config", str(file), "--timeout", str(PATIENCE_S)]
+    return ["groups", "list", *told, "--json"]
