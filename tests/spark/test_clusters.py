@@ -30,57 +30,42 @@ def notes(tmp_path: Path) -> Notes:
     return Notes(tmp_path / "notes")
 
 
-def test_slots_run_on_three_hosts(standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes) -> None:
-    """Three tasks run in Python on three executors, each of which is another host to Spark."""
-    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
-    attending = [notes.wait_for(slot) for slot in range(3)]
-    assert {note["host"] for note in attending} == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
-    pythons = {executor.host: executor.python_workers for executor in standalone.executors()}
-    assert all(note["pid"] in pythons[note["host"]] for note in attending)
-    notes.dismiss()
-    driver.wait_for("dismissed")
-    assert driver.wait_ended() == 0
-
-
-def test_a_killed_executor_is_replaced(standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes) -> None:
-    """After kill -9 the lost slot runs again, in a new executor of the same application; the others stay where they are."""
+def test_slots_run_on_three_hosts_and_a_killed_executor_is_replaced(
+    standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes
+) -> None:
+    """Each executor is another host to Spark. After kill -9 of one its slot runs again, in a new one; the others stay."""
     driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
     before = [notes.wait_for(slot) for slot in range(3)]
-    app_id = driver.wait_for("session")["app_id"]
-    (lost,) = [executor for executor in standalone.executors() if executor.host == before[1]["host"]]
+    assert {note["host"] for note in before} == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
+    executors = {executor.host: executor for executor in standalone.executors()}
+    assert all(note["pid"] in executors[note["host"]].python_workers for note in before)
+    lost = executors[before[1]["host"]]
     lost.kill()
     again = notes.wait_for(slot=1, attempt=1)
     assert not is_running(before[1]["pid"])
     (replacement,) = [executor for executor in standalone.executors() if again["pid"] in executor.python_workers]
     assert replacement.executor_id != lost.executor_id
-    assert replacement.app_id == lost.app_id == app_id
+    assert replacement.app_id == lost.app_id == driver.wait_for("session")["app_id"]
     notes.dismiss()
     assert driver.wait_for("dismissed")["notes"] == [before[0], again, before[2]]
+    assert driver.wait_ended() == 0
 
 
-def test_a_lost_host_is_replaced(standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes) -> None:
-    """With its host a slot loses its place; it runs again on the Worker that is started in its stead."""
+def test_a_lost_host_is_replaced_and_what_is_paused_does_not_outlast_a_test(
+    standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes
+) -> None:
+    """With its host a slot loses its place, and runs again on the Worker that is started in its stead.
+
+    A restored cluster has the Workers it began with, and neither the executor nor the Worker that was paused.
+    """
     driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
     lost = [notes.wait_for(slot) for slot in range(3)][2]
     standalone.lose_host(lost["host"])
     eventually(lambda: lost["host"] not in standalone.registered_hosts(), "the Master misses the Worker")
     standalone.start_worker("127.0.0.9")
     assert notes.wait_for(slot=2, attempt=1)["host"] == "127.0.0.9"
-    notes.dismiss()
-    driver.wait_for("dismissed")
-    driver.stop()
-    standalone.restore()
-    assert standalone.registered_hosts() == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
-
-
-def test_paused_processes_do_not_outlast_a_test(
-    standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes
-) -> None:
-    """A restored cluster has neither the executor nor the Worker that was paused, and a new Worker instead."""
-    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
-    for slot in range(3):
-        notes.wait_for(slot)
-    first, second, _ = standalone.executors()
+    at_home = [executor for executor in standalone.executors() if executor.host != "127.0.0.9"]
+    first, second = at_home
     paused_worker = standalone.worker(second.host)
     first.pause()
     paused_worker.pause()
@@ -89,6 +74,7 @@ def test_paused_processes_do_not_outlast_a_test(
     eventually(lambda: not is_running(first.pid), "the end of the paused executor")
     assert family(paused_worker.pid) == []
     assert not standalone.worker(second.host).is_paused
+    assert standalone.registered_hosts() == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
 
 
 @pytest.mark.parametrize("settings", [sessions.local(), sessions.local_cluster()], ids=lambda settings: settings.master)
