@@ -10,6 +10,7 @@ import threading
 import time
 
 from membership_client.core.machine import Step
+from membership_client.core.member import InFlight
 from membership_client.types import MemberState
 
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
@@ -57,7 +58,7 @@ class Absence:
 
     def on_step(self, step: Step) -> None:
         """An observer. What was asked before the doubt confirms nothing, whenever its answer is read."""
-        asked = step.before.dialogue if step.after.confirmed_at != step.before.confirmed_at else None
+        asked = _confirming(step) if step.after.confirmed_at != step.before.confirmed_at else None
         with self._lock:
             if step.after.state is MemberState.UNSUBSCRIBED:
                 self.until, self._confirmed_until, self._doubt_since = float("inf"), None, None
@@ -75,3 +76,9 @@ class Absence:
             self._confirmed_until = at + for_s
         if self._confirmed_until is not None:
             self.until = max(at + _UNNOTICED_S, self._confirmed_until)
+
+
+def _confirming(step: Step) -> InFlight | None:
+    """What the coordinator answered."""
+    beside = step.before.pulse
+    return beside if beside is not None and step.after.pulse is None else step.before.dialogue

@@ -253,10 +253,10 @@ FOLLOW_UP = Rule(_follows, _follow)
 
 
 def _expires(member: Member) -> float | None:
-    """While a join waits for others the coordinator does not count our silence, so we do not either."""
+    """While a join waits for others the coordinator does not count our silence. Who keeps partitions is not silent: pulse.py."""
     waits = member.dialogue is not None and isinstance(member.dialogue.request, JoinGroup | SyncGroup)
     holds = member.state in IN_GROUP and (member.state is not S.JOINING or bool(member.owned))
-    if waits or not holds or member.epoch <= 0 or member.confirmed_at is None:
+    if (waits and not member.owned) or not holds or member.epoch <= 0 or member.confirmed_at is None:
         return None
     return member.confirmed_at + member.session_timeout_s
 

@@ -29,6 +29,7 @@ from membership_client.core import (
     leaving,
     policy,
     polling,
+    pulse,
     reasons,
     reconciliation,
     refusals,
@@ -268,6 +269,10 @@ def _accepted(member: Member, flight: InFlight, response: Response, now: float) 
             return slow_down(member, "dialogue_pace", now), ()
 
 
+def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    return pulse.answered(member, flight, event.response, now)
+
+
 def _is_question(flight: InFlight) -> bool:
     """Was it asked in a contest for the instance id: who holds it, for how long, or its release?"""
     asked = DescribeGroup | DescribeClassicGroup | DescribeSessionTimeout
@@ -279,6 +284,7 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
     "naming": _answered_naming,
     "survey": _answered_survey,
     "dialogue": _answered_dialogue,
+    "pulse": _answered_pulse,
 }
 
 # --- what does not come back -----------------------------------------------------------------------------------------
@@ -329,18 +335,27 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
 
 
+def _failed_pulse(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    return pulse.failed(member), ()
+
+
 _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Change]] = {
     "lookup": _failed_lookup,
     "naming": _failed_naming,
     "survey": _failed_survey,
     "dialogue": _failed_dialogue,
+    "pulse": _failed_pulse,
 }
+
+
+def _flights(member: Member) -> tuple[InFlight | None, ...]:
+    return member.dialogue, member.pulse, member.lookup, member.naming, member.survey
 
 
 def _most_overdue(member: Member) -> tuple[float, InFlight] | None:
     """The request whose time is up first, and when."""
     found: tuple[float, InFlight] | None = None
-    for flight in (member.dialogue, member.lookup, member.naming, member.survey):
+    for flight in _flights(member):
         if flight is not None:
             at = flight.sent_at + patience_s(member, flight)
             found = (at, flight) if found is None or at < found[0] else found
@@ -361,7 +376,7 @@ def _time_out(member: Member, now: float) -> Change:
     nobody = f"None of the bootstrap servers ({member.config.bootstrap_servers}) answered"
     who = f"{late.to} did not answer" if late.to else nobody
     detail = f"{who} within {patience_s(member, late):g} s."
-    for flight in (member.dialogue, member.lookup, member.naming, member.survey):
+    for flight in _flights(member):
         if flight is not None and flight.to == late.to:
             member, more = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
             effects += more
@@ -418,6 +433,7 @@ RULES: tuple[Rule, ...] = (
     spoken(CLASSIC, leading.COMPARE),
     spoken(CLASSIC, classic_joining.ENTER),
     spoken(CLASSIC, classic_joining.BEAT),
+    spoken(CLASSIC, pulse.ASK),
 )
 """In order of precedence: time that ran out first, then what must be given up, then what can be gained."""
 

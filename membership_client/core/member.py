@@ -246,6 +246,8 @@ class Member:
     dialogue: InFlight | None = None
     """The one request under way with the coordinator about the membership itself."""
     dialogue_pace: Pace = FRESH
+    pulse: InFlight | None = None
+    """A heartbeat beside a join that waits for others (classic)."""
     lookup: InFlight | None = None
     lookup_pace: Pace = FRESH
     naming: InFlight | None = None

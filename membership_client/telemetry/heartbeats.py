@@ -26,8 +26,11 @@ class Beat(NamedTuple):
 
 def beat_of(step: Step) -> Beat | None:
     """The heartbeat that this step ended, if it did."""
-    flight = step.before.dialogue
-    if flight is None or flight is step.after.dialogue or not isinstance(flight.request, Heartbeat | ClassicHeartbeat):
+    return _ended(step, step.before.dialogue, step.after.dialogue) or _ended(step, step.before.pulse, step.after.pulse)
+
+
+def _ended(step: Step, flight: InFlight | None, following: InFlight | None) -> Beat | None:
+    if flight is None or flight is following or not isinstance(flight.request, Heartbeat | ClassicHeartbeat):
         return None
     event = step.event
     if isinstance(event, Answered | Failed) and event.request_id == flight.request_id:

@@ -142,6 +142,15 @@ class ClassicPlay(Play):
                 self.answer(ClassicHeartbeat, HeartbeatConfirmed())
         return self
 
+    def waits(self, seconds: float) -> ClassicPlay:
+        """Time passes before the others have joined, and the coordinator says so whenever it is asked."""
+        end = self.now + seconds
+        while self.now < end:
+            self.advance(min(BEAT_S, end - self.now))
+            if self.member.pulse is not None:
+                self.answer(ClassicHeartbeat, Refused(REBALANCE_IN_PROGRESS))
+        return self
+
     def rebalanced(self) -> ClassicPlay:
         """The next heartbeat tells that the group rebalances."""
         self.advance(BEAT_S)

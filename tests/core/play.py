@@ -32,6 +32,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import deadline, step
 from membership_client.core.member import TRANSITIONS, Member
+from membership_client.core.requests import SLOTS
 from membership_client.partitions import Partitions
 from membership_client.types import MemberState, Node
 
@@ -96,7 +97,7 @@ class Play:
         return [effect for effect in self.effects if isinstance(effect, Send)]
 
     def open_sends(self) -> list[Send]:
-        flights = (self.member.dialogue, self.member.lookup, self.member.naming, self.member.survey)
+        flights = (getattr(self.member, slot) for slot in SLOTS)
         live = {flight.request_id for flight in flights if flight}
         return [send for send in self.sends() if send.request_id in live]
 

@@ -350,8 +350,7 @@ def test_a_session_that_ended_is_the_reason_also_of_the_second_join() -> None:
 
 def test_a_session_does_not_end_while_a_join_waits_for_others() -> None:
     """The coordinator counts on whoever has joined, for as long as the others take."""
-    play = ClassicPlay.cooperative(session_timeout_ms=20_000).stable(0).rebalanced()
-    play.advance(120.0)
+    play = ClassicPlay.cooperative(session_timeout_ms=20_000).stable(0).rebalanced().waits(120.0)
     assert (play.member.state, play.member.owned) == (S.JOINING, owned(0))
 
 
@@ -375,7 +374,7 @@ def test_a_session_counts_from_when_the_heartbeat_was_sent(answer: Response) -> 
 def test_who_was_passed_over_has_lost_what_it_owned() -> None:
     """Found by simulation: the group had given it to others after its rebalance timeout, and both worked on it."""
     play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5).rebalanced()
-    play.advance(play.member.poll_interval_s)
+    play.waits(play.member.poll_interval_s)
     play.answer(JoinGroup, admitted(7, strategy="cooperative-sticky"))
     assert kinds(play)[-1] == (CallbackKind.LOST, 2)
     play.let_callbacks_return()
@@ -386,8 +385,7 @@ def test_who_was_passed_over_has_lost_what_it_owned() -> None:
 @pytest.mark.parametrize(("wait_s", "generation"), [(60.0, 7), (300.0, 6)])
 def test_a_generation_that_cannot_have_passed_us_over_takes_nothing(wait_s: float, generation: int) -> None:
     """The answer to an earlier join was lost, and the group counted on us in it; or there was none between."""
-    play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5).rebalanced()
-    play.advance(wait_s)
+    play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5).rebalanced().waits(wait_s)
     play.answer(JoinGroup, admitted(generation, strategy="cooperative-sticky"))
     assert play.member.call is None
     assert play.sync_request().generation == generation

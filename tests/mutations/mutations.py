@@ -299,8 +299,14 @@ MUTATIONS = (
     Mutation(
         "a session ends while a join waits for others",
         "classic_joining.py",
-        "    if waits or not holds or",
+        "    if (waits and not member.owned) or not holds or",
         "    if not holds or",
+    ),
+    Mutation(
+        "what is kept while a join waits is kept for ever",
+        "classic_joining.py",
+        "    if (waits and not member.owned) or not holds or",
+        "    if waits or not holds or",
     ),
     Mutation(
         "a rebalance is no confirmation",
@@ -403,6 +409,18 @@ MUTATIONS = (
         "classic_joining.py",
         "    if member.state not in IN_GROUP or member.classic.rejoin is not None:",
         "    if member.state not in IN_GROUP:",
+    ),
+    Mutation(
+        "nobody asks while a join waits",
+        "pulse.py",
+        "    if member.pulse is not None or member.coordinator is None or not _keeps_waiting(member):",
+        "    if True:",
+    ),
+    Mutation(
+        "a join that waits is worth more than a coordinator that does not know us",
+        "pulse.py",
+        "    if isinstance(response, Refused) and code in _GIVEN_UP:",
+        "    if False:",
     ),
     Mutation(
         "a strategy that was not offered is taken",

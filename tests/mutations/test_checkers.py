@@ -20,6 +20,7 @@ BUGS = {
     "requests in a second": "no backoff after a refusal",
     "joins an eager group while it owns": "an eager member keeps its partitions while it joins",
     "fenced by its own words": "nothing is said again after a lost connection",
+    "when its session ended": "a session ends only at the coordinator",
     "does not come to rest": "a new target is dropped while a callback runs",
 }
 """Words of a rule's complaint, and a bug that breaks it."""

@@ -251,12 +251,12 @@ class Pace(Checker):
 
 
 def _is_said(member: Member, send: Send) -> bool:
-    """Is it about the membership, and not aside: the coordinator, names, topics?"""
+    """Is it about the membership, and not aside: the coordinator, names, topics, a heartbeat beside a join that waits?"""
     return all(flight is None or flight.request_id != send.request_id for flight in _aside(member))
 
 
 def _aside(member: Member) -> tuple[InFlight | None, ...]:
-    return member.lookup, member.naming, member.survey
+    return member.lookup, member.naming, member.survey, member.pulse
 
 
 class OneAtATime(Checker):

@@ -14,6 +14,8 @@ from tests.simulation.world import GROUP, Checker, World
 
 S = MemberState
 
+_ON_ITS_WAY_S = 1.0
+
 
 class OneClassicOwner(Checker):
     """No partition is owned by two members that the coordinator counts on.
@@ -59,6 +61,29 @@ class OneClassicOwner(Checker):
         enrolled = group.members.get(known_as)
         counted_on = enrolled is not None and enrolled.generation == group.generation
         return counted_on and epoch > 0 and known_as not in self._misled | self._passed_over
+
+
+class NothingOnceExpelled(Checker):
+    """Who runs knows when its session has ended, and owns nothing from then on, whatever it waits for.
+
+    Its own session begins when it sends a heartbeat, or with the answer to a sync, which may have been on its way for long.
+    """
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._expelled: dict[str, float] = {}
+
+    def happened(self, world: World) -> None:
+        log = world.cluster.groups.log
+        for at, text in log[self._read :]:
+            if text.endswith("its session expired"):
+                self._expelled[text.partition(" ")[0]] = at
+        self._read = len(log)
+        for process in world.alive if self._expelled else ():
+            at = self._expelled.get(process.member.known_as, float("inf"))
+            awake = process.stalled_until is None and process.member.call is None
+            if world.now > at + _ON_ITS_WAY_S and awake and process.member.owned:
+                violated(world, process.member_id, f"still owns what it had when its session ended at {at:.3f} s")
 
 
 class GivenBack(Checker):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.simulation.checkers import OneOwner, safety, violated
-from tests.simulation.classic import GivenBack, OneClassicOwner, classic_unrest
+from tests.simulation.classic import GivenBack, NothingOnceExpelled, OneClassicOwner, classic_unrest
 from tests.simulation.director import direct
 from tests.simulation.manners import manners
 from tests.simulation.rest import Quiet, unrest
@@ -27,7 +27,7 @@ MOST_EARLY_INTERVALS = 20
 def play(script: Script) -> World:
     """The world at rest; raises FailedRunError if a rule is broken on the way, or rest is not found."""
     quiet = Quiet()
-    own = [OneClassicOwner(), GivenBack()] if script.classic else [OneOwner()]
+    own = [OneClassicOwner(), NothingOnceExpelled(), GivenBack()] if script.classic else [OneOwner()]
     world = World(script, [*own, *safety(), *manners(), quiet])
     direct(world)
     try:

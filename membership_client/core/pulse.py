@@ -1,0 +1,58 @@
+"""Heartbeats beside a join that waits: does the group still count on us?
+
+A coordinator holds a join back until the slowest member has joined, which may take minutes, and a join that was lost on the
+way looks the same. Members of a cooperative group keep partitions meanwhile, and others own these as soon as the coordinator
+has given us up. So they go on asking: it says that the group rebalances, or that it does not know us any more; and from one
+that says neither for as long as a session lasts, nothing can be kept.
+"""
+
+from __future__ import annotations
+
+from membership_client.core.classic_protocol import heartbeat
+from membership_client.core.copying import replace
+from membership_client.core.error_codes import Code
+from membership_client.core.events import HeartbeatConfirmed, JoinGroup, Refused, Response, SyncGroup
+from membership_client.core.member import IN_GROUP, Change, InFlight, Member
+from membership_client.core.refusals import refused
+from membership_client.core.requests import send
+from membership_client.core.rule import Rule
+
+_GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
+"""Another generation is none of these: the answer to our join, which tells of it, may be on its way."""
+
+
+def _keeps_waiting(member: Member) -> bool:
+    waits = member.dialogue is not None and isinstance(member.dialogue.request, JoinGroup | SyncGroup)
+    return waits and bool(member.owned) and member.epoch > 0 and member.state in IN_GROUP
+
+
+def _asks(member: Member) -> float | None:
+    if member.pulse is not None or member.coordinator is None or not _keeps_waiting(member):
+        return None
+    return max(member.heartbeat_due, member.dialogue_pace.not_before)
+
+
+def _ask(member: Member, now: float) -> Change:
+    member, effects = send(member, "pulse", heartbeat(member), now, to=member.coordinator)
+    return replace(member, heartbeat_due=now + member.interval_s), effects
+
+
+ASK = Rule(_asks, _ask)
+
+
+def answered(member: Member, flight: InFlight, response: Response, now: float) -> Change:
+    """What was asked as somebody that we are no longer tells nothing."""
+    member = replace(member, pulse=None)
+    if not _keeps_waiting(member) or flight.request != heartbeat(member):
+        return member, ()
+    code = response.code if isinstance(response, Refused) else None
+    if isinstance(response, HeartbeatConfirmed) or code == Code.REBALANCE_IN_PROGRESS:
+        return replace(member, confirmed_at=flight.sent_at), ()
+    if isinstance(response, Refused) and code in _GIVEN_UP:
+        return refused(member, flight, response, now)
+    return member, ()
+
+
+def failed(member: Member) -> Member:
+    """The next one is due an interval after it."""
+    return replace(member, pulse=None)
