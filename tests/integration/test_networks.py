@@ -8,9 +8,10 @@ import pytest
 
 from membership_client import ConnectionProblem, MemberState
 from membership_client.core import reasons
-from membership_client.core.events import Heartbeat, Send
+from membership_client.core.events import Heartbeat, JoinGroup, Send
+from tests.integration.classic import classic, wait_shared
 from tests.integration.members import eventually, log_about
-from tests.integration.proxy import HEARTBEAT, LEAVE_GROUP
+from tests.integration.proxy import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP
 from tests.integration.test_process_faults import no_descriptors
 
 if TYPE_CHECKING:
@@ -61,6 +62,26 @@ def test_lost_answers_in_a_rebalance(
     group.wait_for_shares([first, second], group.partitions(6))
     assert MemberState.FENCED not in first.states + second.states
     assert not first.listener.of("lost")
+
+
+def test_a_join_that_gets_lost_while_partitions_are_kept(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
+    """Heartbeats beside it keep the session alive, and tell when the group goes on without us.
+
+    It used to be waited for as long as a rebalance may take, and what was kept was read while others owned it.
+    """
+    group = new_group(proxied_kafka)
+    settings = classic("cooperative-sticky", session_timeout_ms=6000, max_poll_interval_ms=9000)
+    kept = group.join(client_id="held-back", **settings)
+    wait_shared(group, [kept])
+    proxied_kafka.proxy.hold_requests(JOIN_GROUP, b"held-back")
+    other = group.join(**settings)
+    eventually(lambda: kept.listener.of("lost"), "the loss of what it kept")
+    fence = next(step for step in kept.steps if step.after.state is MemberState.FENCED)
+    assert fence.before.dialogue is not None
+    assert isinstance(fence.before.dialogue.request, JoinGroup)
+    assert "UNKNOWN_MEMBER_ID" in str(fence.after.cause)
+    proxied_kafka.proxy.resume()
+    wait_shared(group, [kept, other])
 
 
 def test_a_leave_whose_answer_is_lost(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
