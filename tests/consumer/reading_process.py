@@ -31,16 +31,19 @@ class Diary:
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def note(self, kind: str, partitions: list[int], **facts: Any) -> None:
-        line = {"at": time.monotonic(), "kind": kind, "partitions": partitions, **facts}
+    def note(self, kind: str, partitions: list[int], at: float | None = None, **facts: Any) -> None:
+        line = {"at": time.monotonic() if at is None else at, "kind": kind, "partitions": partitions, **facts}
         os.write(self._file, (json.dumps(line) + "\n").encode())
 
     def records(self, consumer: Consumer, messages: list[Message]) -> None:
+        """All were handed out now, should the process be stopped while it writes."""
+        handed_out_at = time.monotonic()
         for message in messages:
             assert message.error() is None, message.error()
             number = message.partition()
             assert number is not None
-            self.note("record", [number], offset=message.offset(), epoch=consumer.owner_epoch(message))
+            epoch = consumer.owner_epoch(message)
+            self.note("record", [number], handed_out_at, offset=message.offset(), epoch=epoch)
 
 
 def poll(consumer: Consumer) -> list[Message]:
