@@ -66,7 +66,8 @@ class OneClassicOwner(Checker):
 class NothingOnceExpelled(Checker):
     """Who runs knows when its session has ended, and owns nothing from then on, whatever it waits for.
 
-    Its own session begins when it sends a heartbeat, or with the answer to a sync, which may have been on its way for long.
+    Its own session begins when it sends a heartbeat, or with the answer to a sync. That may have been on its way for long, or
+    have lain unread while the process stood still: so the session may be over here later than at the coordinator.
     """
 
     def __init__(self) -> None:
@@ -80,9 +81,10 @@ class NothingOnceExpelled(Checker):
                 self._expelled[text.partition(" ")[0]] = at
         self._read = len(log)
         for process in world.alive if self._expelled else ():
-            at = self._expelled.get(process.member.known_as, float("inf"))
-            awake = process.stalled_until is None and process.member.call is None
-            if world.now > at + _ON_ITS_WAY_S and awake and process.member.owned:
+            member, at = process.member, self._expelled.get(process.member.known_as, float("inf"))
+            awake = process.stalled_until is None and member.call is None
+            over_at = max(at, (member.confirmed_at or 0.0) + member.session_timeout_s)
+            if world.now > over_at + _ON_ITS_WAY_S and awake and member.owned:
                 violated(world, process.member_id, f"still owns what it had when its session ended at {at:.3f} s")
 
 
