@@ -66,7 +66,7 @@ class OneClassicOwner(Checker):
 class NothingOnceExpelled(Checker):
     """Who runs knows when its session has ended, and owns nothing from then on, whatever it waits for.
 
-    Its own session begins when it sends a heartbeat, or with the answer to a sync. That may have been on its way for long, or
+    Its own session begins with a heartbeat it sends, or the answer to a join or a sync. That may have been on its way for long, or
     have lain unread while the process stood still: so the session may be over here later than at the coordinator.
     """
 
