@@ -37,7 +37,7 @@ from membership_client.core.joining import fatal, fence, lingers
 from membership_client.core.leading import FlawedPlanError, admitted, makes_plan, plan, planned
 from membership_client.core.member import IN_GROUP, Change, Claims, InFlight, Member, Target, move, with_problem
 from membership_client.core.pace import ASAP, FRESH
-from membership_client.core.requests import recovered, send, sentence, slow_down
+from membership_client.core.requests import Slot, may_be_held_back, recovered, send, sentence, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CauseKind, MemberState, TopicPartition
@@ -210,12 +210,13 @@ def _beats(member: Member) -> float | None:
     return max(member.heartbeat_due, member.dialogue_pace.not_before)
 
 
-def _beat(member: Member, now: float) -> Change:
-    member, effects = send(member, "dialogue", heartbeat(member), now, to=member.coordinator)
+def beat(member: Member, now: float, slot: Slot = "dialogue") -> Change:
+    """The next one is due an interval later, whatever becomes of this one."""
+    member, effects = send(member, slot, heartbeat(member), now, to=member.coordinator)
     return replace(member, heartbeat_due=now + member.interval_s), effects
 
 
-BEAT = Rule(_beats, _beat)
+BEAT = Rule(_beats, beat)
 
 
 def confirmed(member: Member, flight: InFlight) -> Member:
@@ -254,7 +255,7 @@ FOLLOW_UP = Rule(_follows, _follow)
 
 def _expires(member: Member) -> float | None:
     """While a join waits for others the coordinator does not count our silence. Who keeps partitions is not silent: pulse.py."""
-    waits = member.dialogue is not None and isinstance(member.dialogue.request, JoinGroup | SyncGroup)
+    waits = may_be_held_back(member.dialogue)
     holds = member.state in IN_GROUP and (member.state is not S.JOINING or bool(member.owned))
     if (waits and not member.owned) or not holds or member.epoch <= 0 or member.confirmed_at is None:
         return None

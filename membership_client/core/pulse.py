@@ -8,13 +8,16 @@ that says neither for as long as a session lasts, nothing can be kept.
 
 from __future__ import annotations
 
+import functools
+
+from membership_client.core.classic_joining import beat
 from membership_client.core.classic_protocol import heartbeat
 from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code
-from membership_client.core.events import HeartbeatConfirmed, JoinGroup, Refused, Response, SyncGroup
+from membership_client.core.events import HeartbeatConfirmed, Refused, Response
 from membership_client.core.member import IN_GROUP, Change, InFlight, Member
 from membership_client.core.refusals import refused
-from membership_client.core.requests import send
+from membership_client.core.requests import may_be_held_back
 from membership_client.core.rule import Rule
 
 _GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
@@ -22,8 +25,7 @@ _GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GRO
 
 
 def _keeps_waiting(member: Member) -> bool:
-    waits = member.dialogue is not None and isinstance(member.dialogue.request, JoinGroup | SyncGroup)
-    return waits and bool(member.owned) and member.epoch > 0 and member.state in IN_GROUP
+    return may_be_held_back(member.dialogue) and bool(member.owned) and member.epoch > 0 and member.state in IN_GROUP
 
 
 def _asks(member: Member) -> float | None:
@@ -32,12 +34,7 @@ def _asks(member: Member) -> float | None:
     return max(member.heartbeat_due, member.dialogue_pace.not_before)
 
 
-def _ask(member: Member, now: float) -> Change:
-    member, effects = send(member, "pulse", heartbeat(member), now, to=member.coordinator)
-    return replace(member, heartbeat_due=now + member.interval_s), effects
-
-
-ASK = Rule(_asks, _ask)
+ASK = Rule(_asks, functools.partial(beat, slot="pulse"))
 
 
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Change:

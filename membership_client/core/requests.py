@@ -31,9 +31,14 @@ def send(
     return replace(member, ids=request_id, **change), effects
 
 
+def may_be_held_back(flight: InFlight | None) -> bool:
+    """Is it under way, and one that waits for other members?"""
+    return flight is not None and isinstance(flight.request, JoinGroup | SyncGroup)
+
+
 def patience_s(member: Member, flight: InFlight) -> float:
     """How long an answer may take. A coordinator holds a join back until all have joined, and a sync until the plan is made."""
-    if isinstance(flight.request, JoinGroup | SyncGroup):
+    if may_be_held_back(flight):
         return max(member.request_timeout_s, member.poll_interval_s + JOIN_PATIENCE_S)
     return member.request_timeout_s
 
