@@ -329,12 +329,12 @@ def test_work_inside_a_hold_may_exceed_the_poll_interval(new_stage: NewStage) ->
     stage.produce(1)
 
     async def story() -> None:
-        async with stage.consumer(max_poll_interval_ms=1000) as consumer:
+        async with stage.consumer(max_poll_interval_ms=3000) as consumer:
             consumer.subscribe([stage.topic])
             (message,) = await read(consumer, 1)
             before = consumer.owner_epoch(message)
             async with consumer.hold(message):
-                await asyncio.sleep(2.5)
+                await asyncio.sleep(4.5)
             assert consumer.owner_epoch(message) == before is not None
 
     run(story())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ from tests.integration.members import QUICK
 PARTITIONS = 3
 RECORDS = 100
 """In each partition."""
+_FIRST_AT_MS = int(time.time() * 1000) - 60_000
+"""Records with the same offset are of the same millisecond, wherever they are and however slowly they were produced."""
 
 _ROOT = Path(__file__).parents[2]
 _THEIRS = "from confluent_kafka import Consumer\n"
@@ -52,7 +55,8 @@ class Stand:
         producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 20})
         for partition in range(PARTITIONS):
             for number in range(records):
-                producer.produce(name, f"{partition}-{number}".encode(), f"key {number}".encode(), partition)
+                value, key = f"{partition}-{number}".encode(), f"key {number}".encode()
+                producer.produce(name, value, key, partition, timestamp=_FIRST_AT_MS + number)
         producer.flush()
         return name
 

@@ -107,7 +107,7 @@ def run_consumer(task: dict[str, Any]) -> None:
             say("state", state=now[0], owned=sorted(consumer.snapshot.owned), member=consumer.memberid())
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
-            say("record", offset=message.offset())
+            say("record", offset=message.offset(), member=consumer.memberid())
             charge_the_customer(message, task["work_s"])
 
 

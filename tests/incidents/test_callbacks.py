@@ -84,8 +84,7 @@ def test_a_record_that_takes_longer_than_the_poll_interval_is_named(stage: Stage
     """Member, record and function; the others are not to blame."""
     produce(stage, 1)
     slow = stage.enter("slow", static=False, consumes=True, work_s=20.0, config={"max.poll.interval.ms": 2000})
-    slow.wait_for("record")
-    member_id = slow.member_id
+    member_id = slow.wait_for("record")["member"]
     stage.enter("other").wait_owner(4)
     finding = the(stage.faults(), Kind.POLL_INTERVAL_EXCEEDED)
     assert finding.members == (member_id,)
