@@ -13,7 +13,7 @@ from tests.summaries import add_summary, summaries
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-_LOG_TAIL_LINES = 80
+_LOG_TAIL_LINES = 20
 _STARTED = pytest.StashKey[list[KafkaCluster]]()
 
 

@@ -127,7 +127,9 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
             member, f"{reasons.PASSED_OVER}: from generation {member.epoch} to {answer.generation}", now, known=True
         )
     if member.epoch > 0 or is_entering(member):
-        member = replace(member, epoch=answer.generation, confirmed_at=now)
+        # Its answer may have lain unread while we stood still: for what is kept only that counts which was asked since.
+        confirmed_at = max(member.confirmed_at or 0.0, flight.sent_at) if member.owned else now
+        member = replace(member, epoch=answer.generation, confirmed_at=confirmed_at)
     if not is_entering(member) or flight.claims is None:
         return member, ()
     if answer.strategy not in member.config.partition_assignment_strategy:
@@ -155,14 +157,17 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
     classic, stated = member.classic, member.stated
     if not is_entering(member) or classic.admission is None or stated is None:
         return member
+    if now - flight.sent_at >= member.session_timeout_s:
+        # It may have lain unread while we stood still, and others have that share by now: we ask once more.
+        return member
     share = frozenset(partition for partition in answer.share if partition.topic in stated.topics)
     # A plan may be older than our subscription, if we came back as a static member. One that gives us the same topics
     # again is the leader's doing, and more joins would not mend it, whoever makes them.
     misfits = frozenset(partition.topic for partition in answer.share - share)
     member = replace(
         _told_of(recovered(member), answer, classic.admission),
-        confirmed_at=now,
-        heartbeat_due=now + member.interval_s,
+        confirmed_at=max(member.confirmed_at or 0.0, flight.sent_at),
+        heartbeat_due=flight.sent_at + member.interval_s,
         classic=replace(
             classic,
             admission=None,

@@ -423,6 +423,24 @@ MUTATIONS = (
         "    if False:",
     ),
     Mutation(
+        "a share that lay unread for a session is taken",
+        "classic_joining.py",
+        "    if now - flight.sent_at >= member.session_timeout_s:",
+        "    if False:",
+    ),
+    Mutation(
+        "a session begins when the answer to a sync is read",
+        "classic_joining.py",
+        "        confirmed_at=max(member.confirmed_at or 0.0, flight.sent_at),",
+        "        confirmed_at=now,",
+    ),
+    Mutation(
+        "the answer to a join confirms what is kept, however long it lay unread",
+        "classic_joining.py",
+        "max(member.confirmed_at or 0.0, flight.sent_at) if member.owned else now",
+        "now",
+    ),
+    Mutation(
         "a strategy that was not offered is taken",
         "classic_joining.py",
         "    if answer.strategy not in member.config.partition_assignment_strategy:",

@@ -66,8 +66,7 @@ class OneClassicOwner(Checker):
 class NothingOnceExpelled(Checker):
     """Who runs knows when its session has ended, and owns nothing from then on, whatever it waits for.
 
-    Its own session begins with a heartbeat it sends, or the answer to a join or a sync. That may have been on its way for long, or
-    have lain unread while the process stood still: so the session may be over here later than at the coordinator.
+    Its own session begins when it sends a heartbeat or a sync, so it is over no later than at the coordinator.
     """
 
     def __init__(self) -> None:
@@ -83,8 +82,7 @@ class NothingOnceExpelled(Checker):
         for process in world.alive if self._expelled else ():
             member, at = process.member, self._expelled.get(process.member.known_as, float("inf"))
             awake = process.stalled_until is None and member.call is None
-            over_at = max(at, (member.confirmed_at or 0.0) + member.session_timeout_s)
-            if world.now > over_at + _ON_ITS_WAY_S and awake and member.owned:
+            if world.now > at + _ON_ITS_WAY_S and awake and member.owned:
                 violated(world, process.member_id, f"still owns what it had when its session ended at {at:.3f} s")
 
 
