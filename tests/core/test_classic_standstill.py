@@ -63,7 +63,7 @@ def test_a_share_that_took_less_than_a_session_is_taken_and_asked_about(play: Cl
     play.answer(SyncGroup, GroupSynced(share(0, 1)))
     play.let_callbacks_return()
     assert (play.member.owned, play.member.confirmed_at) == (owned(0, 1), asked_at)
-    assert play.open(ClassicHeartbeat)
+    assert isinstance(play.open(ClassicHeartbeat).request, ClassicHeartbeat)
 
 
 def test_what_is_kept_in_a_join_is_lost_if_its_answer_lay_unread_for_a_session() -> None:
