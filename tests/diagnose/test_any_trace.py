@@ -32,9 +32,13 @@ _OWN_CLOCK = frozenset(Kind) - {
     Kind.NETWORK_LOST,
     Kind.REBALANCE,
     Kind.REBALANCE_STORM,
+    Kind.REMOVED_FROM_OUTSIDE,
+    Kind.THROWN_OUT,
     Kind.UNOWNED_PARTITION,
 }
-"""Kinds that a single member's clock decides. For the others two clocks are compared."""
+"""Kinds that a single member's clock decides. For the others two clocks are compared, or a restart that is seen by two
+explains them.
+"""
 
 
 @cache
