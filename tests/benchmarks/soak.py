@@ -43,6 +43,7 @@ SETTLED_WITHIN_S = 120.0
 _ARRIVED_WITHIN_S = 300.0
 """Ten interpreters start at once then, beside whatever else the machine has to do."""
 
+_SEEN_WITHIN_S = 30.0
 _LOOK_S = 0.5
 _TELL_S = 15.0
 
@@ -176,14 +177,15 @@ class Soak:
         began_at, ends = time.monotonic(), self._production.ends
         while any(self._watch.committed(group) != ends for group in GROUPS):
             if time.monotonic() > began_at + SETTLED_WITHIN_S:
+                self.say(f"not done: {json.dumps(self._fleet.standing(), indent=2)}")
                 return None
             self._fleet.revive()
             time.sleep(_LOOK_S)
         return time.monotonic() - began_at
 
     def _result(self, seconds: float, settled_s: float | None, done_s: float | None) -> dict[str, Any]:
-        outputs = count_outputs(self._servers)
         produced = self._production.count
+        outputs = await_outputs(self._servers, produced)
         found = {
             "seed": self._seed,
             "minutes": seconds / 60,
@@ -210,6 +212,14 @@ def is_kept(found: dict[str, Any]) -> bool:
     lost = [*found["missing"].values(), *found["transactions"].values()]
     in_time = found["settled_s"] is not None and found["done_s"] is not None
     return in_time and not any(lost) and not found["violations"] and not found["died"]
+
+
+def await_outputs(servers: str, wanted: int) -> Counter[bytes | None]:
+    """Offsets are committed a moment before the outputs of the same transaction can be seen."""
+    give_up_at = time.monotonic() + _SEEN_WITHIN_S
+    while (outputs := count_outputs(servers)).total() < wanted and time.monotonic() < give_up_at:
+        time.sleep(_LOOK_S)
+    return outputs
 
 
 def count_outputs(servers: str) -> Counter[bytes | None]:

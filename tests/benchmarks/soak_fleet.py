@@ -127,6 +127,14 @@ class Fleet:
     def send(self, slot: Slot, number: signal.Signals) -> None:
         self._processes[slot].send_signal(number)
 
+    def standing(self) -> dict[str, str]:
+        """Where the processes that transform stand, by their names."""
+        transforming = [slot for slot in self._processes if not slot.members]
+        for slot in transforming:
+            self.send(slot, signal.SIGUSR1)
+        time.sleep(1.0)
+        return {slot.name: self._log(slot).read_text(errors="replace")[-2000:] for slot in transforming}
+
     def wake(self, slot: Slot) -> None:
         for diary in self._newest[slot]:
             self.wakes[diary].append(time.monotonic())

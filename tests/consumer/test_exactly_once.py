@@ -45,8 +45,7 @@ def test_processes_are_killed_in_the_middle_of_their_transactions(transforming: 
     transforming.feed(50)
     eventually(lambda: any(process.all("begun") for process in running.values()), "a transaction")
     eventually(lambda: kill_and_replace(transforming, running, halts), f"{KILLS} kills", timeout_s=100)
-    transforming.await_all_done()
-    assert transforming.count_outputs() == Counter(transforming.inputs)
+    assert transforming.await_outputs() == Counter(transforming.inputs)
 
 
 def kill_and_replace(transforming: Transforming, running: dict[str, Process], halts: list[Halt]) -> bool:
@@ -74,8 +73,7 @@ def test_a_process_that_sleeps_through_its_session_is_refused(transforming: Tran
     (refused,) = sleeper.all("refused")
     assert refused["code"] in {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
     eventually(lambda: goes_on(transforming, sleeper), "it goes on")
-    transforming.await_all_done()
-    assert transforming.count_outputs() == Counter(transforming.inputs)
+    assert transforming.await_outputs() == Counter(transforming.inputs)
 
 
 def goes_on(transforming: Transforming, process: Process) -> bool:

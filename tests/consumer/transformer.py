@@ -2,14 +2,16 @@
 
 Takes one JSON argument: `servers`, `group`, `source`, `target`, `transactional_id`, and `halt`, a phase and the number of
 the transaction that stops in it until a line comes in; `more` is configuration for both clients, `batch` the size of a
-transaction. Prints a JSON line for all that happens.
+transaction. Prints a JSON line for all that happens, and where it stands when it gets SIGUSR1.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -116,4 +118,5 @@ def _place(message: Message, after: int) -> TopicPartition:
 
 
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
     Transformer(json.loads(sys.argv[1])).run()

@@ -121,7 +121,13 @@ class Transforming:
     def await_all_done(self) -> None:
         eventually(lambda: self.left == 0, "all input is processed")
 
-    def count_outputs(self) -> Counter[bytes | None]:
+    def await_outputs(self) -> Counter[bytes | None]:
+        """Of all input. Offsets are committed a moment before the outputs of the same transaction can be seen."""
+        self.await_all_done()
+        eventually(lambda: self._count_outputs().total() >= len(self.inputs), "all outputs are to be seen")
+        return self._count_outputs()
+
+    def _count_outputs(self) -> Counter[bytes | None]:
         """By somebody who sees committed transactions only."""
         config = {"group.id": self.target, "isolation.level": "read_committed", "enable.partition.eof": True}
         reader = confluent_kafka.Consumer({"bootstrap.servers": self.world.bootstrap_servers, **config})
