@@ -173,9 +173,10 @@ class Consumer(Checked):
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
-        while (batch := self._consume_once(num_messages, timeout)) and not self._may_hand_out(batch):
-            pass
-        return batch
+        while True:
+            batch = self._consume_once(num_messages, timeout)
+            if not batch or time.monotonic() < self._absence.until or self._may_hand_out(batch):
+                return batch
 
     def _consume_once(self, num_messages: int, timeout: float) -> list[Message]:
         if self._watched_calls <= 0 and not self._polling.desk.waiting:

@@ -62,7 +62,7 @@ def test_a_lost_network_is_told_from_a_lost_process(
 ) -> None:
     """The member worked all the time, and nobody answered it; another one, whose way was not cut, is not blamed."""
     cluster, proxy = proxied_kafka
-    stage = new_stage(cluster.bootstrap_servers)
+    stage = new_stage(cluster.bootstrap_servers, Pace(session_s=8.0))
     cut_off = stage.enter("cut-off", config={"bootstrap.servers": proxy.address, "request.timeout.ms": 1000})
     other = stage.enter("other")
     cut_off.wait_owner(2)
