@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from membership_client import GroupFullError, NoCommonStrategyError
+from membership_client import GroupFullError, NoCommonStrategyError, TopicPartition
 from membership_client.testing import KafkaCluster
 from tests.peers.classic import SHARED, classic_settings, wait_shared
 from tests.peers.group import Member, PeerGroup, eventually
@@ -105,7 +105,7 @@ def test_a_limit_that_is_lowered_under_a_group_of_all_clients(tmp_path: Path, pe
         with (tmp_path / "broker-1" / "server.properties").open("a") as properties:
             properties.write(f"\n{LIMIT}={len(KINDS)}\n")
         kafka.restart(1)
-        eventually(lambda: any(member.error for member in members), lambda: "one too many", _PATIENCE_S)
+        eventually(lambda: any(m.error for m in members), lambda: f"one too many of {told(members)}", _PATIENCE_S)
         inside = [member for member in members if member.error is None]
         assert all(isinstance(m.member.error, GroupFullError) for m in members if isinstance(m, OurPeer) and m.error)
         eventually(lambda: shared_by(group, inside), lambda: f"all shared: {[m.error for m in members]}", _PATIENCE_S)
@@ -116,6 +116,11 @@ def patient(kind: PeerKind) -> dict[str, Any]:
     """Outlasts the restart of a broker, which then waits as long for those that it has turned away."""
     key, told_ms = ("max_poll_interval_ms", 20_000) if kind == "ours" else ("max.poll.interval.ms", "20000")
     return classic_settings(kind, "range") | {key: told_ms}
+
+
+def told(members: list[Member]) -> list[tuple[str, list[TopicPartition]]]:
+    """What each says that it owns, in the order of their joins."""
+    return [(type(member).__name__, sorted(member.history.owned)) for member in members]
 
 
 def shared_by(group: PeerGroup, members: list[Member]) -> bool:
