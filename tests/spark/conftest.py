@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pytest
 
 from membership_client.testing import KafkaCluster
+from membership_client.testing.jars import cache_directory
 from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.driver_process import DriverProcess
@@ -62,6 +63,13 @@ def patient_kafka() -> Iterator[KafkaCluster]:
         yield cluster
 
 
+def avro_jar() -> Path:
+    """What pip's pyspark lacks for `from_avro`."""
+    found = sorted(cache_directory().glob("spark-avro-*/*.jar"))
+    assert found, "spark-avro was not found. Run scripts/test, which fetches it."
+    return found[-1]
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session in this process, in local mode, for all tests that do not kill drivers. A task may be tried four times."""
@@ -71,7 +79,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         for name, value in environment(tmp_path_factory.mktemp("spark")).items():
             if name in {"JAVA_HOME", "PYTHONPATH"} or "SPARK" in name:
                 patch.setenv(name, value)
-        settings = sessions.local()
+        settings = sessions.local({"spark.jars": str(avro_jar())})
         session = SparkSession.builder.master(settings.master).config(map=dict(settings.properties)).getOrCreate()
         yield session
         session.stop()

@@ -10,8 +10,10 @@ from membership_client_spark.demo import surroundings
 
 ROOT = Path(__file__).parents[3]
 
-PYTHON_PATH = os.pathsep.join(map(str, (ROOT, ROOT / "integrations" / "spark")))
-"""What drivers and executors can import: the project, its integration and the tests."""
+PYTHON_PATH = os.pathsep.join(
+    map(str, (Path(__file__).with_name("as_installed"), ROOT, ROOT / "integrations" / "spark"))
+)
+"""What drivers and executors can import: the project, its integration and the tests; and not what only tests have."""
 
 
 def environment(directory: Path, host: str = "127.0.0.1") -> dict[str, str]:

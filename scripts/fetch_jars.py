@@ -1,4 +1,4 @@
-"""Brings a Kafka's published jars into the cache, once, and checks each against scripts/kafka-jars-VERSION.sha256.
+"""Brings published jars into the cache, once, and checks each against a lock file beside this one.
 
 The Ivy inside pyspark does the download, from where Ivy goes by default, so neither Maven nor an address is needed.
 """
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from membership_client.testing import find_java
-from membership_client.testing.jars import cached_kafka_jars, kafka_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,16 +33,12 @@ SETTINGS = """\
 </ivysettings>
 """
 
-# Without an slf4j 1.7 binding a broker that cannot start says nothing at all, hence log4j-slf4j-impl.
-# Of the tools only those for groups are run, and these need nothing that brokers do not bring.
-DEPENDENCIES = """\
+MODULE = """\
 <ivy-module version="2.0">
-  <info organisation="membership-client" module="kafka"/>
+  <info organisation="membership-client" module="jars"/>
   <configurations><conf name="default"/></configurations>
   <dependencies defaultconf="default->default,runtime">
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}" transitive="false"/>
-    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
+{dependencies}
   </dependencies>
 </ivy-module>
 """
@@ -51,30 +47,47 @@ Digests = dict[str, str]
 """Of jars, by their names."""
 
 
+@dataclass(frozen=True)
+class Bundle:
+    """Jars that are fetched together."""
+
+    name: str
+    """For people: what it is, and of which size."""
+    target: Path
+    """Exists only when it is complete."""
+    lock: str
+    """The file beside this one that has their digests, as sha256sum writes them."""
+    dependencies: str
+    """In Ivy's words."""
+
+    @property
+    def is_there(self) -> bool:
+        return any(self.target.glob("*.jar"))
+
+
 class FetchError(Exception):
     """The download did not give what was asked for; another attempt may."""
 
 
-def fetch_once(version: str) -> None:
+def fetch_once(bundle: Bundle) -> None:
     """Fetches the jars unless they are there. Raises FetchError when all attempts have failed."""
-    if cached_kafka_jars(version) is not None:
+    if bundle.is_there:
         return
-    expected = locked(version)
-    target = kafka_directory(version)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    print(f"  fetching Kafka {version}, about 40 MB, into {target}", flush=True)
+    expected = locked(bundle)
+    bundle.target.parent.mkdir(parents=True, exist_ok=True)
+    print(f"  fetching {bundle.name} into {bundle.target}", flush=True)
     # In the cache, not in the system's temporary directory: the final rename must stay on one file system.
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=target.parent) as scratch:
-        fetch(version, expected, Path(scratch))
-        publish(version, Path(scratch, "jars"))
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=bundle.target.parent) as scratch:
+        fetch(bundle, expected, Path(scratch))
+        publish(bundle, Path(scratch, "jars"))
 
 
-def locked(version: str) -> Digests:
-    """The jars of that version, from its lock file."""
-    lock = Path(__file__).with_name(f"kafka-jars-{version}.sha256")
+def locked(bundle: Bundle) -> Digests:
+    """The jars it consists of, from its lock file."""
+    lock = Path(__file__).with_name(bundle.lock)
     if not lock.exists():
-        known = ", ".join(sorted(path.stem.rpartition("-")[2] for path in lock.parent.glob("kafka-jars-*.sha256")))
-        sys.exit(f"error: Which jars Kafka {version} consists of is not locked; it is of {known}.")
+        known = ", ".join(sorted(path.name for path in lock.parent.glob("*.sha256")))
+        sys.exit(f"error: Which jars {bundle.name} consists of is not locked: there is no {lock.name}, only {known}.")
     return {name: digest for digest, name in map(str.split, lock.read_text().splitlines())}
 
 
@@ -85,29 +98,29 @@ def locked(version: str) -> Digests:
     before_sleep=lambda attempt: print(f"  attempt {attempt.attempt_number} failed, trying again", flush=True),
     reraise=True,
 )
-def fetch(version: str, expected: Digests, scratch: Path) -> None:
+def fetch(bundle: Bundle, expected: Digests, scratch: Path) -> None:
     """One attempt. What an earlier attempt brought is kept in Ivy's cache and not downloaded again."""
     shutil.rmtree(scratch / "jars", ignore_errors=True)
-    run_ivy(version, scratch)
+    run_ivy(bundle, scratch)
     verify(scratch / "jars", expected)
 
 
-def run_ivy(version: str, scratch: Path) -> None:
+def run_ivy(bundle: Bundle, scratch: Path) -> None:
     """Resolves and retrieves into `scratch`."""
     (scratch / "ivysettings.xml").write_text(SETTINGS)
-    (scratch / "ivy.xml").write_text(DEPENDENCIES.format(version=version))
+    (scratch / "ivy.xml").write_text(MODULE.format(dependencies=bundle.dependencies))
     pattern = f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"
     command: list[str | Path] = [java(), f"-Duser.home={scratch}", "-jar", ivy_jar()]
     command += ["-settings", scratch / "ivysettings.xml", "-cache", scratch / "cache", "-ivy", scratch / "ivy.xml"]
     command += ["-confs", "default", "-retrieve", pattern]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         assert ivy.stdout is not None
-        log = follow(version, ivy.stdout)
+        log = follow(bundle, ivy.stdout)
     if ivy.returncode != 0:
         raise FetchError(f"Ivy ended with code {ivy.returncode}:\n{''.join(log[-30:])}")
 
 
-def follow(version: str, lines: Iterable[str]) -> list[str]:
+def follow(bundle: Bundle, lines: Iterable[str]) -> list[str]:
     """Ivy's output, with a line of progress every few seconds while it comes."""
     log: list[str] = []
     found = fetched = 0
@@ -118,7 +131,7 @@ def follow(version: str, lines: Iterable[str]) -> list[str]:
         fetched += "[SUCCESSFUL ]" in line
         if time.monotonic() - shown > PROGRESS_INTERVAL_S:
             shown = time.monotonic()
-            print(f"  Kafka {version}: {found} jars found, {fetched} fetched, {shown - started:.0f} s", flush=True)
+            print(f"  {bundle.name}: {found} jars found, {fetched} fetched, {shown - started:.0f} s", flush=True)
     return log
 
 
@@ -129,12 +142,12 @@ def verify(directory: Path, expected: Digests) -> None:
         raise FetchError(f"these jars are missing, unexpected or altered: {', '.join(dict.fromkeys(wrong))}")
 
 
-def publish(version: str, jars: Path) -> None:
+def publish(bundle: Bundle, jars: Path) -> None:
     """Moves the complete directory into place; if another run was faster, its jars are as good as ours."""
     try:
-        jars.rename(kafka_directory(version))
+        jars.rename(bundle.target)
     except OSError:
-        if cached_kafka_jars(version) is None:
+        if not bundle.is_there:
             raise
 
 
@@ -143,7 +156,7 @@ def java() -> Path:
     found = find_java()
     if found is None:
         sys.exit(
-            "error: Java 17 or newer is needed to fetch and run Kafka. Run scripts/test, which installs it or says how."
+            "error: Java 17 or newer is needed to fetch jars and to run them. Run scripts/test, which installs it or says how."
         )
     return found
 
@@ -153,7 +166,5 @@ def ivy_jar() -> Path:
     pyspark = find_spec("pyspark")
     jars = sorted(Path(pyspark.origin).parent.glob("jars/ivy-*.jar")) if pyspark and pyspark.origin else []
     if not jars:
-        sys.exit(
-            "error: pyspark, whose Ivy fetches Kafka's jars, is not installed. Run scripts/test, which installs it."
-        )
+        sys.exit("error: pyspark, whose Ivy fetches jars, is not installed. Run scripts/test, which installs it.")
     return jars[0]
