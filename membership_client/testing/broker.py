@@ -110,7 +110,11 @@ class Broker:
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open, nothing answers, as in a long garbage collection."""
-        self._signal(signal.SIGSTOP)
+        if self._paused:
+            return
+        process = self._signal(signal.SIGSTOP)
+        # A thread of it that runs just then may still answer: it has stopped when all have.
+        os.waitpid(process.pid, os.WUNTRACED)
         self._paused = True
 
     def resume(self) -> None:
@@ -118,9 +122,10 @@ class Broker:
         self._signal(signal.SIGCONT)
         self._paused = False
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals) -> subprocess.Popen[bytes]:
         assert self._process is not None, f"broker {self.node.node_id} does not run"
         self._process.send_signal(number)
+        return self._process
 
     def _reap(self) -> None:
         assert self._process is not None
