@@ -21,8 +21,9 @@ KAFKA = """\
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>"""
 
 # The newest that is published; what it stands on is in pip's pyspark.
-AVRO = """\
-    <dependency org="org.apache.spark" name="spark-avro_2.13" rev="4.1.1" transitive="false"/>"""
+AVRO_VERSION = "4.1.1"
+AVRO = f"""\
+    <dependency org="org.apache.spark" name="spark-avro_2.13" rev="{AVRO_VERSION}" transitive="false"/>"""
 
 
 def kafka(version: str) -> Bundle:
@@ -35,7 +36,8 @@ def kafka(version: str) -> Bundle:
 
 
 def avro() -> Bundle:
-    return Bundle("Spark's from_avro", cache_directory() / "spark-avro-4.1.1", "spark-avro-4.1.1.sha256", AVRO)
+    name = f"spark-avro-{AVRO_VERSION}"
+    return Bundle(f"Spark's from_avro {AVRO_VERSION}", cache_directory() / name, f"{name}.sha256", AVRO)
 
 
 versions = sys.argv[1:] or [KAFKA_VERSION, OLD_KAFKA_VERSION]

@@ -124,8 +124,13 @@ class Transforming:
     def await_outputs(self) -> Counter[bytes | None]:
         """Of all input. Offsets are committed a moment before the outputs of the same transaction can be seen."""
         self.await_all_done()
-        eventually(lambda: self._count_outputs().total() >= len(self.inputs), "all outputs are to be seen")
-        return self._count_outputs()
+        found = eventually(self._all_outputs, "all outputs are to be seen")
+        assert found is not None
+        return found
+
+    def _all_outputs(self) -> Counter[bytes | None] | None:
+        found = self._count_outputs()
+        return found if found.total() >= len(self.inputs) else None
 
     def _count_outputs(self) -> Counter[bytes | None]:
         """By somebody who sees committed transactions only."""
