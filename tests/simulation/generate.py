@@ -66,8 +66,8 @@ class _Author:
             actions=tuple(sorted(actions, key=lambda action: action.at)),
             calm_at=self._calm_at,
             settings=settings,
-            # Watching a group that does nothing is a fifth of the work, and finds what it finds soon.
-            stays=self._seed % 4 == 0,
+            # Watching a group that does nothing is a fifth of the work, and finds what it finds soon: a quarter of each kind.
+            stays=self._seed // (3 * len(STRATEGIES)) % 4 == 0,
         )
 
     def _strategy(self) -> str | None:
@@ -158,7 +158,8 @@ class _Author:
 
     def _lost_join(self) -> list[Action]:
         at, who = self._when(), self._who()
-        return [Crash(at, who), Lose(at=at + 1.0, who=who), Start(at + 1.0, who)]
+        kind = "JoinGroup" if self._strategy() else "Heartbeat"
+        return [Crash(at, who), Lose(at=at + 1.0, who=who, kind=kind), Start(at + 1.0, who)]
 
     def _shut_in_a_move(self) -> list[Action]:
         at, who = self._when(), self._who()
