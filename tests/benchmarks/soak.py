@@ -18,23 +18,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 from confluent_kafka import Producer
 
 from membership_client import MembershipError
 from membership_client.admin import GroupAdmin
 from membership_client.testing import ClusterAdmin
 from tests.benchmarks.soak_cluster import SoakCluster
-from tests.benchmarks.soak_fleet import DONE, EXACT, PARTITIONS, SESSION_S, TOPIC, Fleet, slots
+from tests.benchmarks.soak_fleet import CLASSIC_GROUP, DONE, EXACT, PARTITIONS, SESSION_S, TOPIC, Fleet, slots
 from tests.benchmarks.soak_monkey import Monkey
 from tests.benchmarks.soak_watch import Watch
+from tests.records import await_outputs
 
-READING = ("fresh", "classic")
+READING = ("fresh", CLASSIC_GROUP)
 GROUPS = [*READING, EXACT]
 PER_SECOND = 120
 SETTLED_WITHIN_S = 120.0
@@ -43,7 +42,6 @@ SETTLED_WITHIN_S = 120.0
 _ARRIVED_WITHIN_S = 300.0
 """Ten interpreters start at once then, beside whatever else the machine has to do."""
 
-_SEEN_WITHIN_S = 30.0
 _LOOK_S = 0.5
 _TELL_S = 15.0
 
@@ -185,7 +183,7 @@ class Soak:
 
     def _result(self, seconds: float, settled_s: float | None, done_s: float | None) -> dict[str, Any]:
         produced = self._production.count
-        outputs = await_outputs(self._servers, produced)
+        outputs = await_outputs(self._servers, DONE, produced)
         found = {
             "seed": self._seed,
             "minutes": seconds / 60,
@@ -212,29 +210,6 @@ def is_kept(found: dict[str, Any]) -> bool:
     lost = [*found["missing"].values(), *found["transactions"].values()]
     in_time = found["settled_s"] is not None and found["done_s"] is not None
     return in_time and not any(lost) and not found["violations"] and not found["died"]
-
-
-def await_outputs(servers: str, wanted: int) -> Counter[bytes | None]:
-    """Offsets are committed a moment before the outputs of the same transaction can be seen."""
-    give_up_at = time.monotonic() + _SEEN_WITHIN_S
-    while (outputs := count_outputs(servers)).total() < wanted and time.monotonic() < give_up_at:
-        time.sleep(_LOOK_S)
-    return outputs
-
-
-def count_outputs(servers: str) -> Counter[bytes | None]:
-    """Of the transactions that were committed."""
-    config = {"group.id": DONE, "isolation.level": "read_committed", "enable.partition.eof": True}
-    reader = confluent_kafka.Consumer({"bootstrap.servers": servers, "log_level": 0, **config})
-    reader.assign([confluent_kafka.TopicPartition(DONE, 0, 0)])
-    found: Counter[bytes | None] = Counter()
-    ended = False
-    while not ended:
-        for message in reader.consume(1000, 1.0):
-            ended = message.error() is not None
-            found.update([] if ended else [message.value()])
-    reader.close()
-    return found
 
 
 def main() -> int:

@@ -13,12 +13,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 from confluent_kafka import Producer
 
 from membership_client.testing import guard
 from tests.consumer.helpers import World
 from tests.integration.members import PATIENCE_S, eventually
+from tests.records import await_outputs
 
 _ROOT = Path(__file__).parents[2]
 
@@ -122,29 +122,9 @@ class Transforming:
         eventually(lambda: self.left == 0, "all input is processed")
 
     def await_outputs(self) -> Counter[bytes | None]:
-        """Of all input. Offsets are committed a moment before the outputs of the same transaction can be seen."""
+        """Of all input."""
         self.await_all_done()
-        found = eventually(self._all_outputs, "all outputs are to be seen")
-        assert found is not None
-        return found
-
-    def _all_outputs(self) -> Counter[bytes | None] | None:
-        found = self._count_outputs()
-        return found if found.total() >= len(self.inputs) else None
-
-    def _count_outputs(self) -> Counter[bytes | None]:
-        """By somebody who sees committed transactions only."""
-        config = {"group.id": self.target, "isolation.level": "read_committed", "enable.partition.eof": True}
-        reader = confluent_kafka.Consumer({"bootstrap.servers": self.world.bootstrap_servers, **config})
-        reader.assign([confluent_kafka.TopicPartition(self.target, 0, 0)])
-        found: Counter[bytes | None] = Counter()
-        ended = False
-        while not ended:
-            for message in reader.consume(500, 1.0):
-                ended = message.error() is not None
-                found.update([] if ended else [message.value()])
-        reader.close()
-        return found
+        return await_outputs(self.world.bootstrap_servers, self.target, len(self.inputs))
 
     def close(self) -> None:
         for process in self.processes:
