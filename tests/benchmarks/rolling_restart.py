@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -54,11 +55,11 @@ def _form(stage: Stage, sizes: Sizes, kind: PeerKind) -> tuple[PeerGroup, list[P
 
 
 def _restart_all(group: PeerGroup, kind: PeerKind, peers: list[Peer]) -> _Outcome:
-    epoch = group.epoch
+    epoch, began_at = group.epoch, time.monotonic()
     for number, peer in enumerate(peers):
         peers[number] = _restart(group, kind, peer)
     group.wait_settled(peers)
-    return _Outcome(group.epoch - epoch, unowned_s(member.history for member in group.members))
+    return _Outcome(group.epoch - epoch, unowned_s((member.history for member in group.members), began_at))
 
 
 def _restart(group: PeerGroup, kind: PeerKind, peer: Peer) -> Peer:

@@ -19,6 +19,7 @@ from membership_client.testing import guard
 ROOT = Path(__file__).parents[2]
 TOPIC = "orders"
 DONE = "orders-done"
+CLASSIC_GROUP = "classic"
 EXACT = "exact"
 """The group that transforms, in transactions."""
 PARTITIONS = 24
@@ -57,7 +58,9 @@ def slots() -> list[Slot]:
     """KIP-848 with and without instance ids, classic, and transactions: twenty members in ten processes."""
     fresh = [Slot(f"fresh-{n}", "fresh", ({}, {"enable.auto.commit": False}, {})) for n in range(2)]
     static = [_static(f"static-{n}", 3) for n in range(2)]
-    classic = [Slot(f"classic-{n}", "classic", (CLASSIC, CLASSIC | {"enable.auto.commit": False})) for n in range(2)]
+    classic = [
+        Slot(f"classic-{n}", CLASSIC_GROUP, (CLASSIC, CLASSIC | {"enable.auto.commit": False})) for n in range(2)
+    ]
     return [*fresh, *static, *classic, *(Slot(f"exact-{n}", EXACT) for n in range(4))]
 
 

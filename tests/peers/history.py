@@ -75,6 +75,6 @@ def gaps(histories: Iterable[History]) -> Iterator[Span]:
             yield Span(earlier.partition, earlier.end, later.start)
 
 
-def unowned_s(histories: Iterable[History]) -> float:
-    """Partition-seconds without an owner."""
-    return sum(gap.end - gap.start for gap in gaps(histories))
+def unowned_s(histories: Iterable[History], since: float = 0.0) -> float:
+    """Partition-seconds without an owner, of those times that began since then."""
+    return sum(gap.end - gap.start for gap in gaps(histories) if gap.start >= since)

@@ -35,7 +35,8 @@ def test_one_owner_after_the_other() -> None:
 
 
 def test_time_without_an_owner() -> None:
-    """Counted for every partition between two owners, not before the first or after the last."""
+    """Counted for every partition between two owners, not before the first or after the last; or from some moment on."""
     first = history(("assigned", 1.0, ONE, TWO), ("revoked", 3.0, ONE, TWO))
     second = history(("assigned", 3.5, ONE), ("assigned", 5.0, TWO), ("revoked", 9.0, TWO))
     assert unowned_s([first, second]) == pytest.approx(0.5 + 2.0)
+    assert unowned_s([first, second], since=3.1) == 0
