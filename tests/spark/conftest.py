@@ -10,10 +10,10 @@ import pytest
 from membership_client.testing import KafkaCluster
 from membership_client.testing.jars import cache_directory
 from tests.spark.clusters import class_archive, sessions
-from tests.spark.clusters.connect_server import ConnectServer
 from tests.spark.clusters.driver_process import DriverProcess
 from tests.spark.clusters.environment import environment
 from tests.spark.clusters.logs import tail
+from tests.spark.clusters.processes import is_running
 from tests.spark.clusters.standalone import StandaloneCluster
 
 if TYPE_CHECKING:
@@ -90,25 +90,18 @@ def standalone_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Not for tests, which ask for `standalone`."""
     with StandaloneCluster(tmp_path_factory.mktemp("standalone")) as cluster:
         yield cluster
+        everyone = cluster.pids()
+    assert not [pid for pid in everyone if is_running(pid)], "a stopped cluster leaves nothing behind"
 
 
 @pytest.fixture
 def standalone(standalone_of_the_run: StandaloneCluster) -> Iterator[StandaloneCluster]:
     """Three Workers with one core each, shared by the whole run. What a test breaks is replaced when it has ended.
 
-    An application takes all cores, so tests of one file use drivers or the Connect server, not both.
+    An application takes all cores, so the tests of one file use one application.
     """
     yield standalone_of_the_run
     standalone_of_the_run.restore()
-
-
-@pytest.fixture(scope="module")
-def connect_server(
-    standalone_of_the_run: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ConnectServer]:
-    """A Connect server on the shared cluster, for the tests of one file."""
-    with ConnectServer(sessions.standalone(standalone_of_the_run), tmp_path_factory.mktemp("connect")) as server:
-        yield server
 
 
 @pytest.fixture

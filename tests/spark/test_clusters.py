@@ -16,7 +16,6 @@ from tests.spark.clusters.processes import family, is_running
 from tests.spark.clusters.standalone import StandaloneCluster
 
 if TYPE_CHECKING:
-    from tests.spark.clusters.connect_server import ConnectServer
     from tests.spark.conftest import DriverFactory
 
 # Up to a dozen JVMs start one after the other, on a machine that may run everything else at once.
@@ -30,36 +29,19 @@ def notes(tmp_path: Path) -> Notes:
     return Notes(tmp_path / "notes")
 
 
-def test_slots_run_on_three_hosts_and_a_killed_executor_is_replaced(
-    standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes
-) -> None:
-    """Each executor is another host to Spark. After kill -9 of one its slot runs again, in a new one; the others stay."""
-    driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
-    before = [notes.wait_for(slot) for slot in range(3)]
-    assert {note["host"] for note in before} == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
-    executors = {executor.host: executor for executor in standalone.executors()}
-    assert all(note["pid"] in executors[note["host"]].python_workers for note in before)
-    lost = executors[before[1]["host"]]
-    lost.kill()
-    again = notes.wait_for(slot=1, attempt=1)
-    assert not is_running(before[1]["pid"])
-    (replacement,) = [executor for executor in standalone.executors() if again["pid"] in executor.python_workers]
-    assert replacement.executor_id != lost.executor_id
-    assert replacement.app_id == lost.app_id == driver.wait_for("session")["app_id"]
-    notes.dismiss()
-    assert driver.wait_for("dismissed")["notes"] == [before[0], again, before[2]]
-    assert driver.wait_ended() == 0
-
-
 def test_a_lost_host_is_replaced_and_what_is_paused_does_not_outlast_a_test(
     standalone: StandaloneCluster, new_driver: DriverFactory, notes: Notes
 ) -> None:
-    """With its host a slot loses its place, and runs again on the Worker that is started in its stead.
+    """Each executor is on another host, to Spark: with it a slot loses its place, and runs again on a Worker started in its stead.
 
     A restored cluster has the Workers it began with, and neither the executor nor the Worker that was paused.
     """
     driver = new_driver(ROLL_CALL, sessions.standalone(standalone), notes.task(slots=3))
-    lost = [notes.wait_for(slot) for slot in range(3)][2]
+    attending = [notes.wait_for(slot) for slot in range(3)]
+    assert {note["host"] for note in attending} == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
+    executors = {executor.host: executor for executor in standalone.executors()}
+    assert all(note["pid"] in executors[note["host"]].python_workers for note in attending)
+    lost = attending[2]
     standalone.lose_host(lost["host"])
     eventually(lambda: lost["host"] not in standalone.registered_hosts(), "the Master misses the Worker")
     standalone.start_worker("127.0.0.9")
@@ -75,40 +57,6 @@ def test_a_lost_host_is_replaced_and_what_is_paused_does_not_outlast_a_test(
     assert family(paused_worker.pid) == []
     assert not standalone.worker(second.host).is_paused
     assert standalone.registered_hosts() == {"127.0.0.2", "127.0.0.3", "127.0.0.4"}
-
-
-@pytest.mark.parametrize("settings", [sessions.local(), sessions.local_cluster()], ids=lambda settings: settings.master)
-def test_local_modes(settings: sessions.SessionSettings, new_driver: DriverFactory, notes: Notes) -> None:
-    """Both slots run, in local executors if there are any, and nothing is left of driver and JVM afterwards."""
-    driver = new_driver(ROLL_CALL, settings, notes.task(slots=2))
-    attending = {notes.wait_for(slot)["pid"] for slot in range(2)}
-    in_executors = {pid for executor in driver.executors() for pid in executor.python_workers}
-    assert in_executors == (attending if "cluster" in settings.master else set())
-    driver.stop()
-    assert family(driver.pid) == []
-
-
-def test_a_connect_server(standalone: StandaloneCluster, connect_server: ConnectServer) -> None:
-    """A remote session runs Python on the cluster's executors."""
-    session = connect_server.session()
-    try:
-        rows = session.range(0, 3, 1, 3).mapInArrow(lambda batches: batches, "id long").collect()
-    finally:
-        session.stop()
-    assert sorted(row.id for row in rows) == [0, 1, 2]
-    assert {executor.host for executor in standalone.executors()} == set(standalone.hosts)
-
-
-def test_nothing_is_left_of_a_stopped_cluster(tmp_path: Path, new_driver: DriverFactory, notes: Notes) -> None:
-    """In the middle of a job, with an executor paused, stop() ends Master, Workers, executors and Python processes."""
-    with StandaloneCluster(tmp_path / "cluster", workers=1) as cluster:
-        new_driver(ROLL_CALL, sessions.standalone(cluster), notes.task(slots=1))
-        attending = notes.wait_for(slot=0)
-        (executor,) = cluster.executors()
-        executor.pause()
-        everyone = cluster.pids()
-        assert {executor.pid, attending["pid"]} < set(everyone)
-    assert not [pid for pid in everyone if is_running(pid)]
 
 
 def test_nothing_is_left_of_a_killed_test_run(tmp_path: Path) -> None:

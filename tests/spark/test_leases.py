@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -170,14 +171,26 @@ def test_a_stranger_is_sent_away_and_changes_nothing(office: Office, said: bytes
     assert {slot for slot, _, _ in office.heard} == {0}
 
 
+def test_a_slot_of_another_run_is_sent_away(office: Office) -> None:
+    """Each run has a secret of its own, so that whoever found the port of this one does not disturb it."""
+    stranger = Line(replace(office.address, secret=new_secret()), 0, NEW, {})
+    stranger.wait_for_turn(LONG_S)
+    one = office.line(OLD)
+    one.wait_for_turn(LONG_S)
+    assert [who for _, who, _ in office.heard] == [OLD]
+    assert one.notice is None
+    stranger.close()
+
+
 def test_a_slot_does_not_obey_a_driver_that_does_not_know_the_secret() -> None:
     """Another application that got the driver's port later cannot stop our slots."""
     with socket.create_server(("127.0.0.1", 0)) as impostor:
         one = Line(DriverAddress("127.0.0.1", impostor.getsockname()[1], new_secret()), 0, OLD, {})
         met, _ = impostor.accept()
-        met.sendall(line({"challenge": challenge()}))
+        theirs = challenge()
+        met.sendall(line({"challenge": theirs}))
         answer = parsed(met.makefile("rb").readline())
-        met.sendall(line({"proof": proof(new_secret(), "driver", "", answer["challenge"])}))
+        met.sendall(line({"proof": proof(new_secret(), "driver", theirs, answer["challenge"])}))
         met.sendall(line({"stop": "stopped", "reason": "because I say so"}))
         one.wait_for_turn(LONG_S)
         met.close()

@@ -30,9 +30,10 @@ def local(properties: Mapping[str, str] | None = None) -> SessionSettings:
     return SessionSettings("local[2,4]", _EVERYWHERE | dict(properties or {}))
 
 
-def local_cluster(properties: Mapping[str, str] | None = None) -> SessionSettings:
-    """Two executors in processes of their own, with one slot each; the driver's JVM is their Master and Worker."""
-    return SessionSettings("local-cluster[2,1,1024]", _EVERYWHERE | ALL_EXECUTORS | dict(properties or {}))
+def local_cluster(properties: Mapping[str, str] | None = None, *, cores: int = 1) -> SessionSettings:
+    """Two executors in processes of their own, with so many cores each; the driver's JVM is their Master and Worker."""
+    own = {"spark.executor.cores": str(cores), **(properties or {})}
+    return SessionSettings(f"local-cluster[2,{cores},1024]", _EVERYWHERE | ALL_EXECUTORS | own)
 
 
 def standalone(cluster: StandaloneCluster, properties: Mapping[str, str] | None = None) -> SessionSettings:

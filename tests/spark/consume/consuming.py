@@ -20,17 +20,16 @@ if TYPE_CHECKING:
 
 
 def diarist(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
-    """A handler that writes down what it gets, one line per batch, in a file per incarnation.
+    """A handler that writes down what it gets, and again when it is done with it, in a file per incarnation.
 
     While there is a file `hold-<slot>`, the handler of that slot does not return, and makes a file `held-<slot>`; with a
     file `hurry` it raises as soon as somebody waits for its end. A file `fail` makes it raise at once.
     """
 
     def handle(batch: pa.RecordBatch, slot: Slot) -> None:
-        places = zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True)
-        line = json.dumps({"slot": slot.number, "at": time.time(), "places": list(places)})
-        with Path(directory, f"{slot.instance_id}@{slot.incarnation}.jsonl").open("a") as diary:
-            diary.write(f"{line}\n")
+        places = list(zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True))
+        diary = Path(directory, f"{slot.instance_id}@{slot.incarnation}.jsonl")
+        _note(diary, places, done=False)
         while Path(directory, f"hold-{slot.number}").exists():
             Path(directory, f"held-{slot.number}").touch()
             if slot.stopping() and Path(directory, "hurry").exists():
@@ -38,8 +37,14 @@ def diarist(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
             time.sleep(0.05)
         if Path(directory, "fail").exists():
             raise ValueError("this record cannot be handled")
+        _note(diary, places, done=True)
 
     return handle
+
+
+def _note(diary: Path, places: list[tuple[int, int]], *, done: bool) -> None:
+    with diary.open("a") as file:
+        file.write(json.dumps({"places": places, "done": done}) + "\n")
 
 
 def main() -> None:

@@ -174,13 +174,23 @@ class Fleet:
 
     def deliveries(self, instance: str = "*") -> Counter[Placed]:
         """How often each record was handed to a handler, of any incarnation or of the one named `<slot>@<incarnation>`."""
-        lines = (line for diary in self.directory.glob(f"{instance}.jsonl") for line in diary.read_text().splitlines())
-        return Counter((partition, offset) for line in lines for partition, offset in json.loads(line)["places"])
+        return self._noted(instance, done=False)
+
+    def _noted(self, instance: str, *, done: bool) -> Counter[Placed]:
+        notes = (
+            json.loads(line)
+            for diary in self.directory.glob(f"{instance}.jsonl")
+            for line in diary.read_text().splitlines()
+        )
+        return Counter(
+            (partition, offset) for note in notes if note["done"] is done for partition, offset in note["places"]
+        )
 
     def assert_nothing_lost(self) -> None:
-        """Waits until each record that was produced so far was handed to a handler."""
+        """Waits until a handler was done with each record that was produced so far; one that raised was not."""
         produced = self._source.produced()
-        eventually(lambda: produced <= self.deliveries().keys(), f"all of {len(produced)} records", PATIENCE_S)
+        everything = f"all of {len(produced)} records"
+        eventually(lambda: produced <= self._noted("*", done=True).keys(), everything, PATIENCE_S)
 
     def hold(self, slot: int) -> None:
         """The slot's handler does not return until released; returns when it holds a batch."""

@@ -79,3 +79,15 @@ def remove_who_cannot_leave(fleet: Fleet, *, is_hung: bool) -> None:
     fleet.driver.tell("scale 2")
     fleet.wait_steady(2)
     fleet.assert_nothing_lost()
+
+
+def handler_raises(fleet: Fleet) -> None:
+    """The job ends with what the handler raised, and the next one gets what it raised on."""
+    fleet.running()
+    (fleet.directory / "fail").touch()
+    failed = fleet.driver.wait_for("failed")
+    assert failed["kind_of_error"] == "SlotFailedError"
+    assert "ValueError: this record cannot be handled" in failed["error"]
+    (fleet.directory / "fail").unlink()
+    fleet.running()
+    fleet.assert_nothing_lost()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,17 +14,28 @@ from tests.spark.clusters import sessions
 from tests.spark.clusters.driver_process import PATIENCE_S
 from tests.spark.clusters.processes import is_running, send
 from tests.spark.clusters.standalone import StandaloneCluster
-from tests.spark.consume.fleet import Fleet
+from tests.spark.consume.fleet import Fleet, is_undisturbed
 from tests.spark.consume.scenes import assert_only_moved, cancel_all_jobs, executor_of, scale_down_and_up
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
-SPARK = {
+QUICK_TO_NOTICE = {
     # A lost executor is noticed within this time if its connection does not tell.
-    "spark.network.timeout": "20s",
-    "spark.network.timeoutInterval": "5s",
+    "spark.network.timeout": "10s",
+    "spark.network.timeoutInterval": "2s",
     "spark.executor.heartbeatInterval": "2s",
     "spark.decommission.enabled": "true",
+}
+
+IDLE_S = 3
+
+DYNAMIC = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.initialExecutors": "0",
+    "spark.dynamicAllocation.maxExecutors": "3",
+    "spark.dynamicAllocation.executorIdleTimeout": f"{IDLE_S}s",
+    "spark.scheduler.minRegisteredResourcesRatio": "0.0",
 }
 
 
@@ -34,7 +46,7 @@ def fleet(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Fleet]:
     """Two slots on three hosts, for all tests of this file."""
-    settings = sessions.standalone(standalone_of_the_run, SPARK)
+    settings = sessions.standalone(standalone_of_the_run, QUICK_TO_NOTICE)
     with Fleet(patient_kafka, tmp_path_factory.mktemp("fleet"), settings) as made:
         yield made
 
@@ -57,6 +69,7 @@ def test_a_lost_host(fleet: Fleet, standalone: StandaloneCluster) -> None:
     """Worker and executor vanish together; the slot goes to another host."""
     before, epoch = fleet.running(), fleet.epoch()
     host = executor_of(standalone.executors(), before[0]).host
+    assert before[0]["host"] == host
     standalone.lose_host(host)
     after = assert_only_moved(0, fleet, before, epoch)
     assert after[0]["host"] != host
@@ -98,9 +111,13 @@ def test_a_silent_executor(fleet: Fleet, standalone: StandaloneCluster) -> None:
     """
     before, epoch = fleet.running(), fleet.epoch()
     earlier = fleet.deliveries()
+    refused = len(fleet.refused_commits(0))
     silent = executor_of(standalone.executors(), before[0])
     silent.pause()
     assert_only_moved(0, fleet, before, epoch)
+    mode, reason = fleet.farewell(0, before[0]["incarnation"]) or ("", "")
+    assert (mode, reason.partition(" ")[0]) == ("TEMPORARY", "incarnation")
+    assert len(fleet.refused_commits(0)) == refused
     zombie = f"slot-0@{before[0]['incarnation']}"
     handed_out = fleet.deliveries(zombie)
     silent.resume()
@@ -136,16 +153,26 @@ def test_a_host_that_sleeps_and_wakes_up_too_late(fleet: Fleet, standalone: Stan
     fleet.assert_nothing_lost()
 
 
-def test_a_killed_driver_is_started_again(fleet: Fleet, standalone: StandaloneCluster) -> None:
-    """Kill -9 of the driver takes all executors along; the next driver's slots take over from the dead ones."""
+def test_a_killed_driver_is_started_again_where_executors_come_and_go(
+    fleet: Fleet, standalone: StandaloneCluster
+) -> None:
+    """Kill -9 of the driver takes all executors along; the next driver's slots take over from the dead ones.
+
+    With dynamic allocation they get executors where there were none, are not idle in Spark's eyes, and a lost one is
+    replaced as ever.
+    """
     before, epoch = fleet.running(), fleet.epoch()
     fleet.driver.kill()
     fleet.driver.wait_ended()
-    after = fleet.running()
+    fleet.start(sessions.standalone(standalone, QUICK_TO_NOTICE | DYNAMIC))
+    after = fleet.wait_steady()
     assert all(after[slot]["incarnation"] != before[slot]["incarnation"] for slot in before)
     assert [after[slot]["partitions"] for slot in after] == [before[slot]["partitions"] for slot in before]
     assert fleet.epoch() == epoch
-    fleet.assert_nothing_lost()
+    time.sleep(2 * IDLE_S)  # Nothing else shows that an executor would not be taken away.
+    assert all(is_undisturbed(after[slot], one) for slot, one in fleet.wait_steady().items())
+    executor_of(standalone.executors(), after[0]).kill()
+    assert_only_moved(0, fleet, after, epoch)
 
 
 def test_a_session_that_is_too_short_costs_rebalances(fleet: Fleet, standalone: StandaloneCluster) -> None:

@@ -19,6 +19,7 @@ from tests.spark.consume.fleet import PARTITIONS, Fleet
 from tests.spark.consume.scenes import (
     assert_only_moved,
     cancel_all_jobs,
+    handler_raises,
     remove_who_cannot_leave,
     scale_down_and_up,
 )
@@ -129,6 +130,7 @@ def test_a_newer_driver_takes_the_slots_over_and_the_older_one_ends(fleet: Fleet
     assert len(fleet.refused_commits(0)) == refused + 1
     assert all(now.offset >= committed[place].offset for place, now in fleet.view().committed.items())
     assert fleet.epoch() == epoch
+    assert [one["restarts"] for one in fleet.progress().values()] == [0, 0]
     fleet.assert_nothing_lost()
 
 
@@ -148,14 +150,7 @@ def test_stopping_the_job_leaves_temporarily(fleet: Fleet) -> None:
 
 def test_a_handler_that_raises_ends_the_job_with_its_error_and_loses_nothing(fleet: Fleet) -> None:
     """After as many tries as Spark allows; what it raised on is not committed, and the next job gets it."""
-    fleet.running()
-    (fleet.directory / "fail").touch()
-    failed = fleet.driver.wait_for("failed")
-    assert failed["kind_of_error"] == "SlotFailedError"
-    assert "ValueError: this record cannot be handled" in failed["error"]
-    (fleet.directory / "fail").unlink()
-    fleet.running()
-    fleet.assert_nothing_lost()
+    handler_raises(fleet)
 
 
 def test_slots_that_cannot_reach_their_driver_work_with_fencing_alone(

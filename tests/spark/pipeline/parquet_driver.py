@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from membership_client_spark import epochs
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Say = Callable[[str], None]
+
+PROGRAM = Path(__file__)
+
+FEW = 4
+"""Records of an epoch: there is always another one to come when its driver is killed."""
 
 
 def main() -> None:
