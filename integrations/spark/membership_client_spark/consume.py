@@ -54,8 +54,9 @@ def consume(
 
     On executors, `handle(batch, slot)` gets a `pyarrow.RecordBatch` with the columns of Spark's Kafka source, or with
     `records="messages"` a list of confluent-kafka's messages, at most `max_records` of them. What it returned from is
-    committed. If it raises, the slot is tried again as often as spark.task.maxFailures says; then the job ends with its
-    error. Everything else that fails is started again, for as long as the job runs, without a rebalance.
+    committed. If it raises, or if the member ends for good (no access, say), the slot is tried again as often as
+    spark.task.maxFailures says; then the job ends with that error, as it does when a newer driver has its slots. Whatever
+    else fails is started again, for as long as the job runs, without a rebalance.
 
     `name` belongs to the job and stays the same over restarts. `config` is what `membership_client.Consumer` takes.
     `grace_s` is how long a new attempt of a slot waits for an older one that does not answer.
