@@ -363,6 +363,12 @@ MUTATIONS = (
         "    is_whole = True",
     ),
     Mutation(
+        "a leader gives away what others still hold",
+        "assignors/cooperative.py",
+        "    if claims.owner or claims.disputed:",
+        "    if claims.disputed:",
+    ),
+    Mutation(
         "a member that was passed over keeps what it had",
         "classic_joining.py",
         "    return waited and answer.generation > member.epoch + 1 > 1",

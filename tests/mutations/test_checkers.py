@@ -13,7 +13,7 @@ MOST_SEEDS = 100
 
 BUGS = {
     "which the coordinator believes to be free": "what a callback is bringing is left out of what we hold",
-    ", and so does": "a member that was passed over keeps what it had",
+    ", and so does": "a leader gives away what others still hold",
     "owned changed without a callback": "acknowledged before the callback returned",
     "is not told that its partitions are lost": "a fence does not tell the running callback",
     "yet nobody is told that partitions are lost": "nothing is lost on a fence",
