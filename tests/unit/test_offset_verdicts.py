@@ -1,0 +1,154 @@
+"""What each answer of a coordinator means for a commit and for a fetch of offsets; the answers are scripted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from membership_client import NotOwnedError, Offset, OffsetAccessError, OffsetError, TopicPartition
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    CommitOffsets,
+    CoordinatorDoubted,
+    Event,
+    FetchOffsets,
+    OffsetsCommitted,
+    OffsetsFetched,
+    Refused,
+    Response,
+)
+from membership_client.errands import Errand
+from membership_client.offsets import VERDICTS, Offsets
+from membership_client.testing.fake_cluster import FakeCluster
+from membership_client.testing.virtual import VirtualBrokers
+from membership_client.worker import Worker
+from tests.core.play import BROKER, Play
+
+PLACE = TopicPartition("orders", 0)
+PATIENCE_S = 30.0
+UNLISTED = 4711
+
+OUTCOMES: dict[int, type[OffsetError] | None] = {
+    Code.COORDINATOR_LOAD_IN_PROGRESS: None,
+    Code.REQUEST_TIMED_OUT: None,
+    Code.UNKNOWN_TOPIC_OR_PARTITION: None,
+    Code.UNSTABLE_OFFSET_COMMIT: None,
+    Code.STALE_MEMBER_EPOCH: None,
+    Code.REBALANCE_IN_PROGRESS: None,
+    Code.ILLEGAL_GENERATION: None,
+    Code.THROTTLING_QUOTA_EXCEEDED: None,
+    Code.NOT_COORDINATOR: None,
+    Code.COORDINATOR_NOT_AVAILABLE: None,
+    # A coordinator that has not heard of a topic yet says the same as one that knows it to be gone.
+    Code.UNKNOWN_TOPIC_ID: None,
+    Code.UNKNOWN_MEMBER_ID: NotOwnedError,
+    Code.FENCED_INSTANCE_ID: NotOwnedError,
+    Code.FENCED_MEMBER_EPOCH: NotOwnedError,
+    Code.GROUP_ID_NOT_FOUND: NotOwnedError,
+    Code.GROUP_AUTHORIZATION_FAILED: OffsetAccessError,
+    Code.TOPIC_AUTHORIZATION_FAILED: OffsetAccessError,
+    UNLISTED: OffsetError,
+}
+"""The error that a code is raised as; None if it is asked again, and all is well then."""
+
+
+class ScriptedWorker(Worker):
+    """Gives out the answers that a test wrote down, one per errand; the member's epoch has grown by the next one."""
+
+    def __init__(self, *answers: Response) -> None:
+        super().__init__(Play.new().stable(0).member, VirtualBrokers(FakeCluster({})))
+        self.asked: list[CommitOffsets | FetchOffsets] = []
+        self.posted: list[Event] = []
+        self._answers = list(answers)
+
+    def run_errand(self, errand: Errand) -> None:
+        request = errand.make(self.member)
+        assert isinstance(request, CommitOffsets | FetchOffsets)
+        self.asked.append(request)
+        self.member = replace(self.member, epoch=self.member.epoch + 1)
+        errand.reply.put(self._answers.pop(0))
+
+    def post(self, event: Event) -> None:
+        self.posted.append(event)
+
+
+def committed(code: int) -> Response:
+    return OffsetsCommitted({PLACE: code})
+
+
+def fetched(code: int) -> Response:
+    return OffsetsFetched({}, {PLACE: code}) if code else OffsetsFetched({PLACE: Offset(7)}, {})
+
+
+def refused(code: int) -> Response:
+    return Refused(code)
+
+
+def commit(offsets: Offsets) -> None:
+    offsets.commit({PLACE: Offset(7)}, PATIENCE_S)
+
+
+def fetch(offsets: Offsets) -> None:
+    assert offsets.committed(frozenset({PLACE}), PATIENCE_S) == {PLACE: Offset(7)}
+
+
+Answering = Callable[[int], Response]
+Calling = Callable[[Offsets], None]
+
+CALLS = pytest.mark.parametrize(
+    ("call", "refuse", "accept"),
+    [
+        (commit, committed, committed),
+        (commit, refused, committed),
+        (fetch, fetched, fetched),
+        (fetch, refused, fetched),
+    ],
+    ids=["commit of a partition", "commit as a whole", "fetch of a partition", "fetch as a whole"],
+)
+
+
+@CALLS
+def test_a_stale_epoch_is_followed_by_the_newest(call: Calling, refuse: Answering, accept: Answering) -> None:
+    """The group moved on while the request was under way: the member still owns the partition, and asks again."""
+    worker = ScriptedWorker(refuse(Code.STALE_MEMBER_EPOCH), accept(Code.NONE))
+    call(Offsets(worker))
+    assert [request.epoch for request in worker.asked] == [2, 3]
+
+
+@CALLS
+@pytest.mark.parametrize("code", OUTCOMES)
+def test_each_code_is_asked_again_or_raised(call: Calling, refuse: Answering, accept: Answering, code: int) -> None:
+    """The table is complete, and each row does what it says, for commits and for fetches alike."""
+    worker, error = ScriptedWorker(refuse(code), accept(Code.NONE)), OUTCOMES[code]
+    if error is None:
+        call(Offsets(worker))
+        assert len(worker.asked) == 2
+    else:
+        with pytest.raises(OffsetError) as caught:
+            call(Offsets(worker))
+        assert type(caught.value) is error
+        assert len(worker.asked) == 1
+
+
+@pytest.mark.parametrize("code", [Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE])
+def test_a_broker_that_is_not_the_coordinator_is_doubted(code: int) -> None:
+    """The member looks for the right one at once, and need not be refused a heartbeat first."""
+    worker = ScriptedWorker(committed(code), committed(Code.NONE))
+    commit(Offsets(worker))
+    assert worker.posted == [CoordinatorDoubted(BROKER)]
+
+
+def test_the_gravest_of_several_codes_decides() -> None:
+    """What is over stays over, however willing the coordinator is to take the rest later."""
+    other = TopicPartition("orders", 1)
+    worker = ScriptedWorker(OffsetsCommitted({PLACE: Code.STALE_MEMBER_EPOCH, other: Code.UNKNOWN_MEMBER_ID}))
+    worker.member = Play.new().stable(0, 1).member
+    with pytest.raises(NotOwnedError):
+        Offsets(worker).commit({PLACE: Offset(7), other: Offset(8)}, PATIENCE_S)
+
+
+def test_the_table_of_outcomes_is_complete() -> None:
+    """A new verdict needs an expectation here."""
+    assert OUTCOMES.keys() == VERDICTS.keys() | {UNLISTED}
