@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -87,6 +88,23 @@ def test_a_pattern_is_removed_by_an_empty_one() -> None:
     play.answer(Heartbeat, accepted(2))
     play.do(Subscribe(frozenset({"orders"})))
     assert (play.heartbeat().topics, play.heartbeat().regex) == (("orders",), "")
+
+
+def test_a_pattern_is_said_when_it_changes_and_only_then() -> None:
+    """Brokers evaluate it anew whenever it is stated; another one is stated at once."""
+    play = Play.new()
+    play.do(Subscribe(regex="o.*"))
+    play.find_coordinator()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics().let_callbacks_return()
+    play.answer(Heartbeat, accepted(2))
+    play.do(Subscribe(regex="o.*"))
+    assert play.member.dialogue is None
+    play.advance(INTERVAL_S)
+    assert play.heartbeat().regex is None
+    play.answer(Heartbeat, accepted(2))
+    play.do(Subscribe(regex="b.*"))
+    assert (play.heartbeat().topics, play.heartbeat().regex) == ((), "b.*")
 
 
 def test_never_two_heartbeats_in_flight() -> None:
@@ -251,6 +269,31 @@ def test_a_request_timeout_drops_the_connection_and_looks_for_the_coordinator() 
     assert play.member.coordinator is None
     assert play.member.problem is not None
     assert "did not answer" in play.member.problem.detail
+
+
+def _hangs_up(play: Play) -> None:
+    play.fail(Heartbeat)
+
+
+def _says_nothing(play: Play) -> None:
+    play.advance(play.member.request_timeout_s)
+
+
+@pytest.mark.parametrize("goes_wrong", [_hangs_up, _says_nothing])
+def test_a_heartbeat_without_an_answer_is_repeated_with_a_backoff(goes_wrong: Callable[[Play], None]) -> None:
+    """However soon a coordinator is found again, and longer each time: it may be the one that cannot answer."""
+    play, waits = Play.new().stable(0), list[float]()
+    play.advance(INTERVAL_S)
+    for sent in (1, 2, 3):
+        goes_wrong(play)
+        assert play.member.coordinator is None
+        play.find_coordinator()
+        waits.append(play.member.dialogue_pace.not_before - play.now)
+        play.advance(waits[-1] * 0.99)
+        assert len(play.heartbeats()) == sent
+        play.advance(waits[-1] * 0.02)
+        assert len(play.heartbeats()) == sent + 1
+    assert 0.0 < waits[0] < waits[1] < waits[2]
 
 
 def test_an_unsupported_heartbeat_is_fatal() -> None:

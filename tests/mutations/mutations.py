@@ -67,6 +67,12 @@ MUTATIONS = (
         "    if member.fences > 1000:",
     ),
     Mutation(
+        "no backoff after a lost connection",
+        "machine.py",
+        '    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()',
+        "    return unanswered(member, event.kind, event.detail), ()",
+    ),
+    Mutation(
         "no backoff after a refusal",
         "requests.py",
         "config=member.config, cap_s=cap_s)}",
