@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
-from membership_client import Consumer, MemberState, NotOwnedError
+from membership_client import Consumer, GroupAuthorizationError, MemberState, NotOwnedError
+from membership_client.core.error_codes import Code
+from membership_client.core.events import Answered, Failed, HeartbeatAccepted, Refused
 from tests.consumer.helpers import Places, Reader, World
 from tests.integration.members import PATIENCE_S, eventually
 
@@ -92,6 +96,32 @@ def test_nothing_is_read_of_a_loss_that_waits_for_another_callback(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An assignment that still looks for its offsets: the bug was that records of lost partitions came meanwhile."""
+    reader, found = reader_that_looks_for_offsets(world, monkeypatch)
+    remove(world, reader)
+    eventually(lambda: reader.consumer.snapshot.state is MemberState.FENCED, "a member that knows")
+    assert [reader.poll(0.1) for _ in range(5)] == [None] * 5
+    found.set()
+    eventually(lambda: (reader.poll(), reader.events("lost"))[1], "a loss")
+    world.settle(reader)
+
+
+def test_nothing_is_read_after_the_end_of_a_member_whose_loss_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """poll() says what ended it, or nothing; the partitions are lost as soon as the callback before that has returned."""
+    reader, found = reader_that_looks_for_offsets(world, monkeypatch)
+    refuse_heartbeats(reader, monkeypatch)
+    eventually(lambda: reader.consumer.snapshot.state is MemberState.FATAL, "a member that knows")
+    read = len(reader.records)
+    assert [poll_or_raise(reader) for _ in range(5)] == [None] * 5
+    assert reader.events("lost") == []
+    found.set()
+    eventually(lambda: (poll_or_raise(reader), reader.events("lost"))[1], "a loss")
+    assert len(reader.records) == read
+
+
+def reader_that_looks_for_offsets(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[Reader, threading.Event]:
+    """It reads two partitions and is to have all four: where the others start, it learns when the event is set."""
     world.produce(500)
     reader, other = world.join(), world.join()
     world.settle(reader, other)
@@ -104,12 +134,30 @@ def test_nothing_is_read_of_a_loss_that_waits_for_another_callback(
     monkeypatch.setattr(reader.consumer._member, "committed", committed)
     other.consumer.close()
     eventually(lambda: len(reader.consumer.snapshot.target) == 4, "an assignment that waits")
-    remove(world, reader)
-    eventually(lambda: reader.consumer.snapshot.state is MemberState.FENCED, "a member that knows")
-    assert [reader.poll(0.1) for _ in range(5)] == [None] * 5
-    found.set()
-    eventually(lambda: (reader.poll(), reader.events("lost"))[1], "a loss")
-    world.settle(reader)
+    return reader, found
+
+
+def refuse_heartbeats(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, as a coordinator would whose operator has taken access away."""
+    transport = reader.consumer._member._transport
+    wait = transport.wait
+
+    def denied(timeout_s: float | None) -> list[Answered | Failed]:
+        return [
+            replace(answer, response=Refused(Code.GROUP_AUTHORIZATION_FAILED))
+            if isinstance(answer, Answered) and isinstance(answer.response, HeartbeatAccepted)
+            else answer
+            for answer in wait(timeout_s)
+        ]
+
+    monkeypatch.setattr(transport, "wait", denied)
+
+
+def poll_or_raise(reader: Reader) -> Message | None:
+    """The record that came, whether or not poll() has an end to tell of."""
+    with contextlib.suppress(GroupAuthorizationError):
+        return reader.poll(0.1)
+    return None
 
 
 def test_without_on_lost_the_revoke_callback_is_told(world: World) -> None:

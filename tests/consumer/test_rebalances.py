@@ -10,7 +10,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from membership_client import Consumer
+from membership_client import ConfigError, Consumer
 from tests.consumer.conftest import NewWorld
 from tests.consumer.helpers import Places, Reader, World, in_thread, number_of, offset_of
 from tests.integration.members import PATIENCE_S, eventually
@@ -202,6 +202,31 @@ def test_what_on_assign_does_not_name_is_not_read(world: World) -> None:
     assert reader.poll(0.5) is None
     assert {number for number, _ in reader.places_read} == {2}
     assert len(reader.owned) == 4
+
+
+def test_assign_is_refused_where_the_group_assigns(world: World) -> None:
+    """Outside callbacks, in those that take away, and for what a callback is not about; nothing changes by that."""
+    refused: list[str] = []
+
+    def misuse(consumer: Consumer, *uses: str) -> None:
+        for use in uses:
+            with pytest.raises(ConfigError) as caught:
+                getattr(consumer, use)([world.place(7, 0)])
+            assert isinstance(caught.value, KafkaException)
+            refused.append(use)
+
+    every = ("assign", "incremental_assign", "incremental_unassign")
+    world.produce(3)
+    reader = world.owner(
+        assign=lambda consumer, _: misuse(consumer, *every), revoke=lambda consumer, _: misuse(consumer, *every)
+    )
+    misuse(reader.consumer, *every)
+    with pytest.raises(ConfigError):
+        reader.consumer.unassign()
+    reader.read(12 - len(reader.records))
+    reader.consumer.close()
+    assert refused == list(every) * 3
+    assert sorted(reader.places_read) == [(p, o) for p in range(4) for o in range(3)]
 
 
 def test_an_open_transaction_delays_the_start_of_its_partitions(world: World) -> None:

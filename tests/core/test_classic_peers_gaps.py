@@ -24,6 +24,7 @@ from membership_client.core.events import (
     Polled,
     Rebalance,
     Refused,
+    Subscribe,
     SyncGroup,
     TopicsDescribed,
 )
@@ -141,3 +142,19 @@ def test_a_strategy_that_was_not_offered_is_not_obeyed() -> None:
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.NO_COMMON_STRATEGY)
     assert "sticky" in play.member.problem.detail
+
+
+def test_a_storm_of_subscriptions_ends_with_the_last_one() -> None:
+    """However fast they change, one join is in flight, and the group ends with what was asked for last."""
+    play = ClassicPlay.cooperative().stable(0)
+    for number in range(50):
+        play.do(Subscribe(frozenset({"orders", f"topic-{number}"})))
+        assert len([send for send in play.open_sends() if isinstance(send.request, JoinGroup)]) <= 1
+        if number % 7 == 0:
+            play.let_in(0, generation=number + 2)
+            play.let_callbacks_return()
+    joins = [send.request for send in play.sends() if isinstance(send.request, JoinGroup)]
+    assert len(joins) < 20
+    assert joins[-1].topics == {"orders", "topic-49"}
+    play.let_in(0, generation=60)
+    assert (play.member.state, play.member.classic.rejoin) == (S.STABLE, None)

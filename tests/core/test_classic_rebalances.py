@@ -207,6 +207,19 @@ def test_a_leader_that_sees_a_topic_grow_has_the_group_rebalance() -> None:
     assert play.join_request().reason == reasons.TOPICS_CHANGED
 
 
+def test_a_leader_that_sees_a_topic_go_has_the_group_rebalance() -> None:
+    """Its partitions are given back, and the next plan has none of it."""
+    play = ClassicPlay.new(metadata_max_age_ms=2000).leading({"orders": TopicLayout(2)})
+    play.stays(2.0)
+    play.answer(DescribeTopics, TopicsDescribed({}))
+    assert kinds(play) == [(CallbackKind.REVOKED, 2)]
+    play.let_callbacks_return()
+    assert play.join_request().reason == reasons.TOPICS_CHANGED
+    play.answer(JoinGroup, admitted(2, leads=True))
+    play.answer(DescribeTopics, TopicsDescribed({}))
+    assert play.sync_request().plan == {"given": ()}
+
+
 @pytest.mark.parametrize("rack", [None, "r1"])
 def test_racks_matter_to_a_leader_that_has_one(rack: str | None) -> None:
     """A broker that was down took its rack with it: groups without racks gave everything back, twice."""

@@ -106,6 +106,14 @@ def test_a_static_member_can_leave_for_good() -> None:
     assert leave(play).instance_id == "i"
 
 
+@pytest.mark.parametrize("mode", [LeaveMode.DEFAULT, LeaveMode.LEAVE])
+def test_a_dynamic_member_leaves_for_good(mode: LeaveMode) -> None:
+    """Nobody will come back under its name, so nothing is kept for it."""
+    play = Play.new().stable()
+    play.do(Close(mode=mode, timeout_s=5.0))
+    assert (leave(play).member_id, leave(play).instance_id) == ("me", None)
+
+
 def test_a_dynamic_member_that_remains_tells_nobody() -> None:
     """Its session will end by itself."""
     play = Play.new().stable()

@@ -87,6 +87,24 @@ def test_leaving_during_a_callback_waits_for_it_and_a_new_subscription_starts_cl
     assert (play.member.state, play.heartbeat().owned) == (S.JOINING, orders())
 
 
+@pytest.mark.parametrize("target", [orders(0, 1), orders()], ids=["assigned", "revoked"])
+def test_a_subscription_that_changes_during_a_callback_is_said_at_once(target: Partitions) -> None:
+    """The callback ends as it would have, and what it left is exchanged for what was asked for last."""
+    play = Play.new().stable(0).told(target, epoch=3)
+    call, wanted = play.member.call, Partitions.of({BILLS: [0]})
+    play.do(Subscribe(frozenset({"bills"})))
+    assert (play.heartbeat().topics, play.heartbeat().owned) == (("bills",), None)
+    play.answer(Heartbeat, accepted(4, wanted))
+    assert play.member.call == call
+    while play.member.state is not S.STABLE:
+        play.name_topics().let_callbacks_return()
+        play.answer(Heartbeat, accepted(4))
+    given = [(c.kind, len(c.partitions)) for c in play.callbacks()]
+    left = [(CallbackKind.REVOKED, 2)] if target else []
+    assert given[1:] == [*left, (CallbackKind.ASSIGNED, 1)]
+    assert play.member.owned == wanted
+
+
 @pytest.mark.parametrize("code", [42, 30, 81, 128, 4711, 69])
 def test_a_fatal_answer_while_leaving_does_not_stop_the_leave(code: int) -> None:
     """We are going anyway; only being out already would change what is left to do."""
