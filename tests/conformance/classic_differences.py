@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from membership_client.core.error_codes import Code
 from tests.conformance.classic_lines import Line
 from tests.conformance.classic_plays import Play
 from tests.conformance.classic_seats import Seat
@@ -18,6 +19,8 @@ class ClassicDifference:
     name: str
     reason: str
     shown_by: Play
+    broker_refuses: Code
+    """How its last request ends on a broker; the fake takes it."""
 
 
 def _short_session(line: Line) -> None:
@@ -30,5 +33,6 @@ CLASSIC_DIFFERENCES = (
         name="bounds of a session",
         reason="What an operator allows is no matter of the protocol: the simulation has sessions as short as it likes.",
         shown_by=_short_session,
+        broker_refuses=Code.INVALID_SESSION_TIMEOUT,
     ),
 )
