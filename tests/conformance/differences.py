@@ -3,6 +3,11 @@
 Each difference brings a script that shows it on a real broker: one that no longer shows is to be struck off.
 What the fake does not have at all (access control, offsets) is said where it is defined. Classic groups have a list of
 their own in `classic_differences`.
+
+Not compared are moves of the coordinator and its loading (`FakeCluster.move`): which broker says what, and for how many
+milliseconds, differs between two elections of the same cluster, so there is no answer to agree on. Each code that is said
+meanwhile is met in `tests/core/test_refusals.py`, and real moves in `tests/integration/test_brokers.py`.
+Topics change in `situations.CHANGES` only, each with topics of its own: random scripts share theirs.
 """
 
 from __future__ import annotations

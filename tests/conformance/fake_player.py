@@ -27,14 +27,20 @@ class GivenTopics(FakeTopics):
         for topic in topics:
             self._change(topic)
 
+    def learn(self, topic: FakeTopic) -> None:
+        """It was created or has grown."""
+        if topic.name not in self or self[topic.name].topic_id != topic.topic_id:
+            self.created_version = self.version + 1
+        self._change(topic)
+
 
 class FakePlayer:
     """Background work, such as the evaluation of a pattern, is done before the next request; `stirred` tells of it."""
 
     def __init__(self, group_id: str, topics: Iterable[FakeTopic], settings: CoordinatorSettings) -> None:
         self._group_id = group_id
-        self._topics = {topic.topic_id: topic.name for topic in topics}
-        self._coordinator = FakeCoordinator(GivenTopics(topics), settings)
+        self._topics = GivenTopics(topics)
+        self._coordinator = FakeCoordinator(self._topics, settings)
         self._now = 0.0
         self.stirred = False
 
@@ -48,6 +54,13 @@ class FakePlayer:
     def pass_time(self, seconds: float) -> None:
         self._now += seconds
         self._coordinator.advance(self._now)
+
+    def learn(self, name: str, topic: FakeTopic | None) -> None:
+        """That is how the topic is from now on; None if there is none of that name."""
+        if topic is not None:
+            self._topics.learn(topic)
+        elif name in self._topics:
+            self._topics.delete(name)
 
     def picture(self) -> GroupDescription | None:
         group = self._group
@@ -73,7 +86,8 @@ class FakePlayer:
         )
 
     def _named(self, partitions: Partitions) -> frozenset[TopicPartition]:
-        return frozenset(partitions.named(self._topics))
+        """A broker does not tell of partitions whose topic is gone."""
+        return frozenset(partitions.named({topic.topic_id: topic.name for topic in self._topics}))
 
 
 def settings_of(terms: Terms, max_size: int | None = None) -> CoordinatorSettings:

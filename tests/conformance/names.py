@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from membership_client.partitions import NOTHING, Partitions
@@ -25,6 +25,11 @@ class Names:
 
     def group(self, group: GroupName) -> str:
         return {GroupName.OWN: self.group_id, GroupName.EMPTY: "", GroupName.UNKNOWN: f"{self.group_id}-nobody"}[group]
+
+    def after(self, symbol: str, topic: FakeTopic | None) -> Names:
+        """That topic is another now, or gone."""
+        others = {name: known for name, known in self.topics.items() if name != symbol}
+        return replace(self, topics=others if topic is None else others | {symbol: topic})
 
     def topic_names(self, subscription: Subscription) -> tuple[str, ...]:
         return tuple(self.prefix + topic for topic in subscription.topics)

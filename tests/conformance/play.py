@@ -8,13 +8,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from membership_client.core.events import DescribedMember, DescribeGroup, GroupDescribed, Request, Response
+from membership_client.testing.fake_topics import FakeTopic
 from tests.conformance.belief import Belief
 from tests.conformance.differences import HARMLESS, Difference
 from tests.conformance.exchange import Answer, Exchange
 from tests.conformance.fake_player import FakePlayer
 from tests.conformance.names import Names
 from tests.conformance.players import Player
-from tests.conformance.script import Beat, Describe, Leave, Script, Silence, Step
+from tests.conformance.script import Beat, Describe, Drop, Grow, Leave, Script, Silence, Step
 
 PATIENCE_S = 10.0
 """How long a broker may take over what it does in the background; nothing but a difference ever reaches it."""
@@ -27,6 +28,8 @@ class Pair:
     names: Names
     fake: FakePlayer
     broker: Player
+    resize: Callable[[Names, str, int], FakeTopic | None]
+    """Gives a topic so many partitions on the broker, and deletes it at none; returns it when the coordinator knows."""
 
 
 Pairing = Callable[[Script], AbstractContextManager[Pair]]
@@ -55,6 +58,7 @@ class _Performance:
     def __init__(self, script: Script, pair: Pair, known: tuple[Difference, ...]) -> None:
         self._script = script
         self._pair = pair
+        self._names = pair.names
         self._beliefs = {actor.name: Belief.of(actor) for actor in script.actors}
         self._exchanges: list[Exchange] = []
         self._known = known
@@ -68,7 +72,7 @@ class _Performance:
             self._compare_pictures("in the end", patience_s=0.0)
         return Run(
             script=self._script,
-            names=self._pair.names,
+            names=self._names,
             exchanges=tuple(self._exchanges),
             known=tuple(self._met),
             mismatch=self._mismatch,
@@ -82,6 +86,8 @@ class _Performance:
             self._pair.broker.pass_time(step.seconds)
             self._began_at += step.seconds
             return self._compare_pictures(f"after {step.seconds:g} s of silence")
+        if isinstance(step, Grow | Drop):
+            return self._resize(step.topic, step.partitions if isinstance(step, Grow) else 0)
         request = self._request(step)
         fake, broker = self._pair.fake.ask(request), self._pair.broker.ask(request)
         self._busy_s = time.monotonic() - self._began_at
@@ -91,14 +97,23 @@ class _Performance:
             self._beliefs[step.who] = self._belief(step.who).after(step, request, broker)
         return not self._pair.fake.stirred or self._compare_pictures("after its work in the background")
 
+    def _resize(self, symbol: str, partitions: int) -> bool:
+        """On the broker first, which draws the id of a new topic. May the script go on?"""
+        began_at = time.monotonic()
+        topic = self._pair.resize(self._names, symbol, partitions)
+        self._pair.fake.learn(self._names.prefix + symbol, topic)
+        self._names = self._names.after(symbol, topic)
+        self._began_at += time.monotonic() - began_at
+        return self._compare_pictures(f"with {partitions or 'no'} partitions of {symbol}")
+
     def _request(self, step: Beat | Leave | Describe) -> Request:
         match step:
             case Beat():
-                return self._belief(step.who).heartbeat(step, self._pair.names)
+                return self._belief(step.who).heartbeat(step, self._names)
             case Leave():
-                return self._belief(step.who).leave(step, self._pair.names)
+                return self._belief(step.who).leave(step, self._names)
             case Describe():
-                return DescribeGroup(group_id=self._pair.names.group(step.group))
+                return DescribeGroup(group_id=self._names.group(step.group))
 
     def _belief(self, who: str) -> Belief:
         return self._beliefs.get(who) or Belief.of(self._script.actor(who))

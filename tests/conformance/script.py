@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 TOPICS: Mapping[str, int] = MappingProxyType({"orders": 6, "bills": 3, "ships": 1, "mails": 4})
-"""The topics that exist, and their partitions."""
+"""The topics that exist, and their partitions, until a script changes them."""
 GHOSTS = "ghosts"
 """A topic that does not."""
 REBALANCE_TIMEOUT_S = 600.0
@@ -117,7 +117,22 @@ class Silence:
     seconds: float
 
 
-Step = Beat | Leave | Describe | Silence
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """A topic grows to so many partitions. One that does not exist is created, with an id that no other ever had."""
+
+    topic: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A topic is deleted."""
+
+    topic: str
+
+
+Step = Beat | Leave | Describe | Silence | Grow | Drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +158,11 @@ class Script:
 
     def actor(self, name: str) -> Actor:
         return next((actor for actor in self.actors if actor.name == name), Actor(name))
+
+    @property
+    def changes_topics(self) -> bool:
+        """It cannot share its topics with others."""
+        return any(isinstance(step, Grow | Drop) for step in self.steps)
 
     def without(self, index: int, count: int) -> Script:
         return replace(self, steps=self.steps[:index] + self.steps[index + count :])

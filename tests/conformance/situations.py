@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from tests.conformance.script import (
     GHOSTS,
+    PATTERN_GAP_S,
     Actor,
     Beat,
+    Drop,
     Epoch,
+    Grow,
     Leave,
     Owned,
     Script,
@@ -162,6 +165,72 @@ SITUATIONS = (
         terms=Terms(assignment_interval_s=2.0),
     ),
 )
+
+CHANGES = (
+    _situation(
+        "topic grows",
+        (A,),
+        *(Beat("a"), Beat("a"), Grow("orders", 8), Beat("a")),
+        ends="accepted at 3, told orders 0 1 2 3 4 5 6 7",
+    ),
+    _situation(
+        "topic grows for one of two",
+        (A, B),
+        *(Beat("a"), Beat("b"), Beat("a"), Beat("a"), Beat("b"), Beat("b")),
+        *(Grow("orders", 7), Beat("b"), Beat("a"), Beat("b"), Beat("a")),
+        ends="accepted at 4",
+    ),
+    _situation(
+        "topic that is not subscribed to grows",
+        (A,),
+        *(Beat("a"), Beat("a"), Grow("bills", 5), Beat("a")),
+        ends="accepted at 2, no news",
+    ),
+    _situation(
+        "topic is deleted",
+        (Actor("a", Subscription(("orders", "bills"))),),
+        *(Beat("a"), Beat("a"), Drop("orders"), Beat("a")),
+        ends="accepted at 2, told bills 0 1 2",
+    ),
+    _situation(
+        "topic is deleted, and what was held is given back",
+        (Actor("a", Subscription(("orders", "bills"))),),
+        *(Beat("a"), Beat("a"), Drop("orders"), Beat("a"), Beat("a")),
+        ends="accepted at 3, no news",
+    ),
+    _situation(
+        "topic is created again",
+        (A,),
+        *(Beat("a"), Beat("a"), Drop("orders"), Beat("a"), Beat("a"), Grow("orders", 2), Beat("a")),
+        ends="accepted at 4, told orders 0 1",
+    ),
+    _situation(
+        "topic is created again before anybody noticed",
+        (A,),
+        *(Beat("a"), Beat("a"), Drop("orders"), Grow("orders", 2), Beat("a"), Beat("a")),
+        ends="accepted at 3, told orders 0 1",
+    ),
+    _situation(
+        "topic that was waited for is created",
+        (Actor("a", Subscription((GHOSTS,))),),
+        *(Beat("a"), Beat("a"), Grow(GHOSTS, 2), Beat("a")),
+        ends="accepted at 3, told ghosts 0 1",
+    ),
+    _situation(
+        "pattern finds a topic that came later",
+        (Actor("a", Subscription(pattern="b.*")),),
+        *(Beat("a"), Beat("a"), Beat("a"), Grow("boxes", 2), Beat("a")),
+        *(Silence(PATTERN_GAP_S + 0.5), Beat("a"), Beat("a")),
+        ends="accepted at 3, told bills 0 1 2, boxes 0 1",
+    ),
+    _situation(
+        "topic of a pattern is deleted",
+        (Actor("a", Subscription(pattern="b.*|ships")),),
+        *(Beat("a"), Beat("a"), Beat("a"), Drop("bills"), Beat("a")),
+        ends="accepted at 2, told ships 0",
+    ),
+)
+"""Of topics that grow, go and come; the members of others do not notice."""
 
 FULL = (
     _situation("no room", (A, B, Actor("c")), Beat("a"), Beat("b"), Beat("c"), ends="refused GROUP_MAX_SIZE_REACHED"),

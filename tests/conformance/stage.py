@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from kio.schema.metadata.v12 import MetadataRequest, MetadataResponse
@@ -42,22 +42,42 @@ class Stage:
 
     @contextlib.contextmanager
     def pair(self, script: Script) -> Iterator[Pair]:
-        names = Names(self._group(script.terms), self._prefix, self._topics)
-        fake = FakePlayer(names.group_id, tuple(self._topics.values()), settings_of(script.terms, self._max_size))
+        prefix, topics = self._make_topics() if script.changes_topics else (self._prefix, self._topics)
+        names = Names(self._group(script.terms), prefix, topics)
+        if script.changes_topics:
+            self._await_coordinator()
+        fake = FakePlayer(names.group_id, tuple(topics.values()), settings_of(script.terms, self._max_size))
         with BrokerPlayer.about(names.group_id, self._servers, self._admin) as broker:
-            yield Pair(names, fake, broker)
+            yield Pair(names, fake, broker, self._resize)
 
     # --- topics ------------------------------------------------------------------------------------------------------
 
     def _make_topics(self) -> tuple[str, Mapping[str, FakeTopic]]:
-        """Until a broker draws ids whose order in Java's hash tables is certain."""
+        prefix, topics = f"conformance-{uuid.uuid4().hex[:8]}-", dict[str, FakeTopic]()
+        for symbol, partitions in TOPICS.items():
+            topics[symbol] = self._make_topic(prefix + symbol, partitions, topics.values())
+        return prefix, topics
+
+    def _make_topic(self, name: str, partitions: int, others: Iterable[FakeTopic]) -> FakeTopic:
+        """Until a broker draws an id whose place among the others in Java's hash tables is certain."""
         while True:
-            prefix = f"conformance-{uuid.uuid4().hex[:8]}-"
-            for symbol, partitions in TOPICS.items():
-                self._admin.create_topic(prefix + symbol, partitions)
-            topics = {symbol: self._look_up(prefix + symbol) for symbol in TOPICS}
-            if apart([hash_of_id(topic.topic_id) for topic in topics.values()]):
-                return prefix, topics
+            self._admin.create_topic(name, partitions)
+            topic = self._look_up(name)
+            if apart([hash_of_id(known.topic_id) for known in (*others, topic)]):
+                return topic
+            self._admin.delete_topic(name)
+
+    def _resize(self, names: Names, symbol: str, partitions: int) -> FakeTopic | None:
+        """Returns when the coordinator has heard of it. What is so already stays: a script that was made shorter may say so."""
+        name, known = names.prefix + symbol, names.topics.get(symbol)
+        if known is None and partitions:
+            self._make_topic(name, partitions, names.topics.values())
+        elif known is not None and not partitions:
+            self._admin.delete_topic(name)
+        elif known is not None and partitions > known.partitions:
+            self._admin.add_partitions(name, partitions)
+        self._await_coordinator()
+        return self._look_up(name) if partitions else None
 
     def _look_up(self, name: str) -> FakeTopic:
         wanted = MetadataRequestTopic(topic_id=None, name=TopicName(name))

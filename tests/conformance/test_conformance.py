@@ -12,7 +12,7 @@ from tests.conformance.generate import script_of
 from tests.conformance.play import Run, play
 from tests.conformance.report import describe_mismatch, told, transcript
 from tests.conformance.script import Script
-from tests.conformance.situations import FULL, SITUATIONS, Situation
+from tests.conformance.situations import CHANGES, FULL, SITUATIONS, Situation
 from tests.conformance.stage import Stage
 from tests.conformance.tally import Tally
 
@@ -61,6 +61,12 @@ def test_random_scripts_are_answered_alike(first: int, end: int, stage: Stage, t
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.script.name)
 def test_a_situation_is_answered_alike(situation: Situation, stage: Stage) -> None:
     """The classic situations of a group end as they are known to end, on both."""
+    agree_on(situation, stage)
+
+
+@pytest.mark.parametrize("situation", CHANGES, ids=lambda situation: situation.script.name)
+def test_topics_that_change_are_answered_alike(situation: Situation, stage: Stage) -> None:
+    """Both notice with the next heartbeat that a topic grew, went or came, and count another of the same name as another."""
     agree_on(situation, stage)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from uuid import UUID
+from uuid import UUID, uuid4
+
+import pytest
 
 from membership_client.testing.fake_topics import FakeTopic
 from tests.conformance.fake_player import FakePlayer, settings_of
 from tests.conformance.generate import script_of
 from tests.conformance.names import Names
 from tests.conformance.play import Pair, play
-from tests.conformance.report import describe_mismatch
+from tests.conformance.report import describe_mismatch, told, transcript
 from tests.conformance.script import TOPICS, Script
+from tests.conformance.situations import CHANGES, Situation
 
 SEED = 0
 NAMES = Names(
@@ -29,7 +32,15 @@ NAMES = Names(
 @contextlib.contextmanager
 def twins(script: Script) -> Iterator[Pair]:
     settings = settings_of(script.terms)
-    yield Pair(NAMES, *(FakePlayer(NAMES.group_id, tuple(NAMES.topics.values()), settings) for _ in range(2)))
+    fake, twin = (FakePlayer(NAMES.group_id, tuple(NAMES.topics.values()), settings) for _ in range(2))
+
+    def resize(names: Names, symbol: str, partitions: int) -> FakeTopic | None:
+        topic_id = names.topics[symbol].topic_id if symbol in names.topics else uuid4()
+        topic = FakeTopic(names.prefix + symbol, topic_id, partitions) if partitions else None
+        twin.learn(names.prefix + symbol, topic)
+        return topic
+
+    yield Pair(NAMES, fake, twin, resize)
 
 
 @contextlib.contextmanager
@@ -51,6 +62,15 @@ def test_twins_agree() -> None:
     run = play(script_of(SEED), twins)
     assert not run.mismatch
     assert len(run.exchanges) > len(run.script.steps)
+
+
+@pytest.mark.parametrize("situation", CHANGES, ids=lambda situation: situation.script.name)
+def test_twins_agree_on_topics_that_change(situation: Situation) -> None:
+    """Both know the same topic after each change, by the same id, and end as a broker does."""
+    run = play(situation.script, twins)
+    assert not run.mismatch
+    answers = [exchange.broker for exchange in run.exchanges if not isinstance(exchange.request, str)]
+    assert told(answers[-1], run.names).startswith(situation.ends), transcript(run)
 
 
 def test_a_mismatch_is_told_as_a_short_story() -> None:
