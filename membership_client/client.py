@@ -99,6 +99,7 @@ class GroupMember:
             parse_bootstrap(self._config.bootstrap_servers),
             client_id=self._config.client_id,
             connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
+            answer_timeout_s=self._config.request_timeout_ms / 1000,
             security=security,
         )
         member = Member(config=self._config, member_id=_new_member_id())

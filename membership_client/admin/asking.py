@@ -52,6 +52,7 @@ class Asker:
             connection.bootstrap,
             client_id=connection.client_id,
             connect_timeout_s=connection.timeout_s,
+            answer_timeout_s=connection.timeout_s,
             security=connection.security,
         )
 

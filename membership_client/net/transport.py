@@ -30,6 +30,8 @@ _Selector = selectors.PollSelector
 _LONGEST_WAIT_S = 3600.0
 _FOR_TOKENS = 0.5
 """This part of the time for connecting is spent on waiting for a token, so that its absence is told before requests end."""
+_FOR_CONNECTING = 0.9
+"""This part of the time for an answer is spent on an advertised address, so that whoever waits hears of its failure."""
 
 
 class _Line(enum.Enum):
@@ -70,6 +72,7 @@ class BrokerTransport:
 
     Every request ends in exactly one Answered or Failed out of `wait()`, unless `disconnect()`, `close()` or `abandon()`
     drops it. There is no timeout here: the owner knows how long it is willing to wait, and calls `disconnect()`.
+    `answer_timeout_s` tells how long that is.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class BrokerTransport:
         *,
         client_id: str,
         connect_timeout_s: float,
+        answer_timeout_s: float = float("inf"),
         max_frame_bytes: int = MAX_FRAME_BYTES,
         security: Security = PLAINTEXT,
     ) -> None:
@@ -85,6 +89,7 @@ class BrokerTransport:
         self._bootstrap_failures = 0
         self._client_id = client_id
         self._connect_timeout_s = connect_timeout_s
+        self._advertised_timeout_s = _ending_first(connect_timeout_s, answer_timeout_s)
         self._max_frame_bytes = max_frame_bytes
         self._security = security
         self._links: dict[_Peer, _Link] = {}
@@ -171,17 +176,17 @@ class BrokerTransport:
 
     def _connect(self, link: _Link) -> None:
         if link.peer.is_bootstrap:
-            openers = [self._opener(node) for node in self._bootstrap_in_turn()]
+            openers = [self._opener(node, self._connect_timeout_s) for node in self._bootstrap_in_turn()]
             self._open(link, functools.partial(open_first, openers))
         else:
-            self._open(link, self._opener(link.peer.node))
+            self._open(link, self._opener(link.peer.node, self._advertised_timeout_s))
 
-    def _opener(self, node: Node) -> Callable[[], Connection]:
+    def _opener(self, node: Node, timeout_s: float) -> Callable[[], Connection]:
         return functools.partial(
             open_connection,
             node,
             client_id=self._client_id,
-            timeout_s=self._connect_timeout_s,
+            timeout_s=timeout_s,
             max_frame_bytes=self._max_frame_bytes,
             security=self._security,
         )
@@ -288,6 +293,16 @@ class BrokerTransport:
                 connection.close()
         self._links.clear()
         self._completed.clear()
+
+
+def _ending_first(connect_timeout_s: float, answer_timeout_s: float) -> float:
+    """The request's time begins before that of connecting: of two that are alike, nobody would hear how the latter ended.
+
+    One that is much longer is left alone. The next request joins that attempt, which may be a slow handshake.
+    """
+    if connect_timeout_s >= 2 * answer_timeout_s:
+        return connect_timeout_s
+    return min(connect_timeout_s, answer_timeout_s * _FOR_CONNECTING)
 
 
 def _advertised(peer: _Peer, failed: OpenFailed) -> str:

@@ -470,6 +470,27 @@ def test_a_broker_is_connected_to_once_at_a_time() -> None:
         assert (outcome.request_id, outcome.kind) == (99, FailureKind.UNREACHABLE)
 
 
+def test_a_set_up_that_takes_longer_than_a_request_may_wait() -> None:
+    """It goes on when the owner gives up, and the next request joins it: a slow handshake must not begin anew for ever."""
+    proceed = threading.Event()
+
+    def take_long(peer: Peer) -> None:
+        assert proceed.wait(LIMIT_S)
+        serve(peer)
+
+    with (
+        ScriptedBroker(take_long) as broker,
+        transport_to(broker.node, answer_timeout_s=0.01) as transport,
+    ):
+        transport.send(Send(1, broker.node, HEARTBEAT))
+        transport.wait(0.1)
+        transport.disconnect(broker.node)
+        transport.send(Send(2, broker.node, HEARTBEAT))
+        proceed.set()
+        assert outcomes(transport) == [accepted(2, epoch=1)]
+        assert broker.connections == 1
+
+
 def test_disconnecting_a_stranger_does_nothing() -> None:
     """There may be no such connection."""
     with transport_to(Node("127.0.0.1", 1)) as transport:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
+
 import pytest
 
 from membership_client import ConnectionProblem, GroupMember, MemberState
+from membership_client.admin import GroupAdmin, NoAnswerError
 from membership_client.config import parse_bootstrap
 from membership_client.types import Node
+from tests.net import answers
 from tests.net.names import resolve_to
+from tests.net.scripted_broker import Peer, ScriptedBroker, black_hole
 from tests.security.secure_kafka import PATIENCE_S, SecureKafka, has_ipv6
 
 pytestmark = pytest.mark.kafka
@@ -23,6 +30,50 @@ def test_an_advertised_address_that_cannot_be_reached(secured: SecureKafka) -> N
         assert "127.0.0.1:1" in str(found.error)
         assert "the address that broker 1 advertises: see its advertised.listeners" in str(found.error)
         member.close(timeout_s=0.5)
+
+
+@contextlib.contextmanager
+def names_a_black_hole() -> Iterator[tuple[Node, Node]]:
+    """A broker that can be asked for a coordinator, and the address that it names: packets to it are dropped."""
+    with black_hole() as hole:
+
+        def script(peer: Peer) -> None:
+            peer.welcome()
+            while True:
+                asked = peer.request()
+                assert asked.api_key == answers.FIND_COORDINATOR
+                peer.answer(asked, answers.coordinator(asked.version, host=hole.host, port=hole.port, node_id=7))
+
+        with ScriptedBroker(script) as broker:
+            yield broker.node, hole
+
+
+HINT = "the address that broker 7 advertises: see its advertised.listeners"
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_an_advertised_address_whose_packets_are_dropped(protocol: str) -> None:
+    """Told like one that refuses: the bug was that the request's time was up just before that of connecting."""
+    with names_a_black_hole() as (bootstrap, hole):
+        times = {"request.timeout.ms": 1000, "socket.connection.setup.timeout.ms": 1200}
+        config = {"bootstrap.servers": str(bootstrap), "group.id": "g", "group.protocol": protocol}
+        with GroupMember(config | times) as member:
+            member.subscribe(["orders"])
+            # The time says that connecting was given up before the request was; otherwise it is luck who is told.
+            told = re.compile(rf"{hole} did not answer within 0\.\d+ s \({HINT}\)")
+            found = member.wait_until(lambda snapshot: bool(told.search(str(snapshot.error))), PATIENCE_S)
+            assert isinstance(found.error, ConnectionProblem)
+            member.close(timeout_s=0.5)
+
+
+def test_an_administrator_at_an_advertised_address_whose_packets_are_dropped() -> None:
+    """As above: there is one timeout for all here, so the two ended together as well."""
+    with (
+        names_a_black_hole() as (bootstrap, _),
+        GroupAdmin({"bootstrap.servers": str(bootstrap)}, timeout_s=4) as admin,
+        pytest.raises(NoAnswerError, match=HINT),
+    ):
+        admin.describe("g")
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
