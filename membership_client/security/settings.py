@@ -153,7 +153,7 @@ def _tokens(given: Mapping[str, Any]) -> TokenCache:
     callback: Callable[[str], Any] | None = given.get("oauth_cb")
     if not callable(callback):
         raise ConfigError(f"OAUTHBEARER needs oauth_cb, a function that returns a token, or {keys.BEARER}method=oidc.")
-    return TokenCache(CallbackTokens(callback, _text(given, f"{keys.BEARER}config") or ""))
+    return TokenCache(CallbackTokens(callback, _secret(given, f"{keys.BEARER}config")))
 
 
 def _oidc(given: Mapping[str, Any]) -> Callable[[], Token]:

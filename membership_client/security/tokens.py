@@ -114,13 +114,14 @@ class CallbackTokens:
     """
 
     callback: Callable[[str], Any]
-    config: str
+    config: Secret | None = None
+    """People keep the client's secret in it."""
 
     def __call__(self) -> Token:
         # The time of day is looked at only here, next to when the callback looked at it: the clock may be set later.
         now = time.time()
         try:
-            text, expires_at, *more = self.callback(self.config)
+            text, expires_at, *more = self.callback(self.config.reveal() if self.config else "")
             extensions = dict(more[1] or {}) if len(more) > 1 else {}
             return Token(text=Secret(str(text)), life_s=float(expires_at) - now, extensions=extensions)
         except Exception as error:  # noqa: BLE001 - it is the application's code

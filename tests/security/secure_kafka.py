@@ -30,6 +30,7 @@ USER = "alice"
 PLAIN_PASSWORD = "plain-password-Qv37"
 SCRAM_PASSWORD = "scram, password=Wt52"
 CLIENT_SECRET = "client-secret-Ky94"
+CALLBACK_CONFIG = "callback-config-Zr81"
 RENEWED_EVERY_MS = 6000
 
 LISTENERS = {
@@ -125,13 +126,15 @@ class SecureKafka:
             "plain-in-the-clear": self.at("SASL", **plain),
             "scram-256": self.at("SASLTLS", sasl_mechanism="SCRAM-SHA-256", **password),
             "scram-512": self.at("SASLTLS", sasl_mechanisms="SCRAM-SHA-512", **password),
-            "token": self.at("SASLTLS", sasl_mechanism="OAUTHBEARER", oauth_cb=give_token),
+            "token": self.at("SASLTLS", sasl_mechanism="OAUTHBEARER", oauth_cb=give_token)
+            | {"sasl.oauthbearer.config": CALLBACK_CONFIG},
             "oidc": self.at("SASL", sasl_mechanism="OAUTHBEARER") | oidc,
         }
 
 
-def give_token(_config: str) -> tuple[str, float]:
+def give_token(config: str) -> tuple[str, float]:
     """As an application's `oauth_cb` does."""
+    assert config == CALLBACK_CONFIG
     return make_token(), time.time() + 3600
 
 

@@ -20,10 +20,19 @@ from confluent_kafka import KafkaException
 from membership_client import Consumer, GroupMember, MembershipError, MemberState
 from membership_client.admin import GroupAdmin
 from membership_client.cli import main
+from membership_client.security import split_security
 from membership_client.telemetry import backend
 from tests.security import secure_kafka
 from tests.security.certificates import KEY_PASSWORD
-from tests.security.secure_kafka import CLIENT_SECRET, PATIENCE_S, PLAIN_PASSWORD, SCRAM_PASSWORD, USER, SecureKafka
+from tests.security.secure_kafka import (
+    CALLBACK_CONFIG,
+    CLIENT_SECRET,
+    PATIENCE_S,
+    PLAIN_PASSWORD,
+    SCRAM_PASSWORD,
+    USER,
+    SecureKafka,
+)
 from tests.security.token_endpoint import TokenEndpoint
 from tests.telemetry.recorder import Recorder
 
@@ -100,7 +109,8 @@ def spoilt(config: dict[str, Any]) -> dict[str, Any]:
 def secrets_of(secured: SecureKafka, tokens: list[str]) -> list[str]:
     keys = (secured.certificates.key_pem, secured.certificates.locked_key_pem)
     lines = [line for pem in keys for line in pem.splitlines()[1:-1]]
-    return [PLAIN_PASSWORD, SCRAM_PASSWORD, CLIENT_SECRET, KEY_PASSWORD, WRONG, *lines, *tokens]
+    given = [PLAIN_PASSWORD, SCRAM_PASSWORD, CLIENT_SECRET, CALLBACK_CONFIG, KEY_PASSWORD, WRONG]
+    return [*given, *lines, *tokens]
 
 
 @pytest.mark.parametrize("way", SECRETIVE)
@@ -115,6 +125,7 @@ def test_no_secret_is_left_anywhere(
     topic = secured.new_topic()
     more = {"group.id": topic, "trace.file": str(evidence.directory / "{member}.trace")}
     config = {**secured.ways_in(endpoint.url)[way], **more}
+    be_made(config, evidence)
     live(config, topic, evidence)
     fail(spoilt(config), topic, evidence)
     fail_to_read(spoilt(config) | {"log_level": 0}, topic, evidence)
@@ -135,6 +146,12 @@ def remembering(tokens: list[str]) -> Any:
         return tokens[-1]
 
     return made
+
+
+def be_made(config: dict[str, Any], evidence: Evidence) -> None:
+    """Before there is a token, which alone would keep it from being pickled."""
+    security, _ = split_security(config)
+    evidence.add(security, security.sasl and security.sasl.tokens and security.sasl.tokens._fetch)
 
 
 def live(config: dict[str, Any], topic: str, evidence: Evidence) -> None:

@@ -24,6 +24,14 @@ OIDC = {
 }
 
 
+def give_token(config: str) -> tuple[str, float]:
+    """Of a module, so that it could be pickled."""
+    return f"token for {config}", 0.0
+
+
+CALLBACK = {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": give_token, "sasl.oauthbearer.config": "secret=hunter2"}
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
@@ -142,18 +150,27 @@ def test_a_renewed_file_is_read_again(files: Certificates, tmp_path: Path) -> No
 
 
 def test_secrets_are_neither_shown_nor_pickled(files: Certificates) -> None:
-    """Not by repr, format or pickle; the mapping that it came from can be sent instead, by whoever wants to."""
+    """Not by repr, format or pickle; the mapping that it came from can be sent instead, by whoever wants to.
+
+    The bug was that a callback's configuration, which often has a client's secret in it, was both.
+    """
     locked = {"ssl.certificate.location": str(files.certificate), "ssl.key.pem": files.locked_key_pem}
     for made in (
         secured("sasl_plaintext", PASSWORD),
         secured("sasl_plaintext", OIDC),
+        secured("sasl_plaintext", CALLBACK),
         secured("ssl", locked, {"ssl.key.password": KEY_PASSWORD}),
     ):
-        shown = f"{made!r} {made} {made.sasl!r} {made.tls!r}"
+        shown = f"{made!r} {made} {made.sasl!r} {made.tls!r} {source_of(made)!r}"
         assert not [secret for secret in ("hunter2", KEY_PASSWORD, "PRIVATE KEY") if secret in shown]
         for carry in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError, match="pickle"):
                 carry(made)
+
+
+def source_of(security: Security) -> object:
+    """Who gives it tokens, if anybody does."""
+    return security.sasl and security.sasl.tokens and security.sasl.tokens._fetch
 
 
 def test_a_member_config_knows_no_secrets() -> None:

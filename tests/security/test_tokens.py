@@ -75,7 +75,7 @@ def test_an_old_token_is_better_than_none() -> None:
 def test_a_clock_that_is_set(set_by_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A token grows old by its life, not by the time of day: it was shown long after its end once the clock was set back."""
     clock, began = Clock(), time.time()
-    cache = TokenCache(CallbackTokens(lambda _: (f"until {began + 100}", began + 100), ""), clock)
+    cache = TokenCache(CallbackTokens(lambda _: (f"until {began + 100}", began + 100)), clock)
     first = cache.token(LIMIT_S)
     monkeypatch.setattr(time, "time", lambda: began + set_by_s)
     assert cache.token(LIMIT_S) is first
@@ -110,7 +110,7 @@ def test_a_callback_that_does_not_return() -> None:
         assert goes.wait(LIMIT_S)
         return "at last", time.time() + 3600
 
-    cache = TokenCache(CallbackTokens(late, ""))
+    cache = TokenCache(CallbackTokens(late))
     for _ in range(2):
         with pytest.raises(TokenError, match=r"oauth_cb.* has not answered within 0\.05 s"):
             cache.token(0.05)
@@ -121,7 +121,7 @@ def test_a_callback_that_does_not_return() -> None:
 
 def test_extensions_of_a_callback() -> None:
     """The principal between is confluent-kafka's affair."""
-    tokens = CallbackTokens(lambda config: ("abc", 1.0, "alice", {"tenant": config}), "red")
+    tokens = CallbackTokens(lambda config: ("abc", 1.0, "alice", {"tenant": config}), Secret("red"))
     assert tokens().extensions == {"tenant": "red"}
 
 
