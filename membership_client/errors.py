@@ -178,7 +178,7 @@ class TopicGoneError(NotOwnedError):
 
 
 class OffsetAccessError(OffsetError):
-    advice = "Grant READ on the group, and on the topics READ to commit and DESCRIBE to read offsets; then ask again."
+    advice = "Grant it, then ask again."
 
 
 class OffsetTimeoutError(OffsetError, TimeoutError):

@@ -10,12 +10,13 @@ from __future__ import annotations
 import enum
 import queue
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from uuid import UUID
 
 import tenacity
 
+from membership_client.core.denials import denied_offsets
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     CommitOffsets,
@@ -122,12 +123,12 @@ class Offsets:
         """One request for what is still to be committed; takes out of `left` what was."""
         response = self._ask(lambda member: _commit_request(member, left), deadline)
         if not isinstance(response, OffsetsCommitted):
-            raise self._unexpected(response)
+            raise self._unexpected(response, needs="READ")
         done = [p for p, code in response.codes.items() if code == Code.NONE]
         self._unknown.known(done)
         for partition in done:
             left.pop(partition, None)
-        self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left})
+        self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left}, needs="READ")
 
     def _fetch_once(
         self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
@@ -136,13 +137,13 @@ class Offsets:
         left = wanted - found.keys()
         response = self._ask(lambda member: _fetch_request(member, left), deadline)
         if not isinstance(response, OffsetsFetched):
-            raise self._unexpected(response)
+            raise self._unexpected(response, needs="DESCRIBE")
         self._unknown.known(response.offsets)
         found.update(response.offsets)
         missing = {p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left - found.keys()}
         unknown = [p for p, code in missing.items() if code == Code.UNKNOWN_TOPIC_ID]
         found.update(dict.fromkeys(p for p in unknown if self._unknown.is_gone(p.topic)))
-        self._judge({p: code for p, code in missing.items() if p not in found})
+        self._judge({p: code for p, code in missing.items() if p not in found}, needs="DESCRIBE")
 
     def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
         """Attempt until it succeeds, fails for good, or time is up."""
@@ -172,26 +173,33 @@ class Offsets:
             raise _AgainError(outcome.detail)
         return outcome
 
-    def _unexpected(self, response: Response) -> Exception:
+    def _unexpected(self, response: Response, *, needs: str) -> Exception:
         """The coordinator refused the request as a whole, or answered something else."""
         if isinstance(response, Refused):
-            self._judge({None: response.code})
+            self._judge({None: response.code}, needs=needs)
         return OffsetError("The coordinator answered what was not asked.", self._worker.member.identity)
 
-    def _judge(self, codes: Mapping[TopicPartition | None, int]) -> None:
-        """Raise for the worst of the codes; return if there is none."""
+    def _judge(self, codes: Mapping[TopicPartition | None, int], *, needs: str) -> None:
+        """Raise for the worst of the codes; return if there is none. `needs` is the operation that may be denied."""
         verdicts = {code: VERDICTS.get(code, Verdict.REFUSED) for code in codes.values() if code != Code.NONE}
         if not verdicts:
             return
         code, verdict = max(verdicts.items(), key=lambda item: _GRAVITY.index(item[1]))
         places = sorted(p for p, c in codes.items() if c == code and p is not None)
-        said = code_name(code) + (f" for {', '.join(map(str, places))}." if places else ".")
+        said = self._say(code, places, needs)
         if verdict is Verdict.ELSEWHERE and (coordinator := self._worker.member.coordinator):
             self._worker.post(CoordinatorDoubted(coordinator))
         lags = verdict is Verdict.NO_TOPIC and {self._unknown.is_gone(p.topic) for p in places} != {True}
         if lags or verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
             raise _AgainError(said)
         raise _ERRORS[verdict](said, self._worker.member.identity)
+
+    def _say(self, code: int, places: Sequence[TopicPartition], needs: str) -> str:
+        """What the coordinator answered, after what has to be granted if that is why."""
+        said = code_name(code) + (f" for {', '.join(map(str, places))}" if places else "")
+        topics = {place.topic for place in places}
+        missing = denied_offsets(needs, self._worker.member.config.group_id, topics, code)
+        return f"{missing} ({said})." if missing else f"{said}."
 
 
 _ERRORS = {

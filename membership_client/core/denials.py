@@ -29,8 +29,7 @@ _ON_THE_CLUSTER: Mapping[type, str] = {
 def denied(member: Member, request: Request, code: int) -> str | None:
     """A sentence without its end, or None if the code is about something else."""
     if code == Code.GROUP_AUTHORIZATION_FAILED:
-        operation = "DESCRIBE" if isinstance(request, FindCoordinator) else "READ"
-        return f"{operation} on group {member.config.group_id} is not granted"
+        return _denied_group(member.config.group_id, "DESCRIBE" if isinstance(request, FindCoordinator) else "READ")
     if code == Code.TOPIC_AUTHORIZATION_FAILED:
         return _denied_among(member.subscription.topics if member.subscription else frozenset())
     if code == Code.CLUSTER_AUTHORIZATION_FAILED:
@@ -39,10 +38,23 @@ def denied(member: Member, request: Request, code: int) -> str | None:
     return None
 
 
-def denied_topics(topics: Collection[str]) -> str:
+def denied_offsets(operation: str, group_id: str, topics: Collection[str], code: int) -> str | None:
+    """As `denied`, of offsets: to commit takes READ, to look DESCRIBE. `topics` are those that the code came with."""
+    if code == Code.GROUP_AUTHORIZATION_FAILED:
+        return _denied_group(group_id, operation)
+    if code == Code.TOPIC_AUTHORIZATION_FAILED and topics:
+        return denied_topics(topics, operation)
+    return None
+
+
+def denied_topics(topics: Collection[str], operation: str = "DESCRIBE") -> str:
     """Each of these is denied."""
     which = "topic" if len(topics) == 1 else "topics"
-    return f"DESCRIBE on {which} {', '.join(sorted(topics))} is not granted"
+    return f"{operation} on {which} {', '.join(sorted(topics))} is not granted"
+
+
+def _denied_group(group_id: str, operation: str) -> str:
+    return f"{operation} on group {group_id} is not granted"
 
 
 def _denied_among(topics: Collection[str]) -> str:

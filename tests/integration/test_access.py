@@ -23,6 +23,7 @@ from membership_client import (
     GroupAuthorizationError,
     GroupMember,
     MemberState,
+    Offset,
     OffsetAccessError,
     TopicAuthorizationError,
 )
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 SESSION_MS = 3000
+UNHURRIED_MS = 15_000
+"""Between two heartbeats, as much as brokers allow."""
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -178,15 +181,48 @@ def test_a_topic_denied_to_a_classic_leader(guarded_kafka: KafkaCluster, new_gro
 
 
 def test_a_commit_to_a_topic_that_is_denied(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """Typed, with the partitions; and it goes well once it is granted."""
+    """Typed, with the operation, the topic and the partitions; and it goes well once it is granted."""
     group = new_group(guarded_kafka)
     rules = Rules(guarded_kafka, ResourceType.TOPIC, group.topic)
     member = group.join()
     group.wait_for_shares([member], group.partitions(6))
     rules.deny()
     one = min(member.assignment())
-    with pytest.raises(OffsetAccessError, match=f"TOPIC_AUTHORIZATION_FAILED for {one}.* Grant READ"):
+    told = f"^READ on topic {group.topic} is not granted \\(TOPIC_AUTHORIZATION_FAILED for {one}\\)\\. Grant it"
+    with pytest.raises(OffsetAccessError, match=told):
         member.commit({one: 1})
+    rules.allow()
+    member.commit({one: 1})
+
+
+def test_committed_offsets_of_a_topic_that_is_denied(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+    """To look takes another operation than to commit: the bug was that both were told the same."""
+    group = new_group(guarded_kafka)
+    rules = Rules(guarded_kafka, ResourceType.TOPIC, group.topic)
+    member = group.join()
+    group.wait_for_shares([member], group.partitions(6))
+    one = min(member.assignment())
+    member.commit({one: 1})
+    rules.deny()
+    told = f"^DESCRIBE on topic {group.topic} is not granted \\(TOPIC_AUTHORIZATION_FAILED for {one}\\)\\. Grant it"
+    with pytest.raises(OffsetAccessError, match=told):
+        member.committed([one])
+    rules.allow()
+    assert member.committed([one]) == {one: Offset(1)}
+
+
+def test_offsets_of_a_group_that_is_denied(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
+    """As above, with the group; told to a member that has not yet heard of it by its own heartbeat."""
+    group = new_group(guarded_kafka, consumer_heartbeat_interval_ms=UNHURRIED_MS)
+    rules = Rules(guarded_kafka, ResourceType.GROUP, group.id)
+    member = group.join()
+    group.wait_for_shares([member], group.partitions(6))
+    one = min(member.assignment())
+    rules.deny()
+    with pytest.raises(OffsetAccessError, match=f"^READ on group {group.id} is not granted"):
+        member.commit({one: 1})
+    with pytest.raises(OffsetAccessError, match=f"^DESCRIBE on group {group.id} is not granted"):
+        member.committed([one])
     rules.allow()
     member.commit({one: 1})
 
