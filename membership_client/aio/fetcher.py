@@ -42,6 +42,10 @@ class Fetcher(Consumer):
         """That what is in line is still ours: not before the coordinator has said so, if this process was away."""
         return self._absence.look()
 
+    def certain_until(self) -> float:
+        """Up to which moment it is certain, as far as is known now. Any thread; cheap."""
+        return self._absence.until
+
     def begin_commit(self, message: Message | None, offsets: Places | None, outcome: Reply[Places]) -> None:
         """As commit(), but this thread does not wait for the coordinator."""
         if self._polling.subscribed:

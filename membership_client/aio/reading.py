@@ -21,6 +21,10 @@ _FRESH_S = 0.02
 """So long records are handed out of the line without asking the thread, which serves callbacks before each read."""
 
 
+def _for_ever() -> float:
+    return float("inf")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
     count: int
@@ -36,15 +40,19 @@ class Reading:
         self._records = records
         self._wishes: deque[_Wish] = deque()
         self._read_at = 0.0
-        self._certain = True
-        """Not while this process was away and the coordinator has not confirmed us since: the line may be others'."""
+        self._certain_until = _for_ever
+        """Later, this process was away and the coordinator has not confirmed us since: the line may be others'."""
 
     def at_hand(self, count: int) -> list[Message]:
         """Up to so many records out of the line, if the thread was there a moment ago; else none. Cheap."""
         return self._take(count) if time.monotonic() - self._read_at < _FRESH_S else []
 
     def _take(self, count: int) -> list[Message]:
-        return self._records.take(count) if self._certain else []
+        return self._records.take(count) if self._is_certain() else []
+
+    def _is_certain(self) -> bool:
+        """By the clock of this moment: the process may have been stopped since the thread was there."""
+        return time.monotonic() < self._certain_until()
 
     async def take(
         self, count: int, ahead: int, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
@@ -78,9 +86,10 @@ class Reading:
             self._read(consumer, called)
         except BaseException as error:  # noqa: BLE001 - it is raised where the records are awaited
             self._records.put([error])
-            self._certain = True
+            self._certain_until = _for_ever
         else:
-            self._certain = consumer.is_certain()
+            consumer.is_certain()  # This look is what moves the moment.
+            self._certain_until = consumer.certain_until
         self._read_at = time.monotonic()
         self._grant()
         return True
@@ -105,7 +114,7 @@ class Reading:
 
     def _grant(self) -> None:
         """Wake those who may find something, and those whose time is up."""
-        at, ready = time.monotonic(), self._certain and bool(self._records)
+        at, ready = time.monotonic(), self._is_certain() and bool(self._records)
         for wish in tuple(self._wishes):
             if ready or at >= wish.deadline:
                 self._wishes.remove(wish)

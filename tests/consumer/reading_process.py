@@ -7,6 +7,7 @@ SIGUSR1 has it keep the interpreter to itself until there is a line of input.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import json
@@ -20,7 +21,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaException, Message
 
-from membership_client import CallbackContext, Consumer
+from membership_client import CallbackContext, Consumer, aio
 
 Places = list[confluent_kafka.TopicPartition]
 
@@ -35,7 +36,16 @@ class Diary:
         line = {"at": time.monotonic() if at is None else at, "kind": kind, "partitions": partitions, **facts}
         os.write(self._file, (json.dumps(line) + "\n").encode())
 
-    def records(self, consumer: Consumer, messages: list[Message]) -> None:
+    def on_assign(self, _: Any, places: Places, context: CallbackContext) -> None:
+        self.note("assign", [place.partition for place in places], epoch=context.epoch)
+
+    def on_revoke(self, _: Any, places: Places) -> None:
+        self.note("revoke", [place.partition for place in places])
+
+    def on_lost(self, _: Any, places: Places) -> None:
+        self.note("lost", [place.partition for place in places])
+
+    def records(self, consumer: Consumer | aio.Consumer, messages: list[Message]) -> None:
         """All were handed out now, should the process be stopped while it writes."""
         handed_out_at = time.monotonic()
         for message in messages:
@@ -85,31 +95,52 @@ def hold_the_interpreter() -> None:
     ctypes.PyDLL(None).read(sys.stdin.fileno(), ctypes.create_string_buffer(1), 1)
 
 
-def main() -> None:
-    task = json.loads(sys.argv[1])
-    diary, (read, commit) = Diary(task["diary"]), STYLES[task["style"]]
-
-    def on_assign(_: Consumer, places: Places, context: CallbackContext) -> None:
-        diary.note("assign", [place.partition for place in places], epoch=context.epoch)
+def read_until(going: list[int], config: dict[str, Any], topic: str, style: str, diary: Diary) -> None:
+    read, commit = STYLES[style]
 
     def on_revoke(consumer: Consumer, places: Places) -> None:
         if commit is not never:
             at_once(consumer, [])
-        diary.note("revoke", [place.partition for place in places])
+        diary.on_revoke(consumer, places)
 
-    def on_lost(_: Consumer, places: Places) -> None:
-        diary.note("lost", [place.partition for place in places])
-
-    going: list[int] = []
-    signal.signal(signal.SIGTERM, lambda *_: going.append(1))
-    signal.signal(signal.SIGUSR1, lambda *_: hold_the_interpreter())
-    with Consumer({**task["config"], "enable.auto.commit": commit is never}) as consumer:
-        consumer.subscribe([task["topic"]], on_assign, on_revoke, on_lost)
+    with Consumer({**config, "enable.auto.commit": commit is never}) as consumer:
+        consumer.subscribe([topic], diary.on_assign, on_revoke, diary.on_lost)
         while not going:
             messages = read(consumer)
             diary.records(consumer, messages)
             if messages:
                 commit(consumer, messages)
+
+
+BUSY_LOOP = "asyncio on a busy loop"
+
+
+async def read_on_a_busy_loop(going: list[int], config: dict[str, Any], topic: str, diary: Diary) -> None:
+    """Records are ready for the coroutine long before it is its turn."""
+    async with aio.Consumer(config) as consumer:
+        consumer.subscribe([topic], diary.on_assign, diary.on_revoke, diary.on_lost)
+        others = asyncio.create_task(keep_busy())
+        while not going:
+            diary.records(consumer, await consumer.getmany(100))
+        others.cancel()
+
+
+async def keep_busy() -> None:
+    while True:
+        time.sleep(0.05)  # noqa: ASYNC251 - as others' work would
+        await asyncio.sleep(0)
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    diary, config, topic, style = Diary(task["diary"]), task["config"], task["topic"], task["style"]
+    going: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: going.append(1))
+    signal.signal(signal.SIGUSR1, lambda *_: hold_the_interpreter())
+    if style == BUSY_LOOP:
+        asyncio.run(read_on_a_busy_loop(going, config, topic, diary))
+    else:
+        read_until(going, config, topic, style, diary)
     diary.note("closed", [])
 
 

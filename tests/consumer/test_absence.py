@@ -13,6 +13,7 @@ import pytest
 from tests.consumer.conftest import NewWorld
 from tests.consumer.helpers import Reader, World
 from tests.consumer.reading import ReadingProcess
+from tests.consumer.reading_process import BUSY_LOOP
 from tests.integration.members import eventually
 
 pytestmark = pytest.mark.kafka
@@ -30,7 +31,8 @@ HELD_UP = (ReadingProcess.hold_interpreter, ReadingProcess.let_go_of_interpreter
 
 @pytest.mark.parametrize("absence", [STOPPED, HELD_UP], ids=["stopped", "interpreter held up"])
 @pytest.mark.parametrize(
-    ("protocol", "style"), [("consumer", "poll and auto-commit"), ("classic", "consume and commit at once")]
+    ("protocol", "style"),
+    [("consumer", "poll and auto-commit"), ("classic", "consume and commit at once"), ("consumer", BUSY_LOOP)],
 )
 def test_a_process_that_was_away_hands_out_nothing_before_its_loss(
     new_world: NewWorld, tmp_path: Path, protocol: str, style: str, absence: tuple[Act, Act]
