@@ -25,7 +25,7 @@ from membership_client.testing.described import GroupDescription, from_wire
 from membership_client.testing.wire import Address, ask, parse_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from concurrent.futures import Future
 
     from kio.schema.find_coordinator.v4.response import Coordinator
@@ -87,21 +87,26 @@ class ClusterAdmin:
     def describe(self, group: str) -> GroupDescription:
         """The coordinator's view of a consumer-protocol group; LookupError if it knows no such group."""
         request = ConsumerGroupDescribeRequest(group_ids=(GroupId(group),), include_authorized_operations=False)
-        found = self._find_coordinator(group)
+        (found,) = self._find_coordinators([group])
         answer = ask((found.host, found.port), request, ConsumerGroupDescribeResponse).groups[0]
         _check(answer.error_code, f"group {group!r} cannot be described: {answer.error_message}")
         return from_wire(answer)
 
-    @_patiently
     def coordinator(self, group: str) -> int:
         """The number, in `KafkaCluster`, of the broker that coordinates the group."""
-        return self._find_coordinator(group).node_id
+        return self.coordinators([group])[group]
 
-    def _find_coordinator(self, group: str) -> Coordinator:
-        request = FindCoordinatorRequest(coordinator_keys=(group,))
-        found = self._ask_live_brokers(request, FindCoordinatorResponse)[0].coordinators[0]
-        _check(found.error_code, f"the coordinator of group {group!r} cannot be found: {found.error_message}")
-        return found
+    @_patiently
+    def coordinators(self, groups: Sequence[str]) -> dict[str, int]:
+        """The same of many groups, in one question; they need not exist."""
+        return {found.key: found.node_id for found in self._find_coordinators(groups)}
+
+    def _find_coordinators(self, groups: Sequence[str]) -> Sequence[Coordinator]:
+        request = FindCoordinatorRequest(coordinator_keys=tuple(groups))
+        coordinators = self._ask_live_brokers(request, FindCoordinatorResponse)[0].coordinators
+        for found in coordinators:
+            _check(found.error_code, f"the coordinator of group {found.key!r} cannot be found: {found.error_message}")
+        return coordinators
 
     @_patiently
     def _await_partitions(self, topic: str, count: int) -> None:

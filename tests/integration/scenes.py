@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 from membership_client import LeaveMode, MemberConfig, MemberState, NotOwnedError, Offset
+from membership_client.testing import ClusterAdmin
 from tests.integration.members import PATIENCE_S, Call, RecordingListener, WatchedMember, eventually
 
 Scene = Generator[None, None, None]
@@ -29,12 +31,12 @@ _QUICK = {"request_timeout_ms": 600, "socket_connection_setup_timeout_ms": 600, 
 class Cast:
     """The members of one scene, in a group of their own."""
 
-    def __init__(self, servers: str, topic: str, settings: dict[str, Any], *, notices: bool) -> None:
+    def __init__(self, servers: str, group: str, topic: str, settings: dict[str, Any], *, notices: bool) -> None:
         self.members: list[WatchedMember] = []
         self.notices = notices
         """Is the fault one that makes requests fail?"""
         self._topic = topic
-        self._settings = {"bootstrap_servers": servers, "group_id": f"cast-{uuid.uuid4().hex}", **_QUICK, **settings}
+        self._settings = {"bootstrap_servers": servers, "group_id": group, **_QUICK, **settings}
 
     def join(self, **actions: Callable[[Call], None]) -> WatchedMember:
         member = WatchedMember(MemberConfig(**self._settings), RecordingListener(**actions))
@@ -139,6 +141,7 @@ SCENES: tuple[Callable[[Cast], Scene], ...] = (joining, revoking, acknowledging,
 class Stage:
     """All scenes at once, in both protocols, each in a group of its own; `settings` of members by protocol.
 
+    One broker, `coordinator`, has all the groups, so that who kills it strikes every scene.
     `notices`: what happens is bad enough that stable members must see a request fail.
     """
 
@@ -151,8 +154,13 @@ class Stage:
         notices: bool = True,
     ) -> None:
         more = settings or {}
+        names = [f"cast-{uuid.uuid4().hex}" for _ in range(100)]
+        coordinators = ClusterAdmin(servers).coordinators(names)
+        # Whoever has most of a hundred has more than there are scenes.
+        ((self.coordinator, _),) = Counter(coordinators.values()).most_common(1)
+        groups = (name for name in names if coordinators[name] == self.coordinator)
         self._casts = [
-            Cast(servers, topic, base | more.get(protocol, {}), notices=notices)
+            Cast(servers, next(groups), topic, base | more.get(protocol, {}), notices=notices)
             for protocol, base in PROTOCOLS.items()
             for _ in SCENES
         ]

@@ -28,20 +28,20 @@ def cluster() -> Iterator[KafkaCluster]:
         yield cluster
 
 
-def roll(cluster: KafkaCluster, act: Callable[[], None]) -> None:
-    """One after the other; some say goodbye and some do not. Every group's coordinator is among them."""
-    first, *others = cluster.brokers
-    pause_and_kill(cluster, act, [first])
+def roll(cluster: KafkaCluster, stage: Stage) -> None:
+    """One after the other; some say goodbye and some do not. The first is the one that coordinates all groups on stage."""
+    others = [number for number in cluster.brokers if number != stage.coordinator]
+    pause_and_kill(cluster, stage.act, [stage.coordinator])
     for number in others:
         cluster.resume(number)
-    cluster.restart(first)
+    cluster.restart(stage.coordinator)
     for number, end in zip(others, (cluster.terminate, cluster.kill), strict=True):
         end(number)
         cluster.restart(number)
 
 
-def restart_all(cluster: KafkaCluster, act: Callable[[], None]) -> None:
-    pause_and_kill(cluster, act, cluster.brokers)
+def restart_all(cluster: KafkaCluster, stage: Stage) -> None:
+    pause_and_kill(cluster, stage.act, cluster.brokers)
     cluster.start_all()
 
 
@@ -55,9 +55,7 @@ def pause_and_kill(cluster: KafkaCluster, act: Callable[[], None], doomed: list[
 
 
 @pytest.mark.parametrize("outage", [roll, restart_all])
-def test_members_outlive_their_brokers(
-    cluster: KafkaCluster, outage: Callable[[KafkaCluster, Callable[[], None]], None]
-) -> None:
+def test_members_outlive_their_brokers(cluster: KafkaCluster, outage: Callable[[KafkaCluster, Stage], None]) -> None:
     """Joining, revoking, acknowledging, stable, committing, leaving: none ends, and all are well when it is over.
 
     Consumers of both protocols read on wherever the leaders are, and miss nothing.
@@ -68,7 +66,7 @@ def test_members_outlive_their_brokers(
             readers.enter_context(reading.consumer)
             reading.expect(10)
         stage.prepare()
-        outage(cluster, stage.act)
+        outage(cluster, stage)
         stage.finish()
         for reading in readings:
             reading.expect(20, beginning_at=10)

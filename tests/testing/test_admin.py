@@ -70,8 +70,9 @@ def test_a_group_nobody_joined_is_a_lookup_error(admin: ClusterAdmin) -> None:
 
 
 def test_the_only_broker_coordinates(admin: ClusterAdmin) -> None:
-    """Brokers are numbered from 1."""
+    """Brokers are numbered from 1, whether one asks for one group or for many."""
     assert admin.coordinator("any-group") == 1
+    assert admin.coordinators(["any-group", "another"]) == {"any-group": 1, "another": 1}
 
 
 def test_a_group_may_have_a_short_session(admin: ClusterAdmin) -> None:
