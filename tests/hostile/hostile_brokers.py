@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from typing import Any, ClassVar
+from uuid import UUID
 
 from membership_client.core import events
 from membership_client.core.events import Answered, Failed, FailureKind, Refused, Request, Response, Send
@@ -45,6 +46,12 @@ def _samples() -> dict[type, list[Sample]]:
         (join(), 9, joined(9, members=(member_of(9, subscription),))),
         (sync(), 5, synced),
         (beat, 4, beat_wire.HeartbeatResponse(**nothing)),
+        (events.DescribeTopics(topics=None), 13, answers.metadata(13, [(UUID(int=10), "orders", 0)])),
+        (
+            events.DescribeClassicGroup(group_id="g"),
+            5,
+            answers.classic_group_described(5, assignment=encode_assignment(ORDERS)),
+        ),
     ]
     found: dict[type, list[Sample]] = {}
     for request, version, answer in [*SAMPLES, *classic]:
@@ -53,7 +60,7 @@ def _samples() -> dict[type, list[Sample]]:
 
 
 class HostileBrokers(VirtualBrokers):
-    """`hostility` of the answers are not what they should be; `told` counts those.
+    """`hostility` of the answers are not what they should be; `told` counts those that came, and came changed.
 
     Unless they are `deadly` they contain no error that ends a member.
     """
@@ -71,10 +78,14 @@ class HostileBrokers(VirtualBrokers):
         if self._chance.random() >= self.hostility:
             super()._answer(send, answer, dropped)
             return
-        self.told += 1
         outcome = self._chance.choice((self._spoilt, self._spoilt, self._absurd, self._silence))(send, answer)
         if outcome is not None and not self._ends(outcome):
-            self.at(self.now + self._chance.choice((0.0, 0.01, 1.0)), lambda: self._ready.append(outcome))
+            unchanged = isinstance(outcome, Answered) and outcome.response == answer
+            self.at(self.now + self._chance.choice((0.0, 0.01, 1.0)), lambda: self._tell(outcome, not unchanged))
+
+    def _tell(self, outcome: Answered | Failed, spoilt: bool) -> None:
+        self.told += spoilt
+        self._ready.append(outcome)
 
     def _ends(self, outcome: Answered | Failed) -> bool:
         refusal = outcome.response if isinstance(outcome, Answered) else None
@@ -82,14 +93,17 @@ class HostileBrokers(VirtualBrokers):
 
     def _spoilt(self, send: Send, answer: Response) -> Answered | Failed:
         """Decoded for the request it answers, as a connection would."""
-        samples = self.samples.get(type(send.request))
-        if samples is None:
-            return self._absurd(send, answer)
-        _, version, payload = self._chance.choice(samples)
+        _, version, payload = self._chance.choice(self.samples[type(send.request)])
         try:
-            return Answered(send.request_id, *codec.decode(send.request, version, mutate(payload, self._chance)))
+            return Answered(send.request_id, *codec.decode(send.request, version, self._mutant(payload)))
         except codec.Undecodable as error:
             return Failed(send.request_id, FailureKind.NOT_KAFKA, str(error))
+
+    def _mutant(self, payload: bytes) -> bytes:
+        """Another one: some mutations change nothing."""
+        while (mutant := mutate(payload, self._chance)) == payload:
+            pass
+        return mutant
 
     def _absurd(self, send: Send, answer: Response) -> Answered:
         """Well formed, and senseless; or an error that nobody expects here."""
