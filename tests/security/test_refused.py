@@ -102,6 +102,14 @@ def test_a_certificate_that_is_not_trusted(listener: str, authority: str, told: 
     assert config["bootstrap.servers"] in str(error)
 
 
+@pytest.mark.parametrize(("listener", "authority"), [("TLS", "stranger"), ("EXPIRED", "authority")])
+def test_without_the_hosts_name_the_rest_is_still_checked(listener: str, authority: str, secured: SecureKafka) -> None:
+    """Who has signed the certificate, and until when it is good."""
+    trusted = {"ssl.ca.location": str(getattr(secured.certificates, authority))}
+    error = error_of(secured.at(listener) | trusted | {"ssl.endpoint.identification.algorithm": "none"})
+    assert isinstance(error, CertificateError)
+
+
 def test_only_by_name_are_checks_switched_off(secured: SecureKafka) -> None:
     """The host's name alone, or all of them."""
     topic = secured.new_topic()
