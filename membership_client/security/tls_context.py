@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import ssl
@@ -80,6 +81,9 @@ def _load(key: str, load: Callable[[], None]) -> None:
         # OpenSSL's reason is a fixed phrase, and has nothing of the content in it.
         raise ConfigError(f"{key} cannot be used: {error.reason or 'not PEM, or another password'}.") from None
     except OSError as error:
+        # Of a pipe OpenSSL's failure comes with the error of a seek that it has tried before.
+        if error.errno == errno.ESPIPE:
+            raise ConfigError(f"{key} cannot be used: not PEM, or another password.") from None
         raise ConfigError(f"{key} cannot be read: {error.strerror}.") from None
     except ValueError:
         raise ConfigError(f"{key} cannot be used: not PEM.") from None
