@@ -17,7 +17,7 @@ from urllib.parse import quote_plus
 import pytest
 from confluent_kafka import KafkaException
 
-from membership_client import Consumer, GroupMember, MembershipError, MemberState
+from membership_client import ConfigError, Consumer, GroupMember, MembershipError, MemberState
 from membership_client.admin import GroupAdmin
 from membership_client.cli import main
 from membership_client.security import split_security
@@ -67,6 +67,11 @@ class Evidence:
         assert self.recorder.spans()
         self.add(*(span.to_json() for span in self.recorder.spans()), metrics.to_json())
 
+    def add_log(self, log: pytest.LogCaptureFixture) -> None:
+        """Ours, and librdkafka's."""
+        assert {"membership_client", "librdkafka"} <= {record.name.partition(".")[0] for record in log.records}
+        self.add(log.text)
+
     def add_files(self) -> None:
         traces = [path.read_bytes() for path in self.directory.rglob("*") if path.is_file()]
         assert any(b"STABLE" in trace for trace in traces)
@@ -100,8 +105,8 @@ def evidence(
 
 
 def spoilt(config: dict[str, Any]) -> dict[str, Any]:
-    """The same with another secret, where a broker or a token endpoint is the one to notice it."""
-    keys = {"sasl.password", "sasl.oauthbearer.client.secret"}
+    """The same with another secret: a broker or a token endpoint notices it, or OpenSSL at once."""
+    keys = {"sasl.password", "sasl.oauthbearer.client.secret", "ssl.key.password"}
     wrong = dict.fromkeys(config.keys() & keys, WRONG)
     return {**config, **wrong, **({"oauth_cb": lambda _: (WRONG, time.time() + 3600)} if "oauth_cb" in config else {})}
 
@@ -134,7 +139,8 @@ def test_no_secret_is_left_anywhere(
     read({**config, "debug": "all", "logger": logging.getLogger("librdkafka")}, topic, evidence)
     evidence.add_telemetry()
     evidence.add_files()
-    evidence.add(request.getfixturevalue("caplog").text, *request.getfixturevalue("capfd").readouterr())
+    evidence.add_log(request.getfixturevalue("caplog"))
+    evidence.add(*request.getfixturevalue("capfd").readouterr())
     evidence.assert_free_of(secrets_of(secured, [*evidence.tokens, *endpoint.given]))
 
 
@@ -163,12 +169,15 @@ def live(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
 
 
 def fail(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
-    with GroupMember(config, observers=[evidence.add]) as member:
-        member.subscribe([topic])
-        found = member.wait_until(lambda snapshot: snapshot.error is not None or bool(snapshot.owned), PATIENCE_S)
-        evidence.add(member.snapshot, member.health(), member.trace.lines())
-        if found.error is not None:
+    try:
+        with GroupMember(config, observers=[evidence.add]) as member:
+            member.subscribe([topic])
+            found = member.wait_until(lambda snapshot: snapshot.error is not None, PATIENCE_S)
+            evidence.add(member.snapshot, member.health(), member.trace.lines())
+            assert found.error is not None
             evidence.add_error(found.error)
+    except ConfigError as error:
+        evidence.add_error(error)
 
 
 def read(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
@@ -180,24 +189,24 @@ def read(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
 
 
 def fail_to_read(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
-    """Who has a certificate for a proof has nothing to be wrong about here, and reads nothing."""
-    consumer = Consumer(config)
-    consumer.subscribe([topic])
     try:
-        evidence.add(consumer.poll(2.0))
+        with contextlib.closing(Consumer(config)) as consumer:
+            consumer.subscribe([topic])
+            evidence.add(consumer, vars(consumer))
+            evidence.add(consumer.poll(2.0), consumer.snapshot)
     except KafkaException as error:
         evidence.add_error(error)
-    evidence.add(consumer, consumer.snapshot, vars(consumer))
-    consumer.close()
 
 
 def fail_to_administer(config: dict[str, Any], evidence: Evidence) -> None:
-    with GroupAdmin(config, timeout_s=3) as admin:
-        evidence.add(admin, vars(admin))
-        try:
-            evidence.add(admin.list())
-        except MembershipError as error:
-            evidence.add_error(error)
+    try:
+        with GroupAdmin(config, timeout_s=3) as admin:
+            evidence.add(admin, vars(admin))
+            admin.list()
+    except MembershipError as error:
+        evidence.add_error(error)
+    else:
+        pytest.fail("it was let in")
 
 
 def fail_at_the_prompt(secured: SecureKafka, directory: Path) -> None:
