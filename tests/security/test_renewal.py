@@ -37,19 +37,31 @@ def descriptors(member: GroupMember) -> set[int]:
 
 
 def live_through(config: dict[str, Any], topic: str) -> None:
-    """Over more than two sessions, with commits in between: one connection, no failure, no loss."""
+    """Over more than two sessions, with commits in between: the same connections, no failure, no loss.
+
+    Classic members join again and again, for which they have a second connection: such a request may wait for others.
+    """
     steps: list[Step] = []
+    classic = config.get("group.protocol") == "classic"
     with GroupMember({**config, "group.id": topic}, observers=[steps.append]) as member:
         member.subscribe([topic])
         owned = member.wait_until(lambda s: s.state is MemberState.STABLE and len(s.owned) == 2, PATIENCE_S).owned
         used, ends = set[int](), time.monotonic() + SESSIONS_S
         while time.monotonic() < ends:
+            if classic:
+                join_again(member)
             member.commit(dict.fromkeys(owned, int(time.monotonic())))
             used |= descriptors(member)
             time.sleep(0.1)
-        assert len(used) == 1, config["sasl.mechanism"]
+        assert len(used) == 1 + classic, config["sasl.mechanism"]
         assert member.snapshot.state is MemberState.STABLE
     assert not [step for step in steps if isinstance(step.event, Failed)], config["sasl.mechanism"]
+
+
+def join_again(member: GroupMember) -> None:
+    before = member.epoch
+    member.enforce_rebalance()
+    member.wait_until(lambda s: s.state is MemberState.STABLE and s.epoch > before and len(s.owned) == 2, PATIENCE_S)
 
 
 def read_through(config: dict[str, Any], topic: str, producer: Producer) -> None:
@@ -97,10 +109,12 @@ def test_sessions_are_renewed_whichever_way_in(
     given = len(endpoint.given)
     slow = secured.new_topic(heartbeat_interval_ms=RENEWED_EVERY_MS + 1000)
     producer = Producer({"bootstrap.servers": secured.cluster.bootstrap_servers})
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(len(MECHANISMS) + 3) as pool:
         lives = [
             pool.submit(live_through, short_lived(secured, endpoint, way), secured.new_topic()) for way in MECHANISMS
         ]
+        classic = short_lived(secured, endpoint, "scram-256") | {"group.protocol": "classic"}
+        lives.append(pool.submit(live_through, classic, secured.new_topic()))
         lives.append(pool.submit(beat_late, short_lived(secured, endpoint, "plain"), slow))
         reader = short_lived(secured, endpoint, "scram-512")
         lives.append(pool.submit(read_through, reader, secured.new_topic(), producer))
