@@ -16,6 +16,8 @@ from confluent_kafka.admin import (
 from kio.schema.consumer_group_describe.v1 import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v4 import FindCoordinatorRequest, FindCoordinatorResponse
+from kio.schema.leave_group.v5 import LeaveGroupRequest, LeaveGroupResponse
+from kio.schema.leave_group.v5.request import MemberIdentity
 from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 from kio.schema.metadata.v9.request import MetadataRequestTopic
 from kio.schema.types import GroupId, TopicName
@@ -82,6 +84,15 @@ class ClusterAdmin:
     def group_epoch(self, group: str) -> int:
         """The group's epoch: it rises with every change of members, subscriptions or partitions."""
         return self.describe(group).epoch
+
+    def remove_member(self, group: str, member_id: str, instance_id: str | None = None) -> None:
+        """As an administrator would, from outside; in both protocols."""
+        leaver = MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason="removed by the test")
+        request = LeaveGroupRequest(group_id=GroupId(group), members=(leaver,))
+        (found,) = self._find_coordinators([group])
+        answer = ask((found.host, found.port), request, LeaveGroupResponse)
+        for code in (answer.error_code, *(member.error_code for member in answer.members)):
+            _check(code, f"member {member_id or instance_id} of group {group!r} cannot be removed")
 
     @_patiently
     def describe(self, group: str) -> GroupDescription:

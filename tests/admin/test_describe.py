@@ -15,9 +15,9 @@ from kio.static.primitive import i32Timedelta
 
 from membership_client import ConnectionProblem, GroupMember, GroupNotFoundError, TopicPartition
 from membership_client.admin import GroupAdmin, GroupView, InvalidGroupError, Wait
-from membership_client.testing import KafkaCluster
+from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client.testing.wire import ask, parse_addresses
-from tests.integration.members import PATIENCE_S, RecordingListener, eventually, remove_member
+from tests.integration.members import PATIENCE_S, RecordingListener, eventually
 from tests.integration.test_callbacks import Gate
 from tests.records import filled_topic
 
@@ -137,7 +137,7 @@ def test_a_group_of_others_cannot_be_administered(kafka: KafkaCluster, admin: Gr
             with pytest.raises(InvalidGroupError):
                 attempt(group)
     assert admin.list(prefix=connect) == ()
-    remove_member(kafka.bootstrap_servers, connect, joined.member_id)
+    ClusterAdmin(kafka.bootstrap_servers).remove_member(connect, joined.member_id)
 
 
 def test_a_cluster_that_does_not_answer_is_an_error_in_time() -> None:

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka.admin import ResourceType
 
 from membership_client.debugger.finding import Kind
-from membership_client.testing import KafkaCluster, Listener
+from membership_client.testing import ClusterAdmin, KafkaCluster, Listener
 from membership_client.testing.wire import parse_addresses
 from membership_client.types import TopicPartition
 from tests.incidents.conftest import SESSION_S, Pace, Stage
 from tests.incidents.test_callbacks import the, told
-from tests.integration.members import eventually, remove_member
+from tests.integration.members import eventually
 from tests.integration.proxy import Proxy
 from tests.integration.test_access import AUTHORIZER, Rules
 
@@ -145,7 +145,7 @@ def test_a_removal_from_outside_is_told_with_the_reason_that_the_administrator_g
     victim, other = stage.enter("victim"), stage.enter("other")
     victim.wait_owner(2)
     other.wait_owner(2)
-    remove_member(stage.bootstrap_servers, stage.name, victim.member_id, "victim")
+    ClusterAdmin(stage.bootstrap_servers).remove_member(stage.name, victim.member_id, "victim")
     victim.wait_back(2)
     log = tmp_path / "server.log"
     log.write_text(kafka.log(1))

@@ -11,11 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kio.schema.errors import ErrorCode
-from kio.schema.leave_group.v5 import LeaveGroupRequest, LeaveGroupResponse
-from kio.schema.leave_group.v5.request import MemberIdentity
-from kio.schema.types import GroupId
-
 from membership_client import (
     CallbackContext,
     GroupMember,
@@ -29,7 +24,6 @@ from membership_client import (
 from membership_client.core.events import Effect
 from membership_client.core.machine import Step
 from membership_client.testing import ClusterAdmin, GroupDescription, KafkaCluster
-from membership_client.testing.wire import ask, parse_addresses
 
 T = TypeVar("T")
 
@@ -188,22 +182,13 @@ class Group:
         return Counter(partition for s in snapshots for partition in s.owned) if settled else Counter()
 
     def remove(self, member_id: str, instance_id: str | None = None) -> None:
-        """As an administrator would, from outside. Groups on a single broker only."""
-        remove_member(self.bootstrap_servers, self.id, member_id, instance_id)
+        self.admin.remove_member(self.id, member_id, instance_id)
 
     def close(self) -> None:
         """All at once, because some may be without a broker."""
         if self.members:
             with ThreadPoolExecutor(len(self.members)) as pool:
                 list(pool.map(lambda member: member.close(LeaveMode.LEAVE, timeout_s=1), self.members))
-
-
-def remove_member(bootstrap_servers: str, group_id: str, member_id: str, instance_id: str | None = None) -> None:
-    """As an administrator would, from outside. Groups on a single broker only."""
-    leaver = MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason="removed by the test")
-    request = LeaveGroupRequest(group_id=GroupId(group_id), members=(leaver,))
-    answer = ask(parse_addresses(bootstrap_servers)[0], request, LeaveGroupResponse)
-    assert [answer.error_code, *(member.error_code for member in answer.members)] == [ErrorCode.none] * 2
 
 
 def log_about(cluster: KafkaCluster, text: str) -> Callable[[], str]:

@@ -59,6 +59,10 @@ class Cast:
         owned = sorted(partition.partition for snapshot in now for partition in snapshot.owned)
         return calm and owned == list(range(PARTITIONS))
 
+    def expel(self, member: WatchedMember) -> None:
+        admin = ClusterAdmin(self._settings["bootstrap_servers"])
+        admin.remove_member(self._settings["group_id"], member.snapshot.member_id)
+
     def close(self) -> None:
         for member in self.members:
             member.close(LeaveMode.LEAVE, timeout_s=2)
@@ -71,10 +75,34 @@ def joining(cast: Cast) -> Scene:
     cast.settle()
 
 
+def assigning(cast: Cast) -> Scene:
+    """The callback runs all the time."""
+    done = threading.Event()
+    member = cast.join(assigned=_awaiting(done))
+    eventually(lambda: member.listener.of("assigned"), "an assignment that has begun")
+    yield
+    yield
+    done.set()
+    cast.settle()
+
+
 def revoking(cast: Cast) -> Scene:
     """The callback runs all the time."""
     done = threading.Event()
     yield from _revoke(cast, done)
+    yield
+    done.set()
+    cast.settle()
+
+
+def losing(cast: Cast) -> Scene:
+    """The coordinator has dropped it, and the callback runs all the time."""
+    done = threading.Event()
+    member = cast.owner(lost=_awaiting(done))
+    cast.expel(member)
+    eventually(lambda: member.listener.of("lost"), "a loss that is told")
+    assert member.snapshot.state is MemberState.FENCED
+    yield
     yield
     done.set()
     cast.settle()
@@ -90,10 +118,14 @@ def acknowledging(cast: Cast) -> Scene:
 
 
 def _revoke(cast: Cast, done: threading.Event) -> Scene:
-    owner = cast.owner(revoked=lambda _: (done.wait(PATIENCE_S), None)[1])
+    owner = cast.owner(revoked=_awaiting(done))
     cast.join()
     eventually(lambda: owner.listener.of("revoked"), "a revoke that has begun")
     yield
+
+
+def _awaiting(done: threading.Event) -> Callable[[Call], None]:
+    return lambda _: (done.wait(PATIENCE_S), None)[1]
 
 
 def stable(cast: Cast) -> Scene:
@@ -135,7 +167,16 @@ def leaving(cast: Cast) -> Scene:
     assert report.clean, report
 
 
-SCENES: tuple[Callable[[Cast], Scene], ...] = (joining, revoking, acknowledging, stable, committing, leaving)
+SCENES: tuple[Callable[[Cast], Scene], ...] = (
+    joining,
+    assigning,
+    revoking,
+    acknowledging,
+    stable,
+    losing,
+    committing,
+    leaving,
+)
 
 
 class Stage:

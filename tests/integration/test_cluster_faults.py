@@ -56,7 +56,7 @@ def pause_and_kill(cluster: KafkaCluster, act: Callable[[], None], doomed: list[
 
 @pytest.mark.parametrize("outage", [roll, restart_all])
 def test_members_outlive_their_brokers(cluster: KafkaCluster, outage: Callable[[KafkaCluster, Stage], None]) -> None:
-    """Joining, revoking, acknowledging, stable, committing, leaving: none ends, and all are well when it is over.
+    """Joining, in each callback, acknowledging, stable, committing, leaving: none ends, and all are well when it is over.
 
     Consumers of both protocols read on wherever the leaders are, and miss nothing.
     """

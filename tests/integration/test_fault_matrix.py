@@ -96,7 +96,7 @@ def kafka_of_module() -> Iterator[ProxiedKafka]:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_no_fault_leaves_a_member_silent(kafka_of_module: ProxiedKafka, fault: Fault) -> None:
-    """Joining, revoking, acknowledging, stable, committing, leaving: all of them at once, each in a group of its own."""
+    """Joining, in each callback, acknowledging, stable, committing, leaving: all of them at once, each in a group of its own."""
     proxy = kafka_of_module.proxy
     session = {"classic": {"session_timeout_ms": int(SESSION_S * 1000)}}
     with Stage(proxy.address, TOPIC, session, notices=fault.notices) as stage:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.admin import GroupAdmin
-from membership_client.testing import KafkaCluster
+from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client_spark import ParquetSink
-from tests.integration.members import eventually, remove_member
+from tests.integration.members import eventually
 from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_what_was_lost_meanwhile_is_not_committed_but_done_again(kafka: KafkaClu
             members = admin.describe(stage.topic, lag=False).members
         before = stage.group_epoch()
         victim = next(member for member in members if member.instance_id == f"{stage.topic}-0")
-        remove_member(stage.bootstrap_servers, stage.topic, victim.member_id, victim.instance_id)
+        ClusterAdmin(stage.bootstrap_servers).remove_member(stage.topic, victim.member_id, victim.instance_id)
         eventually(lambda: stage.group_epoch() >= before + 2, "slot 0 went and is back", PATIENCE_S)
 
     with stage.run(spark, Interrupted(seen, remove)):
