@@ -59,12 +59,15 @@ def test_a_modern_broker_is_asked_in_a_modern_way() -> None:
 
 
 def test_the_socket_is_tuned_for_small_and_rare_requests() -> None:
-    """No delay for a heartbeat, and a probe for a peer that is gone."""
+    """No delay for a heartbeat, and probes that give up a peer that is gone after 35 s."""
     with ScriptedBroker(stay) as broker, contextlib.closing(opened(broker.node)) as connection:
         assert not os.get_blocking(connection.fileno())
         with socket.socket(fileno=os.dup(connection.fileno())) as copy:
             assert copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert copy.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+            idle_s, between_s, probes = (copy.getsockopt(socket.IPPROTO_TCP, option) for option in options)
+            assert (idle_s, between_s, probes) == (20, 5, 3)
 
 
 def test_an_old_broker_is_asked_again_in_the_oldest_way() -> None:
