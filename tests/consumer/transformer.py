@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import confluent_kafka
@@ -27,6 +28,18 @@ DELIVERY_S = 30.0
 
 def say(kind: str, **facts: Any) -> None:
     os.write(1, (json.dumps({"kind": kind, **facts}) + "\n").encode())
+
+
+def insist(step: Callable[[], object]) -> None:
+    """A step of a transaction may take longer than a call waits, if the brokers are away: the same call goes on with it."""
+    while True:
+        try:
+            step()
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+        else:
+            return
 
 
 class Transformer:
@@ -47,7 +60,7 @@ class Transformer:
     def _new_producer(self) -> Producer:
         producer = Producer(self._producing)
         # A predecessor's transaction ends here, if it died in one.
-        producer.init_transactions()
+        insist(producer.init_transactions)
         return producer
 
     def run(self) -> None:
@@ -67,9 +80,10 @@ class Transformer:
             return
         self._reach("produced", number)
         try:
-            self._producer.send_offsets_to_transaction(_ends(batch), self._consumer.consumer_group_metadata())
+            who = self._consumer.consumer_group_metadata()
+            insist(lambda: self._producer.send_offsets_to_transaction(_ends(batch), who))
             self._reach("sent", number)
-            self._producer.commit_transaction()
+            insist(self._producer.commit_transaction)
         except KafkaException as refusal:
             if not refusal.args[0].txn_requires_abort():
                 raise
@@ -80,7 +94,7 @@ class Transformer:
     def _begin_anew(self, batch: list[Message], why: str) -> None:
         """What is still ours is read again; what is not, its new owner reads."""
         try:
-            self._producer.abort_transaction()
+            insist(self._producer.abort_transaction)
         except KafkaException as end:
             # A transaction that brokers have ended for its age can be the end of a producer; who is fenced has a successor.
             if not end.args[0].fatal() or end.args[0].code() == KafkaError._FENCED:
