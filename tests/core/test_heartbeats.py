@@ -78,26 +78,26 @@ def test_a_changed_subscription_is_sent_at_once() -> None:
     assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=2, topics=("bills", "orders"), regex="")
 
 
-def test_a_pattern_is_removed_by_an_empty_one() -> None:
-    """Null would leave the old pattern in force."""
+def stable_by_pattern() -> Play:
     play = Play.new()
     play.do(Subscribe(regex="o.*"))
     play.find_coordinator()
     play.answer(Heartbeat, accepted(2, orders(0)))
     play.name_topics().let_callbacks_return()
     play.answer(Heartbeat, accepted(2))
+    return play
+
+
+def test_a_pattern_is_removed_by_an_empty_one() -> None:
+    """Null would leave the old pattern in force."""
+    play = stable_by_pattern()
     play.do(Subscribe(frozenset({"orders"})))
     assert (play.heartbeat().topics, play.heartbeat().regex) == (("orders",), "")
 
 
 def test_a_pattern_is_said_when_it_changes_and_only_then() -> None:
     """Brokers evaluate it anew whenever it is stated; another one is stated at once."""
-    play = Play.new()
-    play.do(Subscribe(regex="o.*"))
-    play.find_coordinator()
-    play.answer(Heartbeat, accepted(2, orders(0)))
-    play.name_topics().let_callbacks_return()
-    play.answer(Heartbeat, accepted(2))
+    play = stable_by_pattern()
     play.do(Subscribe(regex="o.*"))
     assert play.member.dialogue is None
     play.advance(INTERVAL_S)
