@@ -112,7 +112,7 @@ class Asker:
                 if outcome.request_id == request_id:
                     return _answer(outcome)
         self._transport.disconnect(to)
-        raise AgainError(f"{to or 'no bootstrap broker'} did not answer.")
+        raise AgainError(f"{to} did not answer." if to else "no bootstrap broker answered.")
 
 
 def _answer(outcome: Answered | Failed) -> Response:
