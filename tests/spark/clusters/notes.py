@@ -1,4 +1,4 @@
-"""The test's side of `roll_call.py`: the notes its slots leave, and the word that ends it."""
+"""The test's side of `roll_call.py`: the notes its slots leave."""
 
 from __future__ import annotations
 
@@ -27,7 +27,3 @@ class Notes:
         eventually(note.exists, f"attempt {attempt} of slot {slot}", PATIENCE_S)
         read: dict[str, Any] = json.loads(note.read_text())
         return read
-
-    def dismiss(self) -> None:
-        """All slots end."""
-        (self._directory / "dismissed").touch()
