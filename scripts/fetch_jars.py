@@ -60,9 +60,9 @@ class Bundle:
     dependencies: str
     """In Ivy's words."""
 
-    @property
-    def is_there(self) -> bool:
-        return any(self.target.glob("*.jar"))
+    def is_complete(self) -> bool:
+        """All jars are there, none is altered, and there are no others."""
+        return not _wrong_jars(self.target, locked(self))
 
 
 class FetchError(Exception):
@@ -70,16 +70,18 @@ class FetchError(Exception):
 
 
 def fetch_once(bundle: Bundle) -> None:
-    """Fetches the jars unless they are there. Raises FetchError when all attempts have failed."""
-    if bundle.is_there:
+    """Fetches the jars unless they are complete. Raises FetchError when all attempts have failed."""
+    if bundle.is_complete():
         return
-    expected = locked(bundle)
+    if bundle.target.exists():
+        print(f"  {bundle.target} does not match {bundle.lock} and is replaced", flush=True)
+        shutil.rmtree(bundle.target)
     bundle.target.parent.mkdir(parents=True, exist_ok=True)
     print(f"  fetching {bundle.name} into {bundle.target}", flush=True)
     # In the cache, not in the system's temporary directory: the final rename must stay on one file system.
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=bundle.target.parent) as scratch:
-        fetch(bundle, expected, Path(scratch))
-        publish(bundle, Path(scratch, "jars"))
+        fetch(bundle, locked(bundle), Path(scratch))
+        Path(scratch, "jars").rename(bundle.target)
 
 
 def locked(bundle: Bundle) -> Digests:
@@ -137,18 +139,13 @@ def follow(bundle: Bundle, lines: Iterable[str]) -> list[str]:
 
 def verify(directory: Path, expected: Digests) -> None:
     """Raises FetchError unless the jars are exactly those that are expected."""
+    if wrong := _wrong_jars(directory, expected):
+        raise FetchError(f"these jars are missing, unexpected or altered: {', '.join(wrong)}. Check the network.")
+
+
+def _wrong_jars(directory: Path, expected: Digests) -> list[str]:
     actual = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in directory.glob("*.jar")}
-    if wrong := sorted(name for name, _ in expected.items() ^ actual.items()):
-        raise FetchError(f"these jars are missing, unexpected or altered: {', '.join(dict.fromkeys(wrong))}")
-
-
-def publish(bundle: Bundle, jars: Path) -> None:
-    """Moves the complete directory into place; if another run was faster, its jars are as good as ours."""
-    try:
-        jars.rename(bundle.target)
-    except OSError:
-        if not bundle.is_there:
-            raise
+    return sorted({name for name, _ in expected.items() ^ actual.items()})
 
 
 def java() -> Path:

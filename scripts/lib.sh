@@ -81,3 +81,6 @@ set_up_test() {
     set_up_demo
     once test "$ROOT/scripts/requirements-test.txt" -- install_locked requirements-test.txt
 }
+
+# Called by scripts/provide.py, when the first test needs Spark or a program of its packages.
+set_up_spark() { once spark "$ROOT/scripts/requirements-spark.txt" -- install_locked requirements-spark.txt; }

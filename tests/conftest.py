@@ -1,4 +1,4 @@
-"""Brokers for the whole test suite. One that is missing is a failure, never a silent skip."""
+"""Brokers for the whole test suite, and what single tests need beside them. A missing one is a failure, never a skip."""
 
 from __future__ import annotations
 
@@ -8,29 +8,49 @@ import pytest
 
 from membership_client.testing import KafkaCluster, MockCluster
 from membership_client.testing.jars import OLD_KAFKA_VERSION
+from tests.needs import need, show_progress_of
 from tests.summaries import add_summary, summaries
+from tests.tiers import tier_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
+    from pathlib import Path
 
 _LOG_TAIL_LINES = 20
 _STARTED = pytest.StashKey[list[KafkaCluster]]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """What single directories of tests take; the groups have their names."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """The tier, and what single directories of tests take; the groups have their names."""
+    show_progress_of(pluginmanager)
+    parser.addoption("--tier", choices=("quick", "deep"), help="only test files of this tier; without it, of both")
     group = parser.getgroup("simulation")
     group.addoption("--seed", type=int, help="play this seed and no other")
-    group.addoption("--seeds", type=int, default=2000, help="how many seeds to play")
+    group.addoption("--seeds", type=int, default=2000, help="how many seeds to play, in both tiers together")
     group.addoption("--update-transcripts", action="store_true", help="write the transcripts instead of comparing them")
     group.addoption("--mutations", type=int, default=20_000, help="how many hostile answers to give to members")
     group = parser.getgroup("conformance")
     group.addoption("--script", type=int, help="play this script on the fake and on a broker, and no other")
     group.addoption("--scripts", type=int, default=30, help="how many random scripts to play on both")
     group = parser.getgroup("brokers")
-    group.addoption("--old-kafka", default=OLD_KAFKA_VERSION, help="the version of the old broker; prepare it first")
+    group.addoption("--old-kafka", default=OLD_KAFKA_VERSION, help="the version of the old broker")
     group = parser.getgroup("peers")
     group.addoption("--orders", default="4", help="how many orders of joining to play per assignor, or all")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of the other tier are not even imported."""
+    tier = config.getoption("tier")
+    if tier is None or not collection_path.match("test_*.py"):
+        return None
+    return tier_of(collection_path) != tier or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture starts a broker."""
+    if item.get_closest_marker("kafka"):
+        need("kafka")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -63,6 +83,14 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
     """Three brokers shared by the whole run. A test that stops one starts it again."""
     with KafkaCluster(brokers=3) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def old_kafka_version(pytestconfig: pytest.Config) -> str:
+    """A version from before KIP-848, whose jars are there."""
+    version: str = pytestconfig.getoption("--old-kafka")
+    need(f"kafka-{version}")
+    return version
 
 
 @pytest.fixture

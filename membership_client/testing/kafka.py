@@ -214,7 +214,6 @@ def _require_jars(version: str) -> list[Path]:
     jars = cached_kafka_jars(version)
     if jars is None:
         raise KafkaUnavailableError(
-            f"Kafka {version}'s jars are not in the cache. Run scripts/test, which fetches those of the versions that all "
-            f"tests need, or scripts/prepare_kafka.py {version}."
+            f"The jars of Kafka {version} are not in the cache. Run scripts/provide.py kafka-{version}, which fetches them."
         )
     return jars

@@ -13,9 +13,9 @@ from tests.records import produce
 pytestmark = pytest.mark.kafka
 
 
-def test_an_old_broker_is_administered_as_far_as_it_goes(request: pytest.FixtureRequest) -> None:
+def test_an_old_broker_is_administered_as_far_as_it_goes(old_kafka_version: str) -> None:
     """Listed, described with lag, its member removed, its offsets set; and it is said what it lacks."""
-    with KafkaCluster(version=request.config.getoption("--old-kafka")) as cluster:
+    with KafkaCluster(version=old_kafka_version) as cluster:
         group = Group(cluster.bootstrap_servers, "old-admin")
         group.admin.create_topic(group.topic, 2)
         produce(cluster.bootstrap_servers, group.topic, partitions=2, records=10)

@@ -16,7 +16,7 @@ from membership_client.net.consumer_blobs import SubscriptionReader, encode_subs
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.stage import Sizes, Stage
-from tests.core.assignors.java_assignors import JavaAssignors, Said
+from tests.peers.java_assignors import JavaAssignors, Said
 from tests.peers.jvm import PeerJvm
 
 # A subscription to a thousand topics is a thousand strings in every one of a thousand members.

@@ -30,7 +30,6 @@ def run_trial(module: str, found: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_trial_run(tmp_path: Path) -> None:
     """Every measurement gives figures, as a table and as JSON."""
@@ -42,7 +41,6 @@ def test_a_trial_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_trial_run_on_spark(tmp_path: Path) -> None:
     """Epochs and slots beside plain confluent-kafka, on an executor that is killed."""
@@ -52,7 +50,6 @@ def test_a_trial_run_on_spark(tmp_path: Path) -> None:
     assert [figure["values"].keys() for figure in figures] == [{"ours", "confluent"}] * 3
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_trial_run_of_the_audit(tmp_path: Path) -> None:
     """A tiny fleet, whose audit keeps to its memory, and nothing is left behind."""

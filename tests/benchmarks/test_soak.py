@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.kafka, pytest.mark.cluster, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 _MEMBERS = ({"kill a process"}, {"sleep"}, {"roll a group"})
 _BROKERS = {"kill a broker", "stop a broker", "pause a broker"}

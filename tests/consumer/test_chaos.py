@@ -20,7 +20,7 @@ from tests.consumer.reading import ReadingProcess
 from tests.consumer.reading_process import STYLES
 from tests.integration.members import eventually
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 PARTITIONS = 6
 SESSION_S = 4.0

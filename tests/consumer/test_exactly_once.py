@@ -35,7 +35,6 @@ def transforming(new_world: NewWorld) -> Iterator[Transforming]:
     found.close()
 
 
-@pytest.mark.slow
 def test_processes_are_killed_in_the_middle_of_their_transactions(transforming: Transforming) -> None:
     """Replacements join and go on from what was committed, until all input is done: nothing is lost or doubled."""
     chance = random.Random(SEED)
@@ -59,7 +58,6 @@ def kill_and_replace(transforming: Transforming, running: dict[str, Process], ha
     return sum(process.killed for process in transforming.processes) == KILLS
 
 
-@pytest.mark.slow
 def test_a_process_that_sleeps_through_its_session_is_refused(transforming: Transforming) -> None:
     """Others have done its work when it wakes up in its transaction, so that is aborted, and it joins again."""
     transforming.feed(20)

@@ -16,10 +16,8 @@ from tests.demo.demo_process import LIMIT_S, Launch
 if TYPE_CHECKING:
     import subprocess
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc"),
-]
+finds_processes = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
+pytestmark = [pytest.mark.deep, finds_processes]
 
 
 def await_line(demo: subprocess.Popen[str], text: str) -> None:

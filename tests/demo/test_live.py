@@ -18,7 +18,7 @@ from tests.demo.demo_process import LIMIT_S, Launch
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 _ROWS, _COLUMNS = 24, 80
 

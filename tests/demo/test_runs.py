@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from membership_client.testing import KafkaCluster
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 
 def owned_at_the_end(step: StepSummary, partitions: int) -> bool:

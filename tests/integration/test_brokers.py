@@ -32,8 +32,6 @@ def assert_undisturbed(member: WatchedMember, epoch: int) -> None:
     assert MemberState.FENCED not in member.states
 
 
-@pytest.mark.cluster
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [KafkaCluster.kill, KafkaCluster.terminate])
 def test_a_coordinator_that_dies_is_replaced(kafka_cluster: KafkaCluster, new_group: GroupFactory, end: object) -> None:
     """The member finds the next coordinator by itself and keeps its partitions and its epoch."""
@@ -56,7 +54,6 @@ def test_a_coordinator_that_dies_is_replaced(kafka_cluster: KafkaCluster, new_gr
         kafka_cluster.restart(old)
 
 
-@pytest.mark.slow
 def test_a_broker_that_restarts(fragile_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """After SIGKILL and a restart within the session nothing has changed, though the outage was visible."""
     group = new_group(fragile_kafka)
@@ -72,7 +69,6 @@ def test_a_broker_that_restarts(fragile_kafka: KafkaCluster, new_group: GroupFac
     assert_undisturbed(member, before.epoch)
 
 
-@pytest.mark.slow
 def test_a_member_may_start_before_its_broker(fragile_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """It keeps trying, says so, and joins once there is somebody to join."""
     group = new_group(fragile_kafka)
@@ -112,7 +108,6 @@ def test_close_is_bounded_when_the_broker_is_silent(fragile_kafka: KafkaCluster,
     assert member.assignment() == frozenset()
 
 
-@pytest.mark.slow
 def test_close_is_bounded_when_the_broker_is_dead(fragile_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """The same when nothing listens any more; the reason why is in the report."""
     group = new_group(fragile_kafka)

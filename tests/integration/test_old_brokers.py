@@ -38,11 +38,10 @@ class OldKafka:
 
 
 @pytest.fixture(scope="module")
-def old_kafka(request: pytest.FixtureRequest) -> Iterator[OldKafka]:
-    version = request.config.getoption("--old-kafka")
-    with KafkaCluster(version=version) as cluster:
-        assert f"Kafka version: {version} " in cluster.log()
-        yield OldKafka(cluster, version)
+def old_kafka(old_kafka_version: str) -> Iterator[OldKafka]:
+    with KafkaCluster(version=old_kafka_version) as cluster:
+        assert f"Kafka version: {old_kafka_version} " in cluster.log()
+        yield OldKafka(cluster, old_kafka_version)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from tests.integration.classic import CLASSIC, wait_shared
 from tests.integration.conftest import ProxiedKafka
 from tests.integration.members import Group, WatchedMember, assert_never_shared, log_about
 from tests.integration.proxy import CLASSIC_HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, Proxy
+from tests.needs import need
 
 pytestmark = pytest.mark.kafka
 
@@ -66,6 +67,7 @@ each_version = pytest.mark.parametrize(("kafka", "era"), CASES, ids=[f"v{era.joi
 @contextlib.contextmanager
 def behind_a_proxy(version: str) -> Iterator[ProxiedKafka]:
     """The proxy has the broker's port on another host: 2.8 advertises that port whatever it is told."""
+    need(f"kafka-{version}")
     with KafkaCluster(settings={"advertised.listeners": f"PLAINTEXT://{HOST}:0"}, version=version) as cluster:
         (broker,) = parse_addresses(cluster.bootstrap_servers)
         with Proxy(broker, listen=(HOST, broker[1])) as proxy:

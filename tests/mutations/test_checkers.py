@@ -9,6 +9,8 @@ import pytest
 from tests.mutations.mutations import MUTATIONS
 from tests.mutations.project import copy_of_the_project, run_in
 
+pytestmark = pytest.mark.deep
+
 MOST_SEEDS = 100
 
 BUGS = {

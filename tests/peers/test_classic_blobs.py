@@ -15,7 +15,7 @@ from tests.peers.by_hand import MemberByHand
 from tests.peers.group import PeerGroup, eventually
 from tests.peers.peer import Peer, PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 _JAVA = {
     "range": "RangeAssignor",

@@ -17,7 +17,7 @@ from tests.peers.jvm import PeerJvm
 from tests.peers.ours import OurPeer
 from tests.peers.peer import KINDS, PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 LIMIT = "group.max.size"
 _PATIENCE_S = 120

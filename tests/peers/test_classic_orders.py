@@ -17,7 +17,7 @@ from tests.peers.peer import PeerKind
 
 Stage = Callable[[], contextlib.closing[PeerGroup]]
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 OF_ALL = [strategy for strategy, kinds in SHARED.items() if len(kinds) > 2]
 PAIRS = [(strategy, other) for strategy, kinds in SHARED.items() for other in kinds[1:]]

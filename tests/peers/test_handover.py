@@ -10,7 +10,7 @@ from tests.peers.classic import EITHER_PROTOCOL, kinds_with, settings_with
 from tests.peers.group import PeerGroup
 from tests.peers.peer import Peer, PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 # A walk that goes once from every kind to every other.
 WALK: tuple[PeerKind, ...] = ("ours", "confluent", "ours", "java", "confluent", "java", "ours")

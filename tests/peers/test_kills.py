@@ -9,7 +9,7 @@ from tests.peers.conftest import GroupFactory
 from tests.peers.group import Member, PeerGroup
 from tests.peers.peer import KINDS, PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 SESSION_MS = 15_000
 

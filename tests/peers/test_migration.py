@@ -13,7 +13,7 @@ from tests.peers.group import PeerGroup
 from tests.peers.history import gaps
 from tests.peers.peer import Peer, PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 # librdkafka has no way to free an instance id, and a broker gives one that a classic member holds to no other protocol.
 FLEET: tuple[tuple[PeerKind, str | None], ...] = (

@@ -9,7 +9,7 @@ import pytest
 from tests.peers.group import PeerGroup
 from tests.peers.peer import KINDS, Peer, PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 ORDERS = tuple(itertools.permutations(KINDS))
 # Every order of joining once, and every order of leaving once.

@@ -14,7 +14,7 @@ from tests.peers.group import Member, PeerGroup
 from tests.peers.jvm import PeerJvm
 from tests.peers.peer import PeerKind
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 RACKS = ("east", "north", "west")
 # With round robin nobody looks at racks.

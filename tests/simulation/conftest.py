@@ -4,29 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from tests.simulation.fleet import Fleet, Outcome, cut, play_seeds
 from tests.simulation.tally import TALLY, Tally
 from tests.summaries import add_summary
+from tests.tiers import tier_of
+
+_QUICK = range(300)
+"""Seeds of the quick tier; those after them are of the deep tier."""
 
 
-@pytest.fixture(scope="session")
-def playing(pytestconfig: pytest.Config) -> Iterator[Callable[[range], Outcome]]:
+def _seeds_of(module: ModuleType, config: pytest.Config) -> range:
+    """What the options ask for, as far as it belongs to the tier of the module."""
+    one: int | None = config.getoption("seed")
+    asked = range(config.getoption("seeds")) if one is None else range(one, one + 1)
+    if tier_of(Path(str(module.__file__))) == "quick":
+        return range(asked.start, min(asked.stop, _QUICK.stop))
+    return range(max(asked.start, _QUICK.stop), asked.stop)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test per handful of seeds."""
+    if "seeds" in metafunc.fixturenames:
+        pieces = cut(_seeds_of(metafunc.module, metafunc.config))
+        metafunc.parametrize("seeds", pieces, ids=[f"{piece[0]}-{piece[-1]}" for piece in pieces])
+
+
+@pytest.fixture(scope="module")
+def playing(request: pytest.FixtureRequest) -> Iterator[Callable[[range], Outcome]]:
     """Plays seeds: in other processes, or in this one if only one is asked for, so that a debugger can look."""
-    if pytestconfig.getoption("seed") is not None:
+    if request.config.getoption("seed") is not None:
         yield play_seeds
         return
-    with closing(Fleet(cut(pytestconfig.getoption("seeds")))) as fleet:
+    with closing(Fleet(cut(_seeds_of(request.module, request.config)))) as fleet:
         yield fleet.outcome
 
 
-@pytest.fixture(scope="session")
-def tally(pytestconfig: pytest.Config) -> Tally:
-    one = pytestconfig.getoption("seed") is not None
-    made = pytestconfig.stash[TALLY] = Tally(1 if one else pytestconfig.getoption("seeds"))
-    add_summary(pytestconfig, made)
+@pytest.fixture(scope="module")
+def tally(request: pytest.FixtureRequest) -> Tally:
+    made = request.config.stash[TALLY] = Tally(len(_seeds_of(request.module, request.config)))
+    add_summary(request.config, made)
     return made
 
 

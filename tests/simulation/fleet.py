@@ -44,10 +44,10 @@ def play_seeds(seeds: range) -> Outcome:
     return Outcome(len(seeds), time.process_time() - began_at, text)
 
 
-def cut(count: int) -> list[range]:
-    """The first so many seeds in pieces: large enough for few tests, small enough to see how a long run goes on."""
-    size = min(100, max(25, count // 100))
-    return [range(first, min(count, first + size)) for first in range(0, count, size)]
+def cut(seeds: range) -> list[range]:
+    """In pieces: large enough for few tests, small enough to see how a long run goes on."""
+    size = min(100, max(25, len(seeds) // 100))
+    return [seeds[first : first + size] for first in range(0, len(seeds), size)]
 
 
 class Fleet:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.simulation.fleet import Outcome
+
 NEWS_EVERY_S = 15.0
 
 
@@ -18,21 +20,26 @@ class Tally:
     played: int = 0
     processor_s: float = 0.0
     began_at: float = field(default_factory=time.monotonic)
+    counted_at: float = field(default_factory=time.monotonic)
     told_at: float = field(default_factory=time.monotonic)
 
-    def count(self, seeds: int, processor_s: float) -> None:
-        self.played += seeds
-        self.processor_s += processor_s
+    def expect_success(self, outcome: Outcome) -> None:
+        """Counts what was played, and fails the test if a seed failed."""
+        self.played += outcome.seeds
+        self.processor_s += outcome.processor_s
+        self.counted_at = time.monotonic()
+        if outcome.failure is not None:
+            pytest.fail(outcome.failure, pytrace=False)
 
     def news(self) -> str | None:
         """How far a long run is, not too often."""
-        if time.monotonic() < self.told_at + NEWS_EVERY_S:
+        if self.played == self.planned or time.monotonic() < self.told_at + NEWS_EVERY_S:
             return None
         self.told_at = time.monotonic()
         return str(self)
 
     def __str__(self) -> str:
-        took_s = max(time.monotonic() - self.began_at, 0.001)
+        took_s = max(self.counted_at - self.began_at, 0.001)
         per_core = self.played / max(self.processor_s, 0.001)
         return (
             f"simulated {self.played} of {self.planned} seeds in {took_s:.0f} s:"

@@ -9,6 +9,8 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from membership_client.testing.jars import cache_directory
+from tests.needs import need
+from tests.security.conftest import endpoint, secured  # noqa: F401 - fixtures
 from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.driver_process import DriverProcess
 from tests.spark.clusters.environment import environment
@@ -65,9 +67,8 @@ def patient_kafka() -> Iterator[KafkaCluster]:
 
 def avro_jar() -> Path:
     """What pip's pyspark lacks for `from_avro`."""
-    found = sorted(cache_directory().glob("spark-avro-*/*.jar"))
-    assert found, "spark-avro was not found. Run scripts/test, which fetches it."
-    return found[-1]
+    need("avro")
+    return max(cache_directory().glob("spark-avro-*/*.jar"))
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark import OffsetRange, Slot, consume, epochs
 from tests.integration.members import eventually
-from tests.security.secure_kafka import SCRAM_PASSWORD, SecureKafka, secure_kafka
+from tests.security.secure_kafka import SCRAM_PASSWORD, SecureKafka
 from tests.spark.clusters.driver_process import PATIENCE_S
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 _RECORDS = 20
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
-    with secure_kafka(tmp_path_factory.mktemp("certificates")) as started:
-        yield started
 
 
 @pytest.fixture(params=["pem-strings", "scram-256", "token"])

@@ -15,7 +15,7 @@ from membership_client import Consumer, aio
 from tests.integration.members import Group
 from tests.telemetry.scrape import Prometheus
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 BATCH = 100
 EVERY_S = 0.1

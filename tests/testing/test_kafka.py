@@ -47,7 +47,6 @@ def test_the_log_can_be_read(kafka: KafkaCluster) -> None:
     assert "KafkaConfig values" not in kafka.log()
 
 
-@pytest.mark.slow
 def test_a_killed_broker_keeps_its_data(kafka_factory: Callable[..., KafkaCluster]) -> None:
     """After SIGKILL and restart the broker has the same address and the records it acknowledged."""
     kafka = kafka_factory()
@@ -85,8 +84,6 @@ def test_a_paused_broker_is_silent_and_recovers(kafka_factory: Callable[..., Kaf
     ClusterAdmin(kafka.bootstrap_servers).create_topic("recovered")
 
 
-@pytest.mark.cluster
-@pytest.mark.slow
 def test_three_brokers_survive_the_loss_of_one(kafka_cluster: KafkaCluster) -> None:
     """With one broker of three killed, a replicated topic can still be written and read; then it returns."""
     ClusterAdmin(kafka_cluster.bootstrap_servers).create_topic("survives", partitions=3, replication=3)

@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 import zlib
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
 
 from membership_client.testing import find_java
 from membership_client.testing.jars import cache_directory
@@ -51,9 +51,11 @@ def _archive() -> Path:
     """Beside the Spark home that it was made in: Java compares its jars with those it finds there."""
     java = find_java()
     assert java, "Java 17 or newer was not found. Run scripts/test, which installs it or says how."
-    status, jars = java.resolve().stat(), Path(pyspark.__file__).resolve()
-    key = zlib.crc32(f"{java.resolve()} {status.st_size} {status.st_mtime_ns} {jars}".encode())
-    return cache_directory() / f"spark-{pyspark.__version__}-{key:08x}" / "classes.jsa"
+    pyspark = find_spec("pyspark")
+    assert pyspark, "pyspark was not found. Run scripts/provide.py spark, which installs it."
+    status = java.resolve().stat()
+    key = zlib.crc32(f"{java.resolve()} {status.st_size} {status.st_mtime_ns} {pyspark.origin}".encode())
+    return cache_directory() / f"spark-{version('pyspark')}-{key:08x}" / "classes.jsa"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "spark.md"
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_the_pages_program_runs(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> None:
     """It is a whole program, given a broker and a topic of its own, and ends with the table that the page shows.

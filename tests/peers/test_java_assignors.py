@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from membership_client.core.assignors.registry import BUILT_IN
 from tests.core.assignors.changes import changed
 from tests.core.assignors.groups import Group, Shares, groups, loads, random_group, unnamed
-from tests.core.assignors.java_assignors import JavaAssignors
+from tests.peers.java_assignors import JavaAssignors
 from tests.peers.jvm import PeerJvm
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.kafka
 
 few = settings(deadline=None, max_examples=60)
 seeds = st.integers(0, 2**32 - 1)

@@ -1,0 +1,157 @@
+"""Makes ready what tests need beside Python's base packages: `.venv/bin/python scripts/provide.py kafka browser`.
+
+Tests call this when they first need something (tests/needs.py), so each thing is there only if a chosen test needs it.
+What is there already takes a moment: jars are compared with their checksums, packages with their lock file. Processes
+that ask for the same thing at the same time wait for the first of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import warm_kafka
+from fetch_jars import Bundle, FetchError, fetch_once
+from membership_client.testing.jars import KAFKA_VERSION, cache_directory, kafka_directory
+from membership_client.testing.java import find_java
+from system_packages import APK, APT, BREW, DNF, MissingProgramError, Program
+
+ROOT = Path(__file__).parent.parent
+
+# Without an slf4j 1.7 binding a broker that cannot start says nothing at all, hence log4j-slf4j-impl.
+# Of the tools only those for groups are run, and these need nothing that brokers do not bring.
+KAFKA = """\
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}" transitive="false"/>
+    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>"""
+
+# The newest that is published; what it stands on is in pip's pyspark.
+AVRO_VERSION = "4.1.1"
+AVRO = f"""\
+    <dependency org="org.apache.spark" name="spark-avro_2.13" rev="{AVRO_VERSION}" transitive="false"/>"""
+
+JAVA = Program(
+    "Java 17 or newer",
+    lambda: find_java() is not None,
+    {
+        APT: ("openjdk-21-jre-headless", "openjdk-17-jre-headless", "openjdk-25-jre-headless", "default-jre-headless"),
+        DNF: ("java-21-openjdk-headless",),
+        APK: ("openjdk21-jre-headless",),
+        BREW: ("openjdk@21",),
+    },
+)
+
+
+def has_browser() -> bool:
+    return subprocess.run([sys.executable, "-P", ROOT / "tests/report/chromium.py"], check=False).returncode == 0
+
+
+BROWSER = Program(
+    "Chromium or Chrome",
+    has_browser,
+    {APT: ("chromium",), DNF: ("chromium-headless",), APK: ("chromium",), BREW: ("google-chrome",)},
+)
+
+
+@contextmanager
+def one_process_at_a_time(name: str) -> Iterator[None]:
+    """Across all processes of this user; says so when it has to wait."""
+    folder = cache_directory()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"  waiting for another process that provides {name}", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def java() -> None:
+    """Installs one where that is allowed."""
+    with one_process_at_a_time("system-packages"):
+        JAVA.install_once()
+
+
+def browser() -> None:
+    """Installs one where that is allowed."""
+    with one_process_at_a_time("system-packages"):
+        BROWSER.install_once()
+
+
+def spark() -> None:
+    """The packages of requirements-spark.txt, in this .venv, and a Java to run them."""
+    java()
+    with one_process_at_a_time("spark"):
+        subprocess.run(["bash", "-c", '. "$0/scripts/lib.sh" && set_up_spark', ROOT], check=True)
+
+
+def spark_archive() -> None:
+    """Worth its minute only where many of Spark's JVMs are started."""
+    spark()
+    with one_process_at_a_time("spark-archive"):
+        subprocess.run([sys.executable, "-m", "tests.spark.clusters.class_archive"], cwd=ROOT, check=True)
+
+
+def kafka(version: str = KAFKA_VERSION) -> None:
+    """The jars of that Kafka, fetched by the Ivy inside pyspark."""
+    name = f"kafka-jars-{version}"
+    jars(Bundle(f"Kafka {version} (40 MB)", kafka_directory(version), f"{name}.sha256", KAFKA.format(version=version)))
+    if version == KAFKA_VERSION:
+        # Brokers of other versions start once in a run, if at all, and would not make up for the time that this takes.
+        with one_process_at_a_time("kafka-archive"):
+            warm_kafka.warm_once()
+
+
+def avro() -> None:
+    """Spark's from_avro, which pip's pyspark lacks."""
+    name = f"spark-avro-{AVRO_VERSION}"
+    jars(Bundle(f"Spark's from_avro {AVRO_VERSION}", cache_directory() / name, f"{name}.sha256", AVRO))
+
+
+def jars(bundle: Bundle) -> None:
+    """Compares those in the cache with their checksums; fetches them if any is missing or altered."""
+    java()
+    with one_process_at_a_time(bundle.lock):
+        if not bundle.is_complete():
+            spark()
+            fetch_once(bundle)
+
+
+THINGS: dict[str, Callable[[], None]] = {
+    "java": java,
+    "browser": browser,
+    "spark": spark,
+    "spark-archive": spark_archive,
+    "kafka": kafka,
+    "avro": avro,
+}
+
+
+def provide(name: str) -> None:
+    """Raises KeyError for an unknown name; `kafka-VERSION` is the jars of that version."""
+    if name.startswith("kafka-"):
+        kafka(name.removeprefix("kafka-"))
+    else:
+        THINGS[name]()
+
+
+def main(names: list[str]) -> None:
+    """Ends with a sentence if something could not be provided."""
+    if unknown := [name for name in names if name not in THINGS and not name.startswith("kafka-")]:
+        sys.exit(f"error: {unknown[0]} is unknown. This provides: {', '.join(THINGS)}, kafka-VERSION.")
+    try:
+        for name in names:
+            provide(name)
+    except (FetchError, MissingProgramError) as error:
+        sys.exit(f"error: {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"error: {error} Its output is above; check the network and run this again.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,33 @@
+"""A few of the mutations, others with each commit, so that every change meets some of them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.mutations.mutations import MUTATIONS, Mutation
+from tests.mutations.project import ROOT, copy_of_the_project
+from tests.mutations.suite import expect_notice, run_suite
+
+COUNT = 4
+
+
+def of_this_commit() -> list[Mutation]:
+    """Neighbours in the table, beginning at a place that the commit's hash decides; outside of git, the first ones."""
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    start = int(head.strip() or "0", 16) % len(MUTATIONS)
+    return [MUTATIONS[(start + step) % len(MUTATIONS)] for step in range(COUNT)]
+
+
+def test_the_suite_passes_without_a_mutation(tmp_path: Path) -> None:
+    """What is measured against is healthy."""
+    result = run_suite(copy_of_the_project(tmp_path))
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("mutation", of_this_commit(), ids=lambda mutation: mutation.name)
+def test_the_suite_notices(mutation: Mutation, tmp_path: Path) -> None:
+    """As the test of the same name in test_mutations.py, which has all of them."""
+    expect_notice(mutation, tmp_path)
