@@ -10,7 +10,7 @@ from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S
 from tests.records import filled_topic
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_every_broker_is_asked_for_what_only_it_knows(kafka_cluster: KafkaCluster) -> None:

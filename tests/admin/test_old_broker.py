@@ -10,7 +10,7 @@ from membership_client.testing import KafkaCluster
 from tests.integration.members import Group
 from tests.records import produce
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_an_old_broker_is_administered_as_far_as_it_goes(old_kafka_version: str) -> None:

@@ -329,12 +329,13 @@ def test_work_inside_a_hold_may_exceed_the_poll_interval(new_stage: NewStage) ->
     stage.produce(1)
 
     async def story() -> None:
-        async with stage.consumer(max_poll_interval_ms=3000) as consumer:
+        # Long enough for a busy machine to get from the record to the hold.
+        async with stage.consumer(max_poll_interval_ms=6000) as consumer:
             consumer.subscribe([stage.topic])
             (message,) = await read(consumer, 1)
             before = consumer.owner_epoch(message)
             async with consumer.hold(message):
-                await asyncio.sleep(4.5)
+                await asyncio.sleep(7.0)
             assert consumer.owner_epoch(message) == before is not None
 
     run(story())

@@ -15,7 +15,7 @@ from membership_client.consumer.commits import Places
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, read, run
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 ROUNDS = 30
 PER_ROUND = 100

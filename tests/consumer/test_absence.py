@@ -16,7 +16,7 @@ from tests.consumer.reading import ReadingProcess
 from tests.consumer.reading_process import BUSY_LOOP
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 Act = Callable[[ReadingProcess], None]
 

@@ -20,7 +20,7 @@ from tests.consumer.reading import ReadingProcess
 from tests.consumer.reading_process import STYLES
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 PARTITIONS = 6
 SESSION_S = 4.0

@@ -16,7 +16,7 @@ from tests.consumer.helpers import World
 from tests.consumer.transforming import Halt, Process, Transforming
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 SESSION_MS = 3000
 SLOTS = 3

@@ -12,7 +12,7 @@ from tests.hostile.test_mutations import resident
 from tests.hostile.test_restless_group import held_now
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 WARM_UP = 50
 """After so many everything that is kept for a while, such as the last steps, is full."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import GroupFactory
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 SESSION_MS = 3000
 UNHURRIED_MS = 15_000

@@ -15,7 +15,7 @@ from tests.integration.classic import CLASSIC, STRATEGIES, classic, wait_shared
 from tests.integration.members import Group, WatchedMember, eventually
 from tests.peers.by_hand import MemberByHand
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 VERSION = struct.Struct(">h")
 NEWER = VERSION.pack(9)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import GroupFactory, ProxiedKafka
     from tests.integration.members import Group, WatchedMember
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 PARTITIONS = 12
 INSTANCES = ("a", "b", "c")

@@ -14,7 +14,7 @@ from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import QUICK, eventually
 from tests.integration.scenes import PARTITIONS, PROTOCOLS, Stage
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 TOPIC = "failover"
 

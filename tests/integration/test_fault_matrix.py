@@ -16,7 +16,7 @@ from tests.integration.conftest import ProxiedKafka
 from tests.integration.proxy import Proxy
 from tests.integration.scenes import PARTITIONS, Stage
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 TOPIC = "faults"
 SESSION_S = 6.0

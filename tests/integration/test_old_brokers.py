@@ -22,7 +22,7 @@ from tests.integration.classic import STRATEGIES, read, rebalances, wait_shared
 from tests.integration.members import Group, assert_never_shared, eventually, log_about
 from tests.records import produce
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tests.integration.members import Group, WatchedMember, eventually
 from tests.integration.processes import MemberProcess
 from tests.net.patience import open_descriptors
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 PROTOCOLS = [{}, {"group.protocol": "classic", "heartbeat.interval.ms": 200, "session.timeout.ms": 8000}]
 BY_PROTOCOL = pytest.mark.parametrize("config", PROTOCOLS, ids=["consumer", "classic"])

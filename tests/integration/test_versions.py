@@ -20,7 +20,7 @@ from tests.integration.members import Group, WatchedMember, assert_never_shared,
 from tests.integration.proxy import CLASSIC_HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, Proxy
 from tests.needs import need
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 HOST = "127.0.0.2"
 

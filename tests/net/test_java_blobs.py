@@ -19,7 +19,7 @@ from membership_client.subscriptions import MemberSubscription
 from membership_client.types import TopicPartition
 from tests.peers.jvm import PeerJvm
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 HELD = frozenset({TopicPartition("bills", 7), TopicPartition("orders", 0), TopicPartition("orders", 2)})
 MEMBER = MemberSubscription(member_id="m", topics=frozenset({"orders", "bills"}), owned=HELD, generation=5, rack="r1")

@@ -11,6 +11,8 @@ from membership_client.types import MemberState
 from tests.report.story import Story
 from tests.report.tab import Tab
 
+pytestmark = pytest.mark.deep
+
 S = MemberState
 
 BAIT = "</script><img src=x onerror=window.caught=1><script>window.caught=1</script>&lt;\u2028'\"`${caught}"

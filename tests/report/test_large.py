@@ -11,6 +11,8 @@ from membership_client.cli import main
 from tests.report.story import large_group
 from tests.report.tab import Tab
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture(scope="module")
 def large_report(tmp_path_factory: pytest.TempPathFactory) -> Path:

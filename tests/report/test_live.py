@@ -14,6 +14,8 @@ from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import QUICK, eventually
 from tests.report.tab import Tab
 
+pytestmark = pytest.mark.deep
+
 S = MemberState
 
 

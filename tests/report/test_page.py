@@ -18,6 +18,8 @@ from tests.report.pointing import place_of
 from tests.report.story import BEGAN, Story
 from tests.report.tab import Tab
 
+pytestmark = pytest.mark.deep
+
 S = MemberState
 
 OWNED = """report.model.partitions.map(

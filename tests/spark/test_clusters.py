@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.spark.conftest import DriverFactory
 
 # Up to a dozen JVMs start one after the other, on a machine that may run everything else at once.
-pytestmark = pytest.mark.timeout(360)
+pytestmark = [pytest.mark.timeout(360), pytest.mark.deep]
 
 ROLL_CALL = Path(roll_call.__file__)
 

@@ -35,7 +35,7 @@ from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage, numbers_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.deep]
 
 _QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
 """So little data does not repay code that is made for it."""

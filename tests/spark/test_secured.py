@@ -17,7 +17,7 @@ from tests.integration.members import eventually
 from tests.security.secure_kafka import SCRAM_PASSWORD, SecureKafka
 from tests.spark.clusters.driver_process import PATIENCE_S
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.deep]
 
 _RECORDS = 20
 

@@ -12,6 +12,8 @@ from membership_client_spark.slot_config import slot_config
 from tests.security.secure_kafka import PATIENCE_S, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("way", ["pem-strings", "scram-256", "token"])

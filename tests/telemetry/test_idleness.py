@@ -15,7 +15,7 @@ from membership_client import Consumer, aio
 from tests.integration.members import Group
 from tests.telemetry.scrape import Prometheus
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 BATCH = 100
 EVERY_S = 0.1

@@ -19,7 +19,7 @@ SCRIPT = Path(provide.__file__)
 
 def run_provide(thing: str, cache: Path) -> subprocess.Popen[str]:
     environ = os.environ | {"MEMBERSHIP_CLIENT_CACHE": str(cache)}
-    command = [sys.executable, SCRIPT, thing]
+    command: list[str | Path] = [sys.executable, SCRIPT, thing]
     return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

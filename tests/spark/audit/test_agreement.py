@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 
+import pytest
+
 from membership_client_spark.audit import Audit
 from tests.spark.audit.told import Row, Told, ms
+
+pytestmark = pytest.mark.deep
 
 _TIMES = ("CAST(began AS DOUBLE) AS since", "CAST(ended AS DOUBLE) AS until")
 

@@ -14,6 +14,8 @@ from tests.spark.audit.messy import Messy
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture(scope="module")
 def files(audited: Audit) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from membership_client_spark.audit.tops import Top
 from tests.report.tab import Tab
 from tests.spark.audit.told import Told
 
+pytestmark = pytest.mark.deep
+
 TABLES = ("callbacks", "files", "gaps", "overlaps", "ownership", "rebalances", "slots")
 
 

@@ -13,7 +13,7 @@ from membership_client.testing import KafkaCluster
 from membership_client_spark import SlotJob, consume
 from tests.spark.pipeline.stage import Stage
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def started(spark: SparkSession, stage: Stage, **config: Any) -> SlotJob:

@@ -9,7 +9,7 @@ from tests.spark.clusters import sessions
 from tests.spark.consume.fleet import Fleet, is_undisturbed
 from tests.spark.consume.scenes import executor_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.deep]
 
 CLASSIC = {"group.protocol": "classic", "session.timeout.ms": 120_000}
 

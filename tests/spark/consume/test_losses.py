@@ -17,7 +17,7 @@ from tests.spark.clusters.standalone import StandaloneCluster
 from tests.spark.consume.fleet import Fleet, is_undisturbed
 from tests.spark.consume.scenes import assert_only_moved, cancel_all_jobs, executor_of, scale_down_and_up
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.deep]
 
 QUICK_TO_NOTICE = {
     # A lost executor is noticed within this time if its connection does not tell.

@@ -24,7 +24,7 @@ from tests.spark.consume.scenes import (
     scale_down_and_up,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.deep]
 
 
 @pytest.fixture(scope="module")

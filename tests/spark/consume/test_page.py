@@ -11,6 +11,8 @@ from membership_client.testing import KafkaCluster
 from tests.integration.members import eventually
 from tests.spark.pipeline.stage import PATIENCE_S, Stage
 
+pytestmark = pytest.mark.deep
+
 PAGE = Path(__file__).parents[3] / "docs" / "spark.md"
 
 

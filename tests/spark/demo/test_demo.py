@@ -14,7 +14,7 @@ from tests.demo.demo_process import Launch
 LIMIT_S = 600
 """A minute on an idle machine."""
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(LIMIT_S + 60)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(LIMIT_S + 60), pytest.mark.deep]
 
 
 class SparkLaunch(Launch):

@@ -24,7 +24,7 @@ ORDERS = 50
 
 Run = Callable[[str], "subprocess.Popen[str]"]
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.deep]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from membership_client_spark.pipeline.ranges import OffsetRange
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 NOW_MS = int(time.time() * 1000)
 """Retention deletes records whose own time is long ago."""

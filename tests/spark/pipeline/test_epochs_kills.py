@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.spark.conftest import DriverFactory
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(360)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(360), pytest.mark.deep]
 
 
 def test_a_driver_is_killed_with_its_jvm(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from membership_client_spark import OffsetRange
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 class Interrupted:

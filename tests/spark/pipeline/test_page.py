@@ -14,6 +14,8 @@ from tests.spark.pipeline.stage import Stage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.deep
+
 PAGE = Path(__file__).parents[3] / "docs" / "spark-pipeline.md"
 
 

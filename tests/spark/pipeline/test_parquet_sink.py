@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from membership_client_spark.parquet.storage import Storage
 
+pytestmark = pytest.mark.deep
+
 RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
 
 

@@ -14,7 +14,7 @@ from membership_client_spark.pipeline.sizes import SizeSampler
 from tests.integration.proxy import Proxy
 from tests.spark.pipeline.stage import Stage
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_a_broker_that_is_slow_at_first_is_waited_for(kafka: KafkaCluster) -> None:

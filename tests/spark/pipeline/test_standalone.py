@@ -25,7 +25,7 @@ from tests.spark.pipeline.standing import StandingPipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.deep]
 
 LOSSES: dict[str, Callable[[StandaloneCluster, Executor, int], None]] = {
     "a killed executor": lambda _, executor, __: executor.kill(),
