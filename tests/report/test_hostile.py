@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from membership_client.cli import main
 from membership_client.core.events import CallbackKind
 from membership_client.types import MemberState
