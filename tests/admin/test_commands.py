@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import os
@@ -11,43 +10,19 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from membership_client import TopicPartition
-from membership_client.admin import Given, GroupAdmin, Latest
+from membership_client.admin import Given, GroupAdmin
 from membership_client.cli import main
 from membership_client.testing import KafkaCluster
-from tests.integration.members import PATIENCE_S, eventually, log_about
+from tests.admin.command_line import WIPE, Run, looking, printed, told, typed_on
+from tests.integration.members import PATIENCE_S, log_about
 from tests.peers.group import PeerGroup
 from tests.records import filled_topic, produce
-
-Run = Callable[..., int]
-
-
-@pytest.fixture
-def run(kafka: KafkaCluster) -> Run:
-    """`membership-client groups` with these arguments, on the shared broker."""
-
-    def command(*arguments: str) -> int:
-        return main(["groups", *arguments, "--bootstrap-server", kafka.bootstrap_servers])
-
-    return command
-
-
-@pytest.fixture
-def group(kafka: KafkaCluster, admin: GroupAdmin) -> str:
-    """Nobody has joined it; it has read its topic of two partitions with ten records each."""
-    name = filled_topic(kafka.bootstrap_servers, "commands", partitions=2, records=20)
-    admin.reset(admin.plan_reset(name, Latest(), topics=[name]))
-    return name
-
-
-def printed(capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.kafka
@@ -85,31 +60,12 @@ def test_a_group_is_described_waited_for_and_its_member_removed(
 
 
 @pytest.mark.kafka
-def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not removed, and the code says so; who is no member is not even asked about."""
-    member = peers.join("ours", "till-1")
-    peers.wait_settled([member])
-    run("config", "set", peers.id, "consumer.session.timeout.ms=7000", "--yes")
-    eventually(lambda: "  7000  yes" in told(run, peers.id, capsys), "the short session")
-    assert run("remove", peers.id, "--all", "--watch", "30", "--yes", "--json") == 1
-    (outcome,) = printed(capsys)
-    assert (outcome["name"], outcome["removed"], outcome["error"]) == ("till-1", False, "MemberAliveError")
-    assert run("remove", peers.id, "nobody", "--yes") == 2
-    assert "has no member nobody" in capsys.readouterr().err
-
-
-@pytest.mark.kafka
 def test_where_nobody_is_nobody_is_removed(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Which needs no yes, and is said: an empty line once was all."""
     assert run("remove", group, "--all") == 0
     assert capsys.readouterr().out == f"{group} has no members.\n"
     assert run("remove", group, "--all", "--json") == 0
     assert printed(capsys) == []
-
-
-def told(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert run("config", "show", group) == 0
-    return capsys.readouterr().out
 
 
 @pytest.mark.kafka
@@ -189,25 +145,6 @@ def test_an_interrupt_ends_a_long_look(kafka: KafkaCluster, group: str, command:
         looking.communicate()
 
 
-WIPE = "\r\x1b[K"
-
-
-@pytest.mark.kafka
-def test_a_terminal_shows_progress_and_keeps_nothing_of_it(kafka: KafkaCluster, group: str) -> None:
-    """One line that is written over until the wait ends, and is wiped before the result is shown."""
-    ours, theirs = pty.openpty()
-    with looking(kafka, group, watch_s=3, stderr=theirs) as command:
-        os.close(theirs)
-        shown = "".join(typed_on(ours))
-        assert command.stdout is not None
-        assert json.loads(command.stdout.read())["group"] == group
-    assert shown.endswith(WIPE)
-    start, *lines = shown.removesuffix(WIPE).split("\r")
-    assert start == ""
-    assert {re.sub(r"\d+ s", "N s", line) for line in lines} == {f"watching {group}: N s left "}
-    assert len(lines) == len(set(lines)) > 1
-
-
 @pytest.mark.kafka
 @pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_leaves_no_progress_on_the_terminal(kafka: KafkaCluster, group: str) -> None:
@@ -220,35 +157,6 @@ def test_an_interrupt_leaves_no_progress_on_the_terminal(kafka: KafkaCluster, gr
         command.send_signal(signal.SIGINT)
         assert "".join(typed).endswith(WIPE)
     assert command.returncode == 130
-
-
-@pytest.mark.kafka
-def test_where_there_is_no_terminal_progress_is_told_once(kafka: KafkaCluster, group: str) -> None:
-    """As a line without anything that steers a terminal, for whoever reads a log."""
-    with looking(kafka, group, watch_s=3, stderr=subprocess.PIPE) as command:
-        assert command.stderr is not None
-        assert re.fullmatch(rf"watching {group}: \d s left \n", command.stderr.read())
-
-
-@contextlib.contextmanager
-def looking(kafka: KafkaCluster, group: str, *, watch_s: int, stderr: int) -> Iterator[subprocess.Popen[str]]:
-    """It has ended on return; at once, if the test has failed."""
-    command = [sys.executable, "-m", "membership_client", "groups", "waiting", group, "--watch", str(watch_s), "--json"]
-    command += ["--bootstrap-server", kafka.bootstrap_servers]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as started:
-        try:
-            yield started
-        except BaseException:
-            started.kill()
-            raise
-
-
-def typed_on(terminal: int) -> Iterator[str]:
-    """What programs write there, until the last of them has closed it, which Linux tells by an error and macOS by an end."""
-    with contextlib.suppress(OSError):
-        while content := os.read(terminal, 4096):
-            yield content.decode()
-    os.close(terminal)
 
 
 HOUR_S = 3600

@@ -19,7 +19,7 @@ from tests.peers.ours import OurPeer
 from tests.peers.peer import KINDS
 from tests.records import produce
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 Json = dict[str, Any]

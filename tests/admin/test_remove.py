@@ -38,7 +38,7 @@ from tests.peers.group import PeerGroup
 from tests.peers.ours import OurPeer
 from tests.peers.peer import PeerKind
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 PROTOCOLS = ("consumer", "classic")
 VICTIMS: tuple[PeerKind, ...] = ("ours", "confluent", "java")

@@ -10,7 +10,7 @@ import pytest
 from membership_client.testing import KafkaCluster
 from tests.consumer.drop_in import PARTITIONS, RECORDS, Outcome, Stand
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 ONE_TOPIC = [
     "all_settings",

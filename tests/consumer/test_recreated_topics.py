@@ -13,7 +13,7 @@ from tests.consumer.conftest import NewWorld
 from tests.consumer.helpers import Places, Reader, World, number_of, offset_of
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 OLD, NEW = 30, 40
 """Records of each partition: the old positions exist in the new topic, so that nothing but ids tells the two apart."""

@@ -22,6 +22,8 @@ from tests.simulation.generate import script_of
 from tests.trace.test_replay import lives as lives_of
 from tests.trace.test_replay import recorded as record_steps
 
+pytestmark = pytest.mark.deep
+
 SEEDS = range(100)
 KIP_848 = tuple(seed for seed in SEEDS if not script_of(seed).classic)
 """In an eager classic group every rebalance leaves partitions without an owner for a moment: how long is a matter of clocks."""

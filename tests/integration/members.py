@@ -165,6 +165,12 @@ class Group:
         """Does the coordinator count it as a member?"""
         return any(member.member_id == member_id for member in self.describe().members)
 
+    def join_alone(self, listener: RecordingListener | None = None) -> WatchedMember:
+        """A member that owns all six partitions."""
+        member = self.join(listener=listener)
+        self.wait_for_shares([member], self.partitions(6))
+        return member
+
     def wait_for_shares(self, members: Iterable[WatchedMember], partitions: Iterable[TopicPartition]) -> None:
         """Until these members, at the newest epoch and by everybody's account, own the partitions once each."""
         wanted, watched = Counter(partitions), list(members)

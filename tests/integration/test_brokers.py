@@ -8,6 +8,7 @@ import pytest
 
 from membership_client import ConnectionProblem, MemberState
 from membership_client.testing import KafkaCluster
+from tests.integration.undisturbed import assert_outlives_its_coordinator, assert_undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import GroupFactory
     from tests.integration.members import WatchedMember
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 @pytest.fixture(scope="module")
@@ -25,33 +26,9 @@ def fragile_kafka() -> Iterator[KafkaCluster]:
         yield cluster
 
 
-def assert_undisturbed(member: WatchedMember, epoch: int) -> None:
-    """Same epoch, no callback since the first."""
-    assert member.snapshot.epoch == epoch
-    assert [call.kind for call in member.calls] == ["assigned"]
-    assert MemberState.FENCED not in member.states
-
-
-@pytest.mark.parametrize("end", [KafkaCluster.kill, KafkaCluster.terminate])
-def test_a_coordinator_that_dies_is_replaced(kafka_cluster: KafkaCluster, new_group: GroupFactory, end: object) -> None:
-    """The member finds the next coordinator by itself and keeps its partitions and its epoch."""
-    group = new_group(kafka_cluster)
-    member = group.join()
-    group.wait_for_shares([member], group.partitions(6))
-    before = member.snapshot
-    assert before.coordinator is not None
-    old = before.coordinator.node_id
-    assert old == group.admin.coordinator(group.id)
-    assert callable(end)
-    end(kafka_cluster, old)
-    try:
-        moved = member.wait(lambda s: s.coordinator is not None and s.coordinator.node_id != old and s.error is None)
-        assert moved.owned == group.partitions(6)
-        assert_undisturbed(member, before.epoch)
-        other = group.join()
-        group.wait_for_shares([member, other], group.partitions(6))
-    finally:
-        kafka_cluster.restart(old)
+def test_a_coordinator_that_is_killed_is_replaced(kafka_cluster: KafkaCluster, new_group: GroupFactory) -> None:
+    """As when it is terminated, in test_moved_coordinator.py; only that nothing prepares for its end."""
+    assert_outlives_its_coordinator(kafka_cluster, new_group(kafka_cluster), KafkaCluster.kill)
 
 
 def test_a_broker_that_restarts(fragile_kafka: KafkaCluster, new_group: GroupFactory) -> None:

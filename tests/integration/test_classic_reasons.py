@@ -14,7 +14,7 @@ from tests.integration.conftest import GroupFactory, ProxiedKafka
 from tests.integration.members import Call, Group, RecordingListener, WatchedMember, eventually, log_about
 from tests.integration.proxy import JOIN_GROUP, SYNC_GROUP
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_reasons_are_in_the_brokers_log(kafka: KafkaCluster, group: Group) -> None:

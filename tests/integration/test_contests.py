@@ -13,14 +13,10 @@ from tests.integration.members import eventually
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from membership_client.testing import KafkaCluster
-    from tests.integration.conftest import GroupFactory
     from tests.integration.members import Group
     from tests.integration.processes import MemberProcess
 
 pytestmark = pytest.mark.kafka
-
-SHORT_SESSION = {"consumer_session_timeout_ms": 3000}
 
 
 # --- takeover --------------------------------------------------------------------------------------------------------
@@ -76,20 +72,6 @@ def test_a_member_that_was_taken_over_cannot_subscribe_again(group: Group) -> No
 # --- wait ------------------------------------------------------------------------------------------------------------
 
 
-def test_waiting_for_a_live_holder_ends_with_its_name(kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """A holder that outlives the session timeout is alive: the newcomer says who it is, and the holder is undisturbed."""
-    group = new_group(kafka, **SHORT_SESSION)
-    holder = group.join("one", client_id="the-holder")
-    holder.wait_stable()
-    newcomer = group.join("one")
-    with pytest.raises(InstanceIdInUseError, match="the-holder") as raised:
-        newcomer.wait_stable()
-    assert raised.value.holder is not None
-    assert raised.value.holder.member_id == holder.snapshot.member_id
-    assert holder.snapshot.state is MemberState.STABLE
-    assert len(holder.calls) == 1
-
-
 def test_waiting_is_visible(group: Group) -> None:
     """While it waits, a newcomer is JOINING, and its error and its health name the holder."""
     holder = group.join("one")
@@ -99,19 +81,6 @@ def test_waiting_is_visible(group: Group) -> None:
     assert waiting.state is MemberState.JOINING
     assert isinstance(waiting.error, InstanceIdInUseError)
     assert holder.snapshot.member_id in newcomer.health().why
-
-
-def test_waiting_for_a_dead_holder_ends_with_its_session(
-    kafka: KafkaCluster, new_group: GroupFactory, new_process: Callable[..., MemberProcess]
-) -> None:
-    """After kill -9 a newcomer that waits gets in when the coordinator has given the dead one up."""
-    group = new_group(kafka, **SHORT_SESSION)
-    process = new_process(group, config={"group.instance.id": "one"})
-    process.wait_owning()
-    process.kill()
-    newcomer = group.join("one")
-    group.wait_for_shares([newcomer], group.partitions(6))
-    assert newcomer.error is None
 
 
 def test_waiting_for_a_holder_that_closes_ends_at_once(group: Group) -> None:

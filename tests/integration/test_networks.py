@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import GroupFactory, ProxiedKafka
     from tests.integration.members import WatchedMember
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def heartbeat_epochs(member: WatchedMember) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 
 import pytest
 
@@ -17,8 +16,6 @@ from membership_client import (
     TopicGoneError,
     TopicPartition,
 )
-from membership_client.testing import ClusterAdmin, KafkaCluster
-from tests.integration.conftest import GroupFactory, ProxiedKafka
 from tests.integration.members import Call, Group, RecordingListener, WatchedMember, eventually
 
 pytestmark = pytest.mark.kafka
@@ -28,18 +25,12 @@ def partition(group: Group, number: int) -> TopicPartition:
     return TopicPartition(group.topic, number)
 
 
-def owner_of_all(group: Group, listener: RecordingListener | None = None) -> WatchedMember:
-    member = group.join(listener=listener)
-    group.wait_for_shares([member], group.partitions(6))
-    return member
-
-
 def test_what_is_committed_can_be_read_by_the_next_owner(group: Group) -> None:
     """Offset, leader epoch and metadata survive; a partition without a commit has none."""
-    first = owner_of_all(group)
+    first = group.join_alone()
     first.commit({partition(group, 0): 17, partition(group, 1): Offset(5, leader_epoch=0, metadata="so far")})
     first.close()
-    second = owner_of_all(group)
+    second = group.join_alone()
     assert second.committed(group.partitions(3)) == {
         partition(group, 0): Offset(17),
         partition(group, 1): Offset(5, 0, "so far"),
@@ -54,7 +45,7 @@ def test_commits_in_a_revoked_callback_are_accepted(group: Group) -> None:
     def commit(call: Call) -> None:
         members[0].commit(dict.fromkeys(call.partitions, 41))
 
-    members.append(owner_of_all(group, RecordingListener(revoked=commit)))
+    members.append(group.join_alone(RecordingListener(revoked=commit)))
     newcomer = group.join()
     group.wait_for_shares([*members, newcomer], group.partitions(6))
     moved = newcomer.assignment()
@@ -66,7 +57,7 @@ def test_commits_in_a_revoked_callback_are_accepted(group: Group) -> None:
 
 def test_a_partition_that_is_not_owned_is_refused_without_asking(group: Group) -> None:
     """The error names it, and nothing of that call is committed."""
-    first = owner_of_all(group)
+    first = group.join_alone()
     second = group.join()
     group.wait_for_shares([first, second], group.partitions(6))
     theirs = min(second.assignment())
@@ -83,7 +74,7 @@ def test_a_position_in_a_topic_that_is_gone_is_not_committed_to_its_successor(gr
     def commit(call: Call) -> None:
         outcomes.append(error_of(members[0], call.partitions))
 
-    members.append(owner_of_all(group, RecordingListener(revoked=commit)))
+    members.append(group.join_alone(RecordingListener(revoked=commit)))
     members[0].commit(dict.fromkeys(group.partitions(6), 41))
     group.admin.delete_topic(group.topic)
     group.admin.create_topic(group.topic, 6)
@@ -114,7 +105,7 @@ def test_a_commit_in_a_lost_callback_is_refused(group: Group) -> None:
         except NotOwnedError as error:
             refused.append(error)
 
-    members.append(owner_of_all(group, RecordingListener(lost=commit)))
+    members.append(group.join_alone(RecordingListener(lost=commit)))
     group.remove(members[0].snapshot.member_id)
     eventually(lambda: refused, "the commit is refused")
     group.wait_for_shares(members, group.partitions(6))
@@ -124,7 +115,7 @@ def test_a_commit_in_a_lost_callback_is_refused(group: Group) -> None:
 def test_a_zombies_commit_is_refused_by_the_coordinator(group: Group) -> None:
     """Removed and not yet aware of it, a member learns from its commit; the offsets stay."""
     group.admin.set_group_config(group.id, consumer_heartbeat_interval_ms=5000)
-    member = owner_of_all(group)
+    member = group.join_alone()
     eventually(lambda: member.snapshot.heartbeat_interval_s == 5.0, "the long interval is adopted")
     group.remove(member.snapshot.member_id)
     with pytest.raises(NotOwnedError, match="UNKNOWN_MEMBER_ID"):
@@ -133,7 +124,7 @@ def test_a_zombies_commit_is_refused_by_the_coordinator(group: Group) -> None:
 
 def test_commits_go_on_while_members_come_and_go(group: Group) -> None:
     """Epochs change under the commits: each is accepted or refused as not owned, and no offset ever goes back."""
-    member = owner_of_all(group)
+    member = group.join_alone()
     stop, errors = threading.Event(), list[Exception]()
     kept = partition(group, 0)
 
@@ -163,37 +154,9 @@ def test_commits_go_on_while_members_come_and_go(group: Group) -> None:
     assert seen[-1] > 0
 
 
-def test_a_commit_survives_a_coordinator_that_dies(kafka_cluster: KafkaCluster, new_group: GroupFactory) -> None:
-    """It finds the new one by itself and goes on with the newest epoch."""
-    group = Group(kafka_cluster.bootstrap_servers, f"offsets-{uuid.uuid4().hex[:6]}")
-    ClusterAdmin(kafka_cluster.bootstrap_servers).create_topic(group.topic, 6, replication=3)
-    member = group.join()
-    member.wait(lambda snapshot: len(snapshot.owned) == 6)
-    coordinator = group.admin.coordinator(group.id)
-    kafka_cluster.kill(coordinator)
-    try:
-        member.commit({partition(group, 0): 7}, timeout_s=40)
-        assert member.committed([partition(group, 0)], timeout_s=40) == {partition(group, 0): Offset(7)}
-    finally:
-        kafka_cluster.restart(coordinator)
-        group.close()
-
-
-def test_a_lost_answer_is_asked_for_again(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
-    """The connection breaks under a commit: the commit is repeated and arrives."""
-    group = new_group(proxied_kafka)
-    member = owner_of_all(group)
-    proxied_kafka.proxy.cut()
-    timer = threading.Timer(0.5, proxied_kafka.proxy.mend)
-    timer.start()
-    member.commit({partition(group, 0): 8}, timeout_s=30)
-    timer.join()
-    assert member.committed([partition(group, 0)]) == {partition(group, 0): Offset(8)}
-
-
 def test_a_topic_that_does_not_exist_is_given_up_in_time(group: Group) -> None:
     """Brokers may learn of a topic late, so it is asked for again; but not for ever."""
-    member = owner_of_all(group)
+    member = group.join_alone()
     missing = TopicPartition("no-such-topic", 0)
     assert member.committed([missing]) == {missing: None}
     with pytest.raises(NotOwnedError):
@@ -202,14 +165,14 @@ def test_a_topic_that_does_not_exist_is_given_up_in_time(group: Group) -> None:
 
 def test_metadata_that_is_too_long_is_refused_at_once(group: Group) -> None:
     """Asking again would not help, and the error says why."""
-    member = owner_of_all(group)
+    member = group.join_alone()
     with pytest.raises(OffsetError, match="OFFSET_METADATA_TOO_LARGE"):
         member.commit({partition(group, 0): Offset(1, metadata="x" * 5000)})
 
 
 def test_bad_arguments_and_closed_members(group: Group) -> None:
     """Clear errors at once; nothing to do is nothing done."""
-    member = owner_of_all(group)
+    member = group.join_alone()
     member.commit({})
     assert member.committed([]) == {}
     with pytest.raises(ConfigError, match="not negative"):
@@ -221,7 +184,7 @@ def test_bad_arguments_and_closed_members(group: Group) -> None:
 
 def test_a_close_does_not_leave_a_commit_waiting(group: Group) -> None:
     """Whoever commits while another thread closes gets an answer or an error, never silence."""
-    member = owner_of_all(group)
+    member = group.join_alone()
     outcomes: list[object] = []
 
     def commit() -> None:

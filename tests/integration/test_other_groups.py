@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import GroupFactory
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 class ClassicConsumer:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.integration.members import Group
     from tests.integration.processes import MemberProcess
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_a_fork_leaves_the_member_with_the_parent(

@@ -31,20 +31,6 @@ def partitions_of(topic: str, count: int) -> frozenset[TopicPartition]:
 # --- patterns --------------------------------------------------------------------------------------------------------
 
 
-def test_a_pattern_is_evaluated_by_the_brokers(group: Group) -> None:
-    """All topics whose whole name matches, no others, and one that is created later as well."""
-    unrelated = f"not-{group.topic}"
-    group.create_topic(unrelated, 1)
-    member = group.member()
-    member.subscribe_pattern(f"{group.topic}.*")
-    group.wait_for_shares([member], group.partitions(6))
-    later = f"{group.topic}-later"
-    group.create_topic(later, 2)
-    # The coordinator looks for new topics every ten seconds at most.
-    group.wait_for_shares([member], group.partitions(6) | partitions_of(later, 2))
-    assert not member.listener.of("revoked")
-
-
 def test_a_pattern_the_broker_cannot_read(group: Group) -> None:
     """It is fatal with the broker's words, and another subscription on the same member starts over."""
     member = group.member()

@@ -14,7 +14,7 @@ from membership_client.trace import read_trace
 from tests.integration.conftest import GroupFactory, ProxiedKafka
 from tests.integration.members import PATIENCE_S, Call, Group, RecordingListener, eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 class Warned(RecordingListener):

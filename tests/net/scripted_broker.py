@@ -107,6 +107,8 @@ class ScriptedBroker:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        # Only now all connections are known: one that came late used to be waited for, a minute long.
+        self._threads[0].join()
         for accepted in self._accepted:
             with contextlib.suppress(OSError):
                 accepted.shutdown(socket.SHUT_RDWR)

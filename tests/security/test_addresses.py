@@ -17,7 +17,7 @@ from tests.net.names import resolve_to
 from tests.net.scripted_broker import Peer, ScriptedBroker, black_hole
 from tests.security.secure_kafka import PATIENCE_S, SecureKafka, has_ipv6
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_an_advertised_address_that_cannot_be_reached(secured: SecureKafka) -> None:

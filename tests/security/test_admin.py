@@ -16,7 +16,7 @@ from tests.security.java_stores import STORE_PASSWORD, exchange_file, key_store,
 from tests.security.secure_kafka import PATIENCE_S, PLAIN_PASSWORD, SCRAM_PASSWORD, USER, WAYS_IN, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 @pytest.mark.parametrize("way", WAYS_IN)

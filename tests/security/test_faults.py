@@ -17,7 +17,7 @@ from tests.integration.proxy import ANYTHING, Proxy
 from tests.security.certificates import Certificates
 from tests.security.secure_kafka import PATIENCE_S
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 TOPIC = "sealed"
 Break = Callable[[Proxy], None]

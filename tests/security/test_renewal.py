@@ -17,7 +17,7 @@ from tests.integration.members import eventually
 from tests.security.secure_kafka import PATIENCE_S, RENEWED_EVERY_MS, SecureKafka, make_token
 from tests.security.token_endpoint import TokenEndpoint
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 SESSION_S = RENEWED_EVERY_MS / 1000
 SESSIONS_S = 2.5 * SESSION_S

@@ -36,7 +36,7 @@ from tests.security.secure_kafka import (
 from tests.security.token_endpoint import TokenEndpoint
 from tests.telemetry.recorder import Recorder
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 SECRETIVE = ("locked-key", "pem-strings", "plain", "scram-512", "token", "oidc")
 WRONG = "wrong-secret-Jf60"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.deep
+
 # Each owner prints what it owns and then does nothing until it is killed.
 SLEEPER_OWNER = """
 import json, subprocess, sys, tempfile, time

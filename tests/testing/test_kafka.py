@@ -12,7 +12,7 @@ from membership_client.testing import ClusterAdmin, KafkaCluster, KafkaStartErro
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def produce(kafka: KafkaCluster, topic: str, value: bytes) -> None:
