@@ -222,7 +222,7 @@ class GroupMember:
     @property
     def snapshot(self) -> Snapshot:
         """The present moment, whole. Readable at any time, also after close()."""
-        return snapshot_of(self._worker.member, time.monotonic())
+        return snapshot_of(self._worker.known, time.monotonic())
 
     @property
     def epoch(self) -> int:
@@ -231,7 +231,7 @@ class GroupMember:
 
     def assignment(self) -> frozenset[TopicPartition]:
         """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
-        member = self._worker.member
+        member = self._worker.known
         owned, named = self._named
         if owned is not member.owned:
             named = frozenset(member.owned.named(member.names))

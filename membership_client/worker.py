@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from membership_client.core.callbacks import returned
 from membership_client.core.events import (
     Answered,
+    CallbackReturned,
     Disconnect,
     Effect,
     Event,
@@ -51,7 +53,7 @@ class Transport(Protocol):
 
 
 class Worker:
-    """`post` may be called by any thread and by signal handlers; everything else belongs to the owning thread.
+    """`post` may be called by any thread and by signal handlers, `known` read; all else belongs to the owning thread.
 
     `member` is replaced as a whole after every step, so any thread that reads it sees one consistent moment.
     """
@@ -77,11 +79,30 @@ class Worker:
         self._inbox: deque[Event | Errand] = deque()
         self._errands = Errands()
         self._noted_poll: float | None = None
+        self._returned: CallbackReturned | None = None
+
+    @property
+    def known(self) -> Member:
+        """The member with the return of its last callback, also if the owning thread has not taken it in yet.
+
+        What that callback assigned is owned, and what it revoked is not, from the moment it returns. A busy machine
+        can let milliseconds pass until the owning thread runs; an application that already reads the new partitions
+        took them for somebody else's, and dropped their records. Any thread.
+        """
+        member, event = self.member, self._returned
+        if event is None or member.call is None or member.call.call_id != event.call_id:
+            return member
+        return returned(member, event, self._clock())[0]
 
     def post(self, event: Event) -> None:
         """Hand an event to the owning thread. Never blocks, takes no lock."""
         self._inbox.append(event)
         self._transport.wakeup()
+
+    def _take_return(self, event: CallbackReturned) -> None:
+        """Any thread."""
+        self._returned = event
+        self.post(event)
 
     def run_errand(self, errand: Errand) -> None:
         """Carry somebody else's request to the coordinator. Never blocks; its outcome comes into its `reply`."""
@@ -161,7 +182,7 @@ class Worker:
                 self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
             case RunCallback():
                 assert self.runner is not None
-                self.runner.run(effect, self.post)
+                self.runner.run(effect, self._take_return)
             case TellLost():
                 assert self.runner is not None
                 self.runner.tell_lost(effect.call_id)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.integration.conftest import GroupFactory
-    from tests.integration.members import WatchedMember
 
 pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 

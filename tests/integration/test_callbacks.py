@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import CallbackFailedError, CauseKind, MemberState, TopicPartition
-from membership_client.core.events import Heartbeat, Send
+from membership_client import CallbackFailedError, CauseKind, GroupMember, MemberState, TopicPartition
+from membership_client.core.events import CallbackKind, Heartbeat, RunCallback, Send
+from membership_client.core.machine import Step
 from tests.integration.members import PATIENCE_S, Call, RecordingListener, assert_never_shared, eventually
 
 if TYPE_CHECKING:
@@ -145,6 +146,34 @@ def test_callbacks_may_use_the_member(group: Group) -> None:
     member = group.join(listener=RecordingListener(assigned=use))
     member.wait(lambda snapshot: snapshot.state is MemberState.STABLE and len(snapshot.owned) == 8)
     assert seen == [frozenset(), group.partitions(6)]
+
+
+@pytest.mark.parametrize("kind", [CallbackKind.ASSIGNED, CallbackKind.REVOKED])
+def test_ownership_changes_when_the_callback_returns(group: Group, kind: CallbackKind) -> None:
+    """And not when the membership thread takes note of that.
+
+    In between, new partitions were taken for another member's, and a slot on Spark dropped their records for good.
+    """
+    held, released = threading.Event(), threading.Event()
+
+    def hold(step: Step) -> None:
+        if any(
+            isinstance(effect, RunCallback) and effect.kind is kind and effect.partitions for effect in step.effects
+        ):
+            held.set()
+            released.wait(2 * PATIENCE_S)
+
+    config = {"bootstrap.servers": group.bootstrap_servers, "group.id": group.id}
+    with GroupMember(config, listener=RecordingListener(), observers=[hold]) as member:
+        member.subscribe([group.topic])
+        if kind is CallbackKind.REVOKED:
+            member.wait_until(MemberState.STABLE, PATIENCE_S)
+            member.unsubscribe()
+        expected = group.partitions(6) if kind is CallbackKind.ASSIGNED else frozenset()
+        assert held.wait(PATIENCE_S)
+        eventually(lambda: member.assignment() == member.snapshot.owned == expected, "ownership as of the return")
+        assert not released.is_set()
+        released.set()
 
 
 # --- failing ---------------------------------------------------------------------------------------------------------
