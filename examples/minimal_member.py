@@ -16,6 +16,7 @@ class Story(RebalanceListener):
 config = {"bootstrap.servers": sys.argv[1], "group.id": "shop"}
 with GroupMember(config, listener=Story()) as member:
     member.subscribe(["orders"])
-    member.wait_until(MemberState.STABLE, timeout_s=30)
+    # The first assignment may be empty: brokers wait a second for others that join, too.
+    member.wait_until(lambda now: now.state is MemberState.STABLE and now.owned, timeout_s=30)
     print(member.health().why)
     print(member.close(reason="end of the example"))
