@@ -39,6 +39,7 @@ from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_o
 from membership_client.logs import StepLog, log_warning, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
+from membership_client.ownership import Ownership
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.security import PLAINTEXT, Security, split_security
 from membership_client.telemetry import Telemetry
@@ -196,17 +197,25 @@ class GroupMember:
         """Commit as this member: each offset is that of the next record to read.
 
         Blocks until the coordinator has taken them all. A stale epoch is retried with the newest one while the partition
-        is owned; once it is not, NotOwnedError says so, mostly without asking. Works in a revoked callback, where the
-        partitions are still ours, and not in a lost one. Commits are carried out in the order they are called.
+        is owned; once it is not, NotOwnedError says so, mostly without asking, and also if it is owned once more by then:
+        a commit belongs to the ownership under which it was called. Works in a revoked callback, where the partitions
+        are still ours, and not in a lost one. Commits are carried out in the order they are called.
         """
+        whole = {TopicPartition(*p): o if isinstance(o, Offset) else Offset(o) for p, o in offsets.items()}
+        self._commit(whole, self._ownership_of(whole), timeout_s)
+
+    def _ownership_of(self, partitions: Iterable[TopicPartition]) -> Ownership:
+        """For a `_commit` that may come later. Any thread."""
+        return self._offsets.ownership.of(partitions, lambda partition: self.epoch > 0 and self.owns(partition))
+
+    def _commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
         self._check_usable()
         self._check_may_wait()
-        whole = {TopicPartition(*p): o if isinstance(o, Offset) else Offset(o) for p, o in offsets.items()}
-        if negative := sorted(p for p, o in whole.items() if o.offset < 0):
+        if negative := sorted(p for p, o in offsets.items() if o.offset < 0):
             raise ConfigError(f"An offset is the number of a record, so not negative: {', '.join(map(str, negative))}.")
-        if whole:
-            with self._tally.commit(len(whole)), self._telemetry.commit():
-                self._offsets.commit(whole, timeout_s)
+        if offsets:
+            with self._tally.commit(len(offsets)), self._telemetry.commit():
+                self._offsets.commit(offsets, ownership, timeout_s)
 
     def committed(
         self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
@@ -390,6 +399,7 @@ class GroupMember:
 
     def _on_step(self, step: Step) -> None:
         """On the membership thread, after every step."""
+        self._offsets.ownership.on_step(step)
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._warn(effect, step.after)

@@ -39,6 +39,7 @@ from membership_client.errors import (
     OffsetTimeoutError,
     TopicGoneError,
 )
+from membership_client.ownership import Ownership, OwnershipNumbers
 from membership_client.types import GroupProtocol, Offset, TopicPartition
 from membership_client.worker import Worker
 
@@ -105,13 +106,17 @@ class Offsets:
     """Any thread but the membership thread may call these; they block until the coordinator has answered."""
 
     def __init__(self, worker: Worker) -> None:
+        self.ownership = OwnershipNumbers()
         self._worker = worker
         self._unknown = _Unknown()
 
-    def commit(self, offsets: Mapping[TopicPartition, Offset], timeout_s: float) -> None:
-        """All of them, or an error; what the coordinator took before the error stays committed."""
+    def commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
+        """All of them, or an error; what the coordinator took before the error stays committed.
+
+        Raises NotOwnedError when that ownership is over, also if the partition is owned once more.
+        """
         left = dict(offsets)
-        self._insist(lambda deadline: self._commit_once(left, deadline), timeout_s)
+        self._insist(lambda deadline: self._commit_once(left, ownership, deadline), timeout_s)
 
     def committed(self, partitions: frozenset[TopicPartition], timeout_s: float) -> dict[TopicPartition, Offset | None]:
         """What the group has committed, by whomever; None where nothing."""
@@ -119,9 +124,9 @@ class Offsets:
         self._insist(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
         return found
 
-    def _commit_once(self, left: dict[TopicPartition, Offset], deadline: float) -> None:
+    def _commit_once(self, left: dict[TopicPartition, Offset], ownership: Ownership, deadline: float) -> None:
         """One request for what is still to be committed; takes out of `left` what was."""
-        response = self._ask(lambda member: _commit_request(member, left), deadline)
+        response = self._ask(lambda member: self._commit_request(member, left, ownership), deadline)
         if not isinstance(response, OffsetsCommitted):
             raise self._unexpected(response, needs="READ")
         done = [p for p, code in response.codes.items() if code == Code.NONE]
@@ -129,6 +134,23 @@ class Offsets:
         for partition in done:
             left.pop(partition, None)
         self._judge({p: response.codes.get(p, Code.UNKNOWN_SERVER_ERROR) for p in left}, needs="READ")
+
+    def _commit_request(
+        self, member: Member, offsets: Mapping[TopicPartition, Offset], ownership: Ownership
+    ) -> CommitOffsets:
+        """On the membership thread, so that ownership and epoch belong to the same moment."""
+        owned = frozenset(member.owned.named(member.names)) if member.epoch > 0 else frozenset()
+        foreign = [p for p in offsets if p not in owned or self.ownership.is_over(p, ownership[p])]
+        if foreign:
+            raise NotOwnedError(f"Not owned any more: {', '.join(map(str, sorted(foreign)))}.", member.identity)
+        return CommitOffsets(
+            group_id=member.config.group_id,
+            member_id=member.known_as,
+            epoch=member.epoch,
+            instance_id=member.config.group_instance_id,
+            offsets=dict(offsets),
+            topic_ids=_topic_ids(member, member.owned.topics),
+        )
 
     def _fetch_once(
         self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
@@ -209,22 +231,6 @@ _ERRORS = {
     Verdict.REFUSED: OffsetError,
 }
 _GRAVITY = (Verdict.NO_TOPIC, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
-
-
-def _commit_request(member: Member, offsets: Mapping[TopicPartition, Offset]) -> CommitOffsets:
-    """On the membership thread, so that ownership and epoch belong to the same moment."""
-    owned = frozenset(member.owned.named(member.names)) if member.epoch > 0 else frozenset()
-    foreign = sorted(offsets.keys() - owned)
-    if foreign:
-        raise NotOwnedError(f"Not owned any more: {', '.join(map(str, foreign))}.", member.identity)
-    return CommitOffsets(
-        group_id=member.config.group_id,
-        member_id=member.known_as,
-        epoch=member.epoch,
-        instance_id=member.config.group_instance_id,
-        offsets=dict(offsets),
-        topic_ids=_topic_ids(member, member.owned.topics),
-    )
 
 
 def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> FetchOffsets:

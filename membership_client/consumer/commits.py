@@ -18,6 +18,7 @@ from membership_client.consumer.ledger import Ledger
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import after, ours, ours_at, theirs_at
 from membership_client.errors import ConfigError, MembershipError, NotOwnedError
+from membership_client.ownership import Ownership
 from membership_client.types import TopicPartition
 
 logger = logging.getLogger("membership_client")
@@ -42,7 +43,7 @@ class Commits:
         self.auto_commit_s = settings.auto_commit_s
         """Seconds between automatic commits; None stops them."""
         self.ledger = Ledger(raw, auto_store=settings.auto_store)
-        self.committer = Committer(self._commit_now, f"{settings.member.group_id}-commits")
+        self.committer = Committer(self._commit_now, member._ownership_of, f"{settings.member.group_id}-commits")
         self._raw = raw
         self._member = member
         self._desk = desk
@@ -133,9 +134,9 @@ class Commits:
             return None
         return self._raw.commit(offsets=theirs_at(wanted), asynchronous=False)
 
-    def _commit_now(self, offsets: Offsets) -> None:
+    def _commit_now(self, offsets: Offsets, ownership: Ownership) -> None:
         """On the committer's thread."""
-        self._member.commit(offsets, timeout_s=PATIENCE_S)
+        self._member._commit(offsets, ownership, PATIENCE_S)
         self.ledger.note_committed(offsets)
 
     def _on_outcome(self, offsets: Offsets, error: MembershipError | None) -> None:

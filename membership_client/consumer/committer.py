@@ -9,9 +9,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from membership_client.errors import MembershipError, NotOwnedError, OffsetTimeoutError
+from membership_client.ownership import Ownership
 from membership_client.types import Offset, TopicPartition
 
 Offsets = dict[TopicPartition, Offset]
@@ -23,6 +24,8 @@ class Commit:
 
     offsets: Offsets
     done: Callable[[MembershipError | None], None]
+    ownership: Ownership = field(default_factory=dict)
+    """Filled in when it is submitted: under which ownership it was made."""
 
 
 Job = Commit | Callable[[], None]
@@ -31,8 +34,14 @@ Job = Commit | Callable[[], None]
 class Committer:
     """Commits, and other errands that block on the coordinator. Starts its thread with the first of them."""
 
-    def __init__(self, commit: Callable[[Offsets], None], name: str) -> None:
+    def __init__(
+        self,
+        commit: Callable[[Offsets, Ownership], None],
+        ownership_of: Callable[[Iterable[TopicPartition]], Ownership],
+        name: str,
+    ) -> None:
         self._commit = commit
+        self._ownership_of = ownership_of
         self._name = name
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._starting = threading.Lock()
@@ -49,6 +58,8 @@ class Committer:
 
     def submit(self, job: Job) -> None:
         """Have it done in its turn. Any thread; never blocks."""
+        if isinstance(job, Commit):
+            job = replace(job, ownership=self._ownership_of(job.offsets))
         self._jobs.put(job)
         if self._thread is None:
             self._start()
@@ -85,23 +96,25 @@ class Committer:
         return self._jobs.get()
 
     def _carry_out(self, commits: list[Commit]) -> None:
-        error = self._try(_merged(commits))
+        error = self._try(*_merged(commits))
         # One partition that is not owned refuses them all, so the others get a chance of their own.
         alone = isinstance(error, NotOwnedError) and len(commits) > 1
         for commit in commits:
-            commit.done(self._try(commit.offsets) if alone else error)
+            commit.done(self._try(commit.offsets, commit.ownership) if alone else error)
 
-    def _try(self, offsets: Offsets) -> MembershipError | None:
+    def _try(self, offsets: Offsets, ownership: Ownership) -> MembershipError | None:
         try:
-            self._commit(offsets)
+            self._commit(offsets, ownership)
         except MembershipError as error:
             return error
         return None
 
 
-def _merged(commits: Iterable[Commit]) -> Offsets:
+def _merged(commits: Iterable[Commit]) -> tuple[Offsets, Ownership]:
     """Later ones win."""
-    merged: Offsets = {}
+    offsets: Offsets = {}
+    ownership: dict[TopicPartition, int | None] = {}
     for commit in commits:
-        merged.update(commit.offsets)
-    return merged
+        offsets.update(commit.offsets)
+        ownership.update(commit.ownership)
+    return offsets, ownership

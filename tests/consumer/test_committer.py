@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterable
 
 import pytest
 
 from membership_client import MembershipError, NotOwnedError, Offset, OffsetError, TopicPartition
 from membership_client.consumer.committer import Commit, Committer, Offsets
+from membership_client.ownership import Ownership
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -20,17 +22,24 @@ class Coordinator:
         self.asked: list[Offsets] = []
         self.foreign: set[TopicPartition] = set()
         self.error = error
+        self.number = 0
+        self.ownership: Ownership = {}
+        """Which ownership the last commit was made under."""
         self.entered = threading.Semaphore(0)
         self.allowed = threading.Semaphore(0)
 
-    def commit(self, offsets: Offsets) -> None:
+    def commit(self, offsets: Offsets, ownership: Ownership) -> None:
         self.asked.append(offsets)
+        self.ownership = ownership
         self.entered.release()
         assert self.allowed.acquire(timeout=30)
         if self.foreign & offsets.keys():
             raise NotOwnedError("Not owned any more.")
         if self.error is not None:
             raise self.error
+
+    def ownership_of(self, partitions: Iterable[TopicPartition]) -> Ownership:
+        return dict.fromkeys(partitions, self.number)
 
 
 class Outcomes:
@@ -49,7 +58,7 @@ class Outcomes:
 
 def committed_behind_another(coordinator: Coordinator, *commits: Commit) -> Committer:
     """These wait while another is under way; then all are let through."""
-    committer = Committer(coordinator.commit, "test-commits")
+    committer = Committer(coordinator.commit, coordinator.ownership_of, "test-commits")
     committer.submit(Commit({A: Offset(1)}, lambda error: None))
     assert coordinator.entered.acquire(timeout=30)
     for commit in commits:
@@ -65,6 +74,21 @@ def test_commits_that_wait_together_are_sent_together() -> None:
     committer = committed_behind_another(coordinator, *commits)
     assert [outcomes.next() for _ in commits] == [("2", None), ("3", None), ("4", None)]
     assert coordinator.asked == [{A: Offset(1)}, {A: Offset(3), B: Offset(5)}]
+    committer.stop()
+
+
+def test_a_commit_is_made_under_the_ownership_of_the_moment_it_was_asked_for() -> None:
+    """Not of the moment it is sent: the partition may have been another member's in between."""
+    coordinator, outcomes = Coordinator(), Outcomes()
+    committer = Committer(coordinator.commit, coordinator.ownership_of, "test-commits")
+    committer.submit(outcomes.of("1", {A: Offset(1)}))
+    assert coordinator.entered.acquire(timeout=30)
+    committer.submit(outcomes.of("2", {A: Offset(2)}))
+    coordinator.number += 1
+    coordinator.allowed.release(2)
+    assert outcomes.next() == ("1", None)
+    assert outcomes.next() == ("2", None)
+    assert coordinator.ownership == {A: 0}
     committer.stop()
 
 
@@ -92,7 +116,7 @@ def test_other_errands_keep_their_place() -> None:
     """A look at what was committed sees every commit before it and none behind it."""
     coordinator, outcomes = Coordinator(), Outcomes()
     seen: queue.SimpleQueue[int] = queue.SimpleQueue()
-    committer = Committer(coordinator.commit, "test-commits")
+    committer = Committer(coordinator.commit, coordinator.ownership_of, "test-commits")
     committer.submit(outcomes.of("1", {A: Offset(1)}))
     assert coordinator.entered.acquire(timeout=30)
     committer.submit(outcomes.of("2", {A: Offset(2)}))
@@ -107,7 +131,7 @@ def test_other_errands_keep_their_place() -> None:
 def test_who_waits_gets_the_error_and_who_waits_too_long_is_told() -> None:
     """The commit itself stays under way."""
     coordinator = Coordinator(error=OffsetError("Given up."))
-    committer = Committer(coordinator.commit, "test-commits")
+    committer = Committer(coordinator.commit, coordinator.ownership_of, "test-commits")
     with pytest.raises(TimeoutError, match="not committed within"):
         committer.commit_and_wait({A: Offset(1)}, 0.01)
     coordinator.allowed.release(2)

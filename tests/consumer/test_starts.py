@@ -29,7 +29,7 @@ def test_a_share_that_goes_at_once_and_comes_back_is_read_from_its_commit(new_wo
     world.produce(60)
     settings = settings_of(world.config())
     raw = confluent_kafka.Consumer(settings.fetcher)
-    path = DataPath(raw, Ledger(raw, auto_store=True), Committer(lambda _: None, "unused"), settings)
+    path = DataPath(raw, Ledger(raw, auto_store=True), Committer(lambda *_: None, lambda _: {}, "unused"), settings)
     other, place = TopicPartition(world.topic, 0), TopicPartition(world.topic, 1)
     with contextlib.closing(raw):
         # Until a record of the topic came its leaders are unknown, and nobody is asked for an offset.

@@ -10,6 +10,7 @@ from membership_client import (
     ConfigError,
     MemberClosedError,
     MembershipError,
+    MemberState,
     NotOwnedError,
     Offset,
     OffsetError,
@@ -120,6 +121,22 @@ def test_a_zombies_commit_is_refused_by_the_coordinator(group: Group) -> None:
     group.remove(member.snapshot.member_id)
     with pytest.raises(NotOwnedError, match="UNKNOWN_MEMBER_ID"):
         member.commit({partition(group, 0): 1})
+
+
+def test_a_commit_belongs_to_the_ownership_it_was_made_under(group: Group) -> None:
+    """One that is sent late, when another member has had the partition and it is ours once more, is refused.
+
+    It used to be sent under the new epoch, and set the group back behind what the other member had committed.
+    """
+    member, place = group.join_alone(), partition(group, 0)
+    before = member._ownership_of([place])
+    group.remove(member.snapshot.member_id)
+    member.wait(lambda snapshot: snapshot.state is MemberState.STABLE and len(member.listener.of("lost")) == 1)
+    group.wait_for_shares([member], group.partitions(6))
+    member.commit({place: 200})
+    with pytest.raises(NotOwnedError, match="Not owned any more"):
+        member._commit({place: Offset(100)}, before, 10.0)
+    assert member.committed([place]) == {place: Offset(200)}
 
 
 def test_commits_go_on_while_members_come_and_go(group: Group) -> None:

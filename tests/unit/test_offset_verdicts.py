@@ -18,9 +18,12 @@ from membership_client.core.events import (
     OffsetsFetched,
     Refused,
     Response,
+    Tick,
 )
+from membership_client.core.machine import Step
 from membership_client.errands import Errand
 from membership_client.offsets import VERDICTS, Offsets
+from membership_client.partitions import NOTHING
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import VirtualBrokers
 from membership_client.worker import Worker
@@ -61,14 +64,21 @@ class ScriptedWorker(Worker):
         super().__init__(Play.new().stable(0).member, VirtualBrokers(FakeCluster({})))
         self.asked: list[CommitOffsets | FetchOffsets] = []
         self.posted: list[Event] = []
+        self.between: Callable[[], None] = lambda: None
+        """What happens after an attempt."""
         self._answers = list(answers)
 
     def run_errand(self, errand: Errand) -> None:
-        request = errand.make(self.member)
+        try:
+            request = errand.make(self.member)
+        except NotOwnedError as error:
+            errand.reply.put(error)
+            return
         assert isinstance(request, CommitOffsets | FetchOffsets)
         self.asked.append(request)
         self.member = replace(self.member, epoch=self.member.epoch + 1)
         errand.reply.put(self._answers.pop(0))
+        self.between()
 
     def post(self, event: Event) -> None:
         self.posted.append(event)
@@ -87,7 +97,7 @@ def refused(code: int) -> Response:
 
 
 def commit(offsets: Offsets) -> None:
-    offsets.commit({PLACE: Offset(7)}, PATIENCE_S)
+    offsets.commit({PLACE: Offset(7)}, offsets.ownership.of([PLACE], lambda _: True), PATIENCE_S)
 
 
 def fetch(offsets: Offsets) -> None:
@@ -115,6 +125,22 @@ def test_a_stale_epoch_is_followed_by_the_newest(call: Calling, refuse: Answerin
     worker = ScriptedWorker(refuse(Code.STALE_MEMBER_EPOCH), accept(Code.NONE))
     call(Offsets(worker))
     assert [request.epoch for request in worker.asked] == [2, 3]
+
+
+def test_a_commit_is_not_repeated_under_a_later_ownership() -> None:
+    """The partition was another member's between the two attempts: it used to be set back behind its commits."""
+    worker = ScriptedWorker(committed(Code.STALE_MEMBER_EPOCH), committed(Code.NONE))
+    offsets = Offsets(worker)
+    owner, nobody = worker.member, replace(worker.member, owned=NOTHING)
+
+    def lose_and_regain() -> None:
+        offsets.ownership.on_step(Step(0.0, owner, Tick(), (), nobody))
+        offsets.ownership.on_step(Step(0.0, nobody, Tick(), (), owner))
+
+    worker.between = lose_and_regain
+    with pytest.raises(NotOwnedError):
+        commit(offsets)
+    assert len(worker.asked) == 1
 
 
 @CALLS
@@ -146,7 +172,7 @@ def test_the_gravest_of_several_codes_decides() -> None:
     worker = ScriptedWorker(OffsetsCommitted({PLACE: Code.STALE_MEMBER_EPOCH, other: Code.UNKNOWN_MEMBER_ID}))
     worker.member = Play.new().stable(0, 1).member
     with pytest.raises(NotOwnedError):
-        Offsets(worker).commit({PLACE: Offset(7), other: Offset(8)}, PATIENCE_S)
+        Offsets(worker).commit({PLACE: Offset(7), other: Offset(8)}, {PLACE: 0, other: 0}, PATIENCE_S)
 
 
 def test_the_table_of_outcomes_is_complete() -> None:

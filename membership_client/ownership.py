@@ -1,0 +1,38 @@
+"""Tells one ownership of a partition from a later one of the same partition.
+
+A commit belongs to the ownership it was made under. One that is under way while its member is fenced, joins again and
+gets the partition back would otherwise be sent under the new epoch, accepted, and set the group back behind what
+another member has committed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from membership_client.core.machine import Step
+from membership_client.types import TopicPartition
+
+Ownership = Mapping[TopicPartition, int | None]
+"""Which ownership of each partition is meant, by its number; None where the partition was not owned."""
+
+
+class OwnershipNumbers:
+    """How often the ownership of each partition has ended. Written on the membership thread, read on any."""
+
+    def __init__(self) -> None:
+        self._ended: Counter[TopicPartition] = Counter()
+
+    def on_step(self, step: Step) -> None:
+        """Before anything else is done for a member that has given partitions up."""
+        if step.before.owned is not step.after.owned:
+            self._ended.update((step.before.owned - step.after.owned).named(step.before.names))
+
+    def of(self, partitions: Iterable[TopicPartition], owns: Callable[[TopicPartition], bool]) -> Ownership:
+        """Of this moment. The numbers come first: an ownership that ends before `owns` is asked is not a later one."""
+        numbers = {partition: self._ended[partition] for partition in partitions}
+        return {partition: number if owns(partition) else None for partition, number in numbers.items()}
+
+    def is_over(self, partition: TopicPartition, number: int | None) -> bool:
+        """On the membership thread."""
+        return number is None or number != self._ended[partition]
