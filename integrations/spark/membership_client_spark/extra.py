@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-for name in ("pyarrow", "pyspark"):
+for name in ("pandas", "pyarrow", "pyspark"):
     if find_spec(name) is None:
         raise ModuleNotFoundError(
             f"membership_client_spark needs {name}, which is not installed: pip install 'membership-client[spark]'",

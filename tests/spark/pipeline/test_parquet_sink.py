@@ -15,6 +15,7 @@ from membership_client_spark import SparkSettingsError, SupersededError
 from membership_client_spark.parquet.hadoop_storage import HadoopStorage
 from membership_client_spark.parquet.local_storage import LocalStorage
 from membership_client_spark.parquet.sink import ParquetSink
+from membership_client_spark.parquet.storage import new_attempt
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published
@@ -122,10 +123,12 @@ def test_a_repeated_epoch_changes_nothing(spark: SparkSession, tmp_path: Path) -
     first(rows, 7, RANGES)
     with pytest.raises(EpochTakenError, match="has epoch 7 already"):
         first(rows, 7, RANGES[:1])
-    (tmp_path / "_attempts" / "8-crashed").mkdir()
+    crashed, strange = new_attempt(8, "g"), "8-crashed"
+    for name in (crashed, strange):
+        (tmp_path / "_attempts" / name).mkdir()
     assert spark.read.parquet(str(tmp_path)).count() == 3
     assert second.resume(run) == Published(7, {TopicPartition("t", 0): 3, TopicPartition("t", 1): 6})
-    assert not list((tmp_path / "_attempts").iterdir())
+    assert [attempt.name for attempt in (tmp_path / "_attempts").iterdir()] == [strange]
 
 
 def test_a_driver_that_was_replaced_while_it_wrote_publishes_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -142,12 +145,22 @@ def test_a_driver_that_was_replaced_while_it_wrote_publishes_nothing(spark: Spar
 
 
 def test_one_path_belongs_to_one_group(spark: SparkSession, tmp_path: Path) -> None:
-    """The offsets of another group would make records disappear."""
+    """The offsets of another group would make records disappear; and what its drivers are writing stays.
+
+    It used to be deleted before anybody looked whose it was.
+    """
     sink = ParquetSink(tmp_path)
     sink.resume(PipelineRun(spark, "g", lambda: None))
+    under_way = tmp_path / "_attempts" / new_attempt(1, "g")
+    under_way.mkdir()
+    foreign = ParquetSink(tmp_path)
+    foreign.resume(PipelineRun(spark, "h", lambda: None))
     sink(spark.range(1), 1, RANGES)
     with pytest.raises(ForeignSinkError, match="epochs of group g; this is h"):
+        foreign(spark.range(1), 1, RANGES)
+    with pytest.raises(ForeignSinkError, match="epochs of group g; this is h"):
         ParquetSink(tmp_path).resume(PipelineRun(spark, "h", lambda: None))
+    assert under_way.exists()
 
 
 def test_where_there_is_no_atomic_rename_there_is_no_sink(spark: SparkSession) -> None:
@@ -162,12 +175,13 @@ def test_publishing_is_one_exclusive_step(kind: str, spark: SparkSession, tmp_pa
     root = tmp_path / "a sink"
     root.mkdir()
     storage: Storage = LocalStorage(root) if kind == "local" else HadoopStorage(spark, f"file://{root}")
-    for attempt in ("4-first", "4-second"):
+    first, second, another = new_attempt(4, "g"), new_attempt(4, "g"), new_attempt(4, "h")
+    for attempt in (first, second, another):
         spark.range(2).write.parquet(storage.place_for(attempt))
     assert storage.manifest(4) is None
-    assert storage.publish("4-first", 4, "first")
-    assert not storage.publish("4-second", 4, "second")
+    assert storage.publish(first, 4, "first")
+    assert not storage.publish(second, 4, "second")
     assert (storage.manifest(4), storage.epochs()) == ("first", [4])
-    storage.clean()
-    assert not list((root / "_attempts").iterdir())
+    storage.clean("g")
+    assert [attempt.name for attempt in (root / "_attempts").iterdir()] == [another]
     assert spark.read.parquet(str(root)).count() == 2

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from membership_client_spark.parquet import manifest as manifests
-from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, epoch_of
+from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, epoch_of, is_attempt_of
 
 _EXISTS = "org.apache.hadoop.fs.FileAlreadyExistsException"
 
@@ -57,9 +57,10 @@ class HadoopStorage:
             raise
         return True
 
-    def clean(self) -> None:
+    def clean(self, group: str) -> None:
         for status in self._files.listStatus(self._path(ATTEMPTS)):
-            self._files.delete(status.getPath(), True)
+            if is_attempt_of(group, status.getPath().getName()):
+                self._files.delete(status.getPath(), True)
 
     def _path(self, name: str) -> Any:
         return self._hadoop.Path(self._root, name)

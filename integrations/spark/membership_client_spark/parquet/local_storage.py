@@ -8,7 +8,7 @@ from pathlib import Path
 
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.parquet import manifest as manifests
-from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, epoch_of
+from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, epoch_of, is_attempt_of
 
 
 class LocalStorage:
@@ -50,6 +50,7 @@ class LocalStorage:
             raise
         return True
 
-    def clean(self) -> None:
+    def clean(self, group: str) -> None:
         for attempt in (self._root / ATTEMPTS).iterdir():
-            shutil.rmtree(attempt, ignore_errors=True)
+            if is_attempt_of(group, attempt.name):
+                shutil.rmtree(attempt, ignore_errors=True)

@@ -30,7 +30,7 @@ def open_storage(spark: SparkSession, path: str) -> Storage:
     if scheme not in _ATOMIC:
         raise SparkSettingsError(
             f"{path}: {scheme} has no atomic rename, so ParquetSink could show an epoch twice or in part. "
-            "Write to a table format with transactions of its own, and let it remember the epoch id."
+            "Write to a table format with transactions, through a Resumable sink that stores the offset ranges with the rows."
         )
     if _is_connect(spark):
         raise SparkSettingsError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from types import MappingProxyType
@@ -12,7 +11,7 @@ from pyspark.sql import DataFrame
 from membership_client import ConfigError, TopicPartition
 from membership_client_spark.parquet.manifest import Manifest, with_ranges
 from membership_client_spark.parquet.opening import open_storage
-from membership_client_spark.parquet.storage import Storage
+from membership_client_spark.parquet.storage import Storage, new_attempt
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published
@@ -42,12 +41,14 @@ class ParquetSink:
         self._ends: Mapping[TopicPartition, int] = MappingProxyType({})
 
     def resume(self, run: PipelineRun) -> Published:
-        """What is published. Attempts of drivers that did not finish are deleted."""
+        """What is published. Attempts of this group's drivers that did not finish are deleted.
+
+        Raises ForeignSinkError, and deletes nothing, if the path has epochs of another group.
+        """
         storage = open_storage(run.spark, self._path)
-        storage.clean()
         newest = _manifest(storage, max(storage.epochs(), default=0))
-        if newest is not None and newest.group != run.group_id:
-            raise ForeignSinkError(f"{self._path} has epochs of group {newest.group}; this is {run.group_id}.")
+        self._refuse_foreign(newest, run)
+        storage.clean(run.group_id)
         self._opened = run, storage
         self._ends = newest.ends if newest else {}
         return Published(newest.epoch if newest else 0, self._ends)
@@ -57,9 +58,9 @@ class ParquetSink:
         if self._opened is None:
             raise ConfigError("A ParquetSink is given to epochs() itself, not called by another function.")
         run, storage = self._opened
-        if self._is_there(storage, epoch_id, offset_ranges):
+        if self._is_there(epoch_id, offset_ranges):
             return
-        attempt = f"{epoch_id}-{uuid.uuid4().hex}"
+        attempt = new_attempt(epoch_id, run.group_id)
         rows = self._transform(df) if self._transform else df
         rows.write.partitionBy(*self._partition_by).parquet(storage.place_for(attempt))
         ends = with_ranges(self._ends, offset_ranges)
@@ -67,14 +68,21 @@ class ParquetSink:
         run.check()
         if storage.publish(attempt, epoch_id, told.to_text()):
             self._ends = ends
-        elif not self._is_there(storage, epoch_id, offset_ranges):
+        elif not self._is_there(epoch_id, offset_ranges):
             raise AssertionError(f"{self._path}: epoch {epoch_id} is there and not there")
 
-    def _is_there(self, storage: Storage, epoch: int, ranges: tuple[OffsetRange, ...]) -> bool:
-        """EpochTakenError if it is, with other ranges."""
+    def _refuse_foreign(self, found: Manifest | None, run: PipelineRun) -> None:
+        if found is not None and found.group != run.group_id:
+            raise ForeignSinkError(f"{self._path} has epochs of group {found.group}; this is {run.group_id}.")
+
+    def _is_there(self, epoch: int, ranges: tuple[OffsetRange, ...]) -> bool:
+        """EpochTakenError if it is, with other ranges; ForeignSinkError if it is another group's."""
+        assert self._opened is not None
+        run, storage = self._opened
         found = _manifest(storage, epoch)
         if found is None:
             return False
+        self._refuse_foreign(found, run)
         if found.ranges != tuple(ranges):
             raise EpochTakenError(f"{self._path} has epoch {epoch} already, by {found.run}.")
         self._ends = found.ends

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import uuid
 from typing import Protocol
 
 ATTEMPTS = "_attempts"
@@ -26,8 +28,23 @@ class Storage(Protocol):
     def publish(self, attempt: str, epoch: int, manifest: str) -> bool:
         """Rows and manifest become visible in one step. False, and nothing is, if the epoch was there before."""
 
-    def clean(self) -> None:
-        """Delete all attempts."""
+    def clean(self, group: str) -> None:
+        """Delete the attempts of that group, and nothing else."""
+
+
+def new_attempt(epoch: int, group: str) -> str:
+    """A name that nobody else uses."""
+    return f"{epoch}-{_mark_of(group)}-{uuid.uuid4().hex}"
+
+
+def is_attempt_of(group: str, name: str) -> bool:
+    """Whether `new_attempt` made that name for that group."""
+    return re.fullmatch(rf"\d+-{_mark_of(group)}-[0-9a-f]{{32}}", name) is not None
+
+
+def _mark_of(group: str) -> str:
+    """Not the group's name: it may have characters that file systems do not take."""
+    return hashlib.sha256(group.encode()).hexdigest()[:16]
 
 
 def directory_of(epoch: int) -> str:

@@ -1,0 +1,54 @@
+"""The wheel works with what its metadata asks for, in each of its extras, and nothing else installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tests.spark  # noqa: F401 - installs what the extra `spark` names
+from tests.needs import need
+from tests.packaging.environment import Environment
+
+pytestmark = pytest.mark.deep
+
+MAP_IN_ARROW = """
+from pyspark.sql import SparkSession
+import membership_client_spark
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+print(spark.range(3).mapInArrow(lambda batches: batches, "id long").count())
+"""
+"""How slots and epochs run."""
+
+
+def test_without_an_extra(wheel: Path, tmp_path: Path) -> None:
+    """The package, its command, its testing kit and every module that a user may import; no rich and no Spark."""
+    bare = Environment(tmp_path / "bare", wheel, None)
+    program = "import membership_client, membership_client.aio, membership_client.admin, membership_client.testing"
+    told = bare.run("-c", f"{program}; print(membership_client.Consumer.__name__)")
+    assert told.stdout == "Consumer\n", told.stderr
+    assert bare.run("-m", "membership_client", "groups", "--help").returncode == 0
+    spark = bare.run("-c", "import membership_client_spark")
+    assert "pip install 'membership-client[spark]'" in spark.stderr
+
+
+def test_the_command_line(wheel: Path, tmp_path: Path) -> None:
+    """The demonstration draws with rich."""
+    made = Environment(tmp_path / "cli", wheel, "cli")
+    told = made.run("-c", "import rich, membership_client.demo.stage")
+    assert told.returncode == 0, told.stderr
+    assert made.run("-m", "membership_client", "demo", "--help").returncode == 0
+
+
+def test_spark(wheel: Path, tmp_path: Path) -> None:
+    """A session maps batches of Arrow, as slots do: pandas, which that needs, was not installed by the extra."""
+    need("java")
+    told = Environment(tmp_path / "spark", wheel, "spark").run("-c", MAP_IN_ARROW)
+    assert told.stdout == "3\n", told.stderr[-2000:]
+
+
+def test_tests(wheel: Path, tmp_path: Path) -> None:
+    """The extra for users' own tests brings pytest."""
+    made = Environment(tmp_path / "test", wheel, "test")
+    told = made.run("-m", "pytest", "--version")
+    assert told.returncode == 0, told.stderr
