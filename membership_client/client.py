@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from membership_client import lifetime
+from membership_client.arguments import checked_offsets, checked_partition, checked_timeout_s
 from membership_client.config import MemberConfig, is_text, parse_bootstrap
 from membership_client.core import reasons
 from membership_client.core.assigning import require_assignors
@@ -201,18 +202,17 @@ class GroupMember:
         a commit belongs to the ownership under which it was called. Works in a revoked callback, where the partitions
         are still ours, and not in a lost one. Commits are carried out in the order they are called.
         """
-        whole = {TopicPartition(*p): o if isinstance(o, Offset) else Offset(o) for p, o in offsets.items()}
-        self._commit(whole, self._ownership_of(whole), timeout_s)
+        whole = checked_offsets(offsets)
+        self._commit(whole, self._ownership_of(whole), checked_timeout_s(timeout_s))
 
     def _ownership_of(self, partitions: Iterable[TopicPartition]) -> Ownership:
         """For a `_commit` that may come later. Any thread."""
         return self._offsets.ownership.of(partitions, lambda partition: self.epoch > 0 and self.owns(partition))
 
     def _commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
+        """The arguments are checked already."""
         self._check_usable()
         self._check_may_wait()
-        if negative := sorted(p for p, o in offsets.items() if o.offset < 0):
-            raise ConfigError(f"An offset is the number of a record, so not negative: {', '.join(map(str, negative))}.")
         if offsets:
             with self._tally.commit(len(offsets)), self._telemetry.commit():
                 self._offsets.commit(offsets, ownership, timeout_s)
@@ -223,7 +223,8 @@ class GroupMember:
         """What the group last committed; None where nothing. Needs a subscription, but not that they are owned."""
         self._check_usable()
         self._check_may_wait()
-        wanted = frozenset(TopicPartition(*partition) for partition in partitions)
+        timeout_s = checked_timeout_s(timeout_s)
+        wanted = frozenset(map(checked_partition, partitions))
         return self._offsets.committed(wanted, timeout_s) if wanted else {}
 
     # --- looking -----------------------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ class GroupMember:
         outcomes: queue.SimpleQueue[Snapshot | Exception] = queue.SimpleQueue()
         with self._waiting(condition, outcomes.put) as waiter:
             try:
-                outcome = outcomes.get(timeout=None if timeout_s is None else _bounded(timeout_s))
+                outcome = outcomes.get(timeout=None if timeout_s is None else checked_timeout_s(timeout_s))
             except queue.Empty:
                 raise self._too_late(condition, timeout_s) from None
         return self._verdict(waiter, outcome)
@@ -323,7 +324,7 @@ class GroupMember:
         itself: it returns at once, and the close goes on when that returns.
         """
         self._check_mode(leave)
-        reason, timeout_s = _as_text(reason), _bounded(timeout_s)
+        reason, timeout_s = _as_text(reason), checked_timeout_s(timeout_s)
         if self._close_report is not None or self._forked:
             return self._close_report or CloseReport(clean=True, reason="forked child: the parent is the member")
         self._begin_close(leave, reason, timeout_s)
@@ -503,11 +504,6 @@ def _trace_file(member: Member) -> TraceFile | None:
 def _as_text(reason: object) -> str | None:
     """An exception, for example: no leave may fail over the reason it was given."""
     return None if reason is None else str(reason)
-
-
-def _bounded(timeout_s: float) -> float:
-    """As threads and queues take it: neither the negative rest of a budget nor infinity."""
-    return min(max(0.0, timeout_s), threading.TIMEOUT_MAX)
 
 
 def _new_member_id() -> str:

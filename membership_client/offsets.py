@@ -22,6 +22,7 @@ from membership_client.core.events import (
     CommitOffsets,
     CoordinatorDoubted,
     Failed,
+    FailureKind,
     FetchOffsets,
     OffsetsCommitted,
     OffsetsFetched,
@@ -191,6 +192,8 @@ class Offsets:
             raise _AgainError("the coordinator did not answer.") from None
         if isinstance(outcome, MembershipError):
             raise outcome
+        if isinstance(outcome, Failed) and outcome.kind is FailureKind.UNENCODABLE:
+            raise OffsetError(f"{outcome.detail}.", self._worker.member.identity)
         if isinstance(outcome, Failed):
             raise _AgainError(outcome.detail)
         return outcome

@@ -23,7 +23,7 @@ from membership_client.core.events import (
     Response,
     Send,
 )
-from membership_client.errors import AuthenticationError, CertificateError
+from membership_client.errors import AuthenticationError, CertificateError, ConfigError
 from membership_client.net import BrokerTransport
 from membership_client.net.admin_requests import LeadersLocated, LocateLeaders
 from membership_client.types import Node
@@ -132,4 +132,6 @@ def _failure(failed: Failed) -> Exception:
             return AuthenticationError(f"{failed.detail}.")
         case FailureKind.UNTRUSTED:
             return CertificateError(f"{failed.detail}.")
+        case FailureKind.UNENCODABLE:
+            return ConfigError(f"{failed.detail}.")
     return AgainError(failed.detail)

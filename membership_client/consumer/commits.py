@@ -10,6 +10,7 @@ from collections.abc import Callable
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from membership_client.arguments import checked_offsets
 from membership_client.client import GroupMember
 from membership_client.consumer.committer import Commit, Committer, Offsets
 from membership_client.consumer.desk import Desk
@@ -136,7 +137,7 @@ class Commits:
 
     def _commit_now(self, offsets: Offsets, ownership: Ownership) -> None:
         """On the committer's thread."""
-        self._member._commit(offsets, ownership, PATIENCE_S)
+        self._member._commit(checked_offsets(offsets), ownership, PATIENCE_S)
         self.ledger.note_committed(offsets)
 
     def _on_outcome(self, offsets: Offsets, error: MembershipError | None) -> None:

@@ -353,6 +353,9 @@ class FailureKind(enum.Enum):
     UNSUPPORTED = "unsupported"
     """The broker lacks the request, or every version of it that we could use; it was not sent."""
 
+    UNENCODABLE = "unencodable"
+    """Kafka's format cannot hold what the request says; it was not sent."""
+
 
 # --- events ----------------------------------------------------------------------------------------------------------
 

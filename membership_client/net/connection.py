@@ -71,7 +71,11 @@ class Connection:
             detail = f"{unsupported(request, channel.offer)} by the broker at {self.address}"
             return [Failed(request_id, FailureKind.UNSUPPORTED, detail)]
         correlation_id = channel.new_correlation_id()
-        self._unsent += encode(request, version, correlation_id, channel.client_id)
+        try:
+            self._unsent += encode(request, version, correlation_id, channel.client_id)
+        except Exception as error:  # noqa: BLE001 - kio raises what struct and str.encode raise; only this request ends
+            detail = f"{type(request).__name__} cannot be written in Kafka's format: {error!r}"
+            return [Failed(request_id, FailureKind.UNENCODABLE, detail)]
         self._outstanding.append(_Outstanding(correlation_id, request_id, request, version))
         return self.on_writable()
 

@@ -76,14 +76,14 @@ def test_commits_that_wait_are_sent_together(world: World, monkeypatch: pytest.M
     consumer = world.owner().consumer
     asked: list[object] = []
     allowed = threading.Event()
-    commit = consumer._member.commit
+    commit = consumer._member._commit
 
-    def slow_commit(offsets: Any, *, timeout_s: float) -> None:
+    def slow_commit(offsets: Any, *more: Any) -> None:
         asked.append(offsets)
         assert allowed.wait(30)
-        commit(offsets, timeout_s=timeout_s)
+        commit(offsets, *more)
 
-    monkeypatch.setattr(consumer._member, "commit", slow_commit)
+    monkeypatch.setattr(consumer._member, "_commit", slow_commit)
     consumer.commit(offsets=[world.place(0, 1)])
     eventually(lambda: asked, "a commit under way")
     for offset in range(2, 500):

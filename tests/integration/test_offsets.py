@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -192,8 +193,17 @@ def test_bad_arguments_and_closed_members(group: Group) -> None:
     member = group.join_alone()
     member.commit({})
     assert member.committed([]) == {}
-    with pytest.raises(ConfigError, match="not negative"):
-        member.commit({partition(group, 0): -1})
+    bad: Any
+    for bad in (-1, 123.0, 2**63, Offset(1, 2**31), Offset(1, metadata="\ud800")):
+        with pytest.raises(ConfigError, match=f"of {partition(group, 0)} is"):
+            member.commit({partition(group, 0): bad})
+    with pytest.raises(ConfigError, match="number of a partition"):
+        member.committed([(group.topic, "x")])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="timeout_s"):
+        member.commit({partition(group, 0): 1}, timeout_s=float("nan"))
+    with pytest.raises(OffsetError, match="cannot be written in Kafka's format"):
+        member._commit({partition(group, 0): Offset(2**63)}, member._ownership_of([partition(group, 0)]), 10.0)
+    member.commit({partition(group, 0): 1})
     member.close()
     with pytest.raises(MemberClosedError):
         member.commit({partition(group, 0): 1})

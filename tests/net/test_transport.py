@@ -322,6 +322,25 @@ def returns_of_wait(transport: BrokerTransport, for_s: float) -> int:
 # --- versions --------------------------------------------------------------------------------------------------------
 
 
+def test_a_request_that_cannot_be_written_fails_alone() -> None:
+    """The next one goes over the same connection; the exception used to end the thread that keeps the membership."""
+
+    def script(peer: Peer) -> None:
+        peer.welcome()
+        peer.answer(peer.request(), answers.heartbeat(epoch=3))
+        peer.wait_for_close()
+
+    with ScriptedBroker(script) as broker, transport_to(broker.node) as transport:
+        transport.send(Send(1, broker.node, Heartbeat(group_id="g", member_id="\ud800", epoch=3)))
+        outcome = failed(transport)
+        assert (outcome.request_id, outcome.kind) == (1, FailureKind.UNENCODABLE)
+        assert outcome.detail.startswith("Heartbeat cannot be written in Kafka's format: UnicodeEncodeError")
+        transport.send(Send(2, broker.node, HEARTBEAT))
+        (answered,) = outcomes(transport)
+        assert isinstance(answered, Answered)
+        assert broker.connections == 1
+
+
 @pytest.mark.parametrize(
     ("offer", "request_", "words"),
     [
