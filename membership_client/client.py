@@ -31,7 +31,7 @@ from membership_client.errors import (
     MemberClosedError,
     MembershipError,
     Problem,
-    UnexpectedBrokerError,
+    ProblemKind,
     WaitTimeoutError,
     error_for,
     may_resubscribe,
@@ -122,7 +122,6 @@ class GroupMember:
         self._offsets = Offsets(self._worker)
         self._waiters: list[_Waiter] = []
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
-        self._crash: BaseException | None = None
         self._forgiven: Problem | None = None
         self._close_report: CloseReport | None = None
         self._forked = False
@@ -255,8 +254,6 @@ class GroupMember:
     @property
     def error(self) -> MembershipError | None:
         """What is wrong at the moment, if anything; fatal errors stay."""
-        if self._crash is not None:
-            return UnexpectedBrokerError(f"The membership thread ended: {self._crash!r}.", self._identity)
         member = self._worker.member
         return error_for(member.problem, member.identity) if member.problem else None
 
@@ -267,8 +264,8 @@ class GroupMember:
 
     def health(self) -> Health:
         """For liveness and readiness probes."""
-        if self._forked or self._crash is not None:
-            return Health(live=False, ready=False, why=str(self.error or "forked"))
+        if self._forked:
+            return Health(live=False, ready=False, why="forked")
         return health_of(self._worker.member, time.monotonic())
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
@@ -387,8 +384,7 @@ class GroupMember:
         self._runs_on = threading.get_ident()
         try:
             self._worker.run()
-        except BaseException as error:  # noqa: BLE001 - a dead thread must be seen, whatever killed it
-            self._crash = error
+        except BaseException:  # noqa: BLE001 - whatever it is, the member says so
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
             self._runs_on = None
@@ -455,8 +451,9 @@ class GroupMember:
     def _check_usable(self, *, closing_is_fine: bool = False) -> None:
         if self._forked:
             raise ForkedMemberError("This member belongs to the parent process.", self._identity)
-        if self._crash is not None and (error := self.error):
-            raise error
+        problem = self._worker.member.problem
+        if problem is not None and problem.kind is ProblemKind.CRASHED:
+            raise error_for(problem, self._identity)
         if self._worker.stopped and not closing_is_fine:
             raise MemberClosedError("This member is closed.", self._identity)
 

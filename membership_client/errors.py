@@ -32,7 +32,8 @@
         ├── SessionTimeoutRefusedError the broker does not allow such a session.timeout.ms (classic)
         ├── GroupTypeError           the group is of another kind
         ├── BrokerTooOldError        the broker lacks the protocol, or a part of it that we need
-        └── UnexpectedBrokerError    an answer that no rule foresees
+        ├── UnexpectedBrokerError    an answer that no rule foresees
+        └── MembershipThreadError    the membership thread ended by a bug
 
 A `Problem` is the same thing as a value: the pure core records problems, the edges raise errors made of them.
 """
@@ -70,6 +71,7 @@ class ProblemKind(enum.Enum):
     GROUP_TYPE = "group type"
     BROKER_TOO_OLD = "broker too old"
     UNEXPECTED = "unexpected"
+    CRASHED = "crashed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +266,14 @@ class UnexpectedBrokerError(FatalError):
     advice = "This is not expected of a healthy broker: please report it with the broker's version."
 
 
+class MembershipThreadError(FatalError):
+    advice = (
+        "This is a bug of membership-client: please report it with the traceback that is in the log. Close this member; "
+        "the coordinator gives its partitions to others when its session has ended. A new member can join at once."
+    )
+    may_resubscribe = False
+
+
 _ERRORS: dict[ProblemKind, type[MembershipError]] = {
     ProblemKind.UNREACHABLE: ConnectionProblem,
     ProblemKind.NOT_KAFKA: NotKafkaError,
@@ -288,6 +298,7 @@ _ERRORS: dict[ProblemKind, type[MembershipError]] = {
     ProblemKind.GROUP_TYPE: GroupTypeError,
     ProblemKind.BROKER_TOO_OLD: BrokerTooOldError,
     ProblemKind.UNEXPECTED: UnexpectedBrokerError,
+    ProblemKind.CRASHED: MembershipThreadError,
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from membership_client.core.callbacks import returned
+from membership_client.core.crashing import crashed
 from membership_client.core.events import (
     Answered,
     CallbackReturned,
@@ -116,12 +117,21 @@ class Worker:
         try:
             while not self.stopped:
                 self.run_once()
+        except BaseException as error:
+            self._crash(error)
+            raise
         finally:
             self.stopped = True
             self._transport.close()
             self._refuse_errands()
             if self.runner is not None:
                 self.runner.stop()
+
+    def _crash(self, error: BaseException) -> None:
+        """A member whose thread is gone must not seem to be well: the application would go on with what it has lost."""
+        self.member, effects = crashed(self.member, repr(error), self._clock())
+        for effect in effects:
+            self._perform(effect)
 
     def run_once(self) -> None:
         """Wait until something happens or time is up, then take all of it in."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import CauseKind, MemberState
-from tests.integration.members import PATIENCE_S, Call, RecordingListener
+from membership_client import CauseKind, MembershipThreadError, MemberState
+from tests.integration.members import PATIENCE_S, Call, RecordingListener, eventually
 
 if TYPE_CHECKING:
     from tests.integration.members import Group
@@ -74,6 +74,40 @@ def test_a_fence_in_a_revoke_loses_only_what_is_still_owned(group: Group) -> Non
     assert revoked.context.lost
     assert len(revoked.partitions) == len(lost.partitions) == 3
     assert revoked.partitions | lost.partitions == group.partitions(6)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_membership_thread_that_dies_ends_the_member(group: Group, busy: bool) -> None:
+    """Nothing is owned, the lost callback runs, and everything that is called says why; also while a callback runs.
+
+    It used to seem STABLE and to own its partitions, and who called it read that the member is closed.
+    """
+    reached, going_on = threading.Event(), threading.Event()
+
+    def hold(call: Call) -> None:
+        reached.set()
+        assert not busy or going_on.wait(PATIENCE_S)
+
+    listener = RecordingListener(assigned=hold)
+    member = group.join(listener=listener)
+    if busy:
+        assert reached.wait(PATIENCE_S)
+    else:
+        group.wait_for_shares([member], group.partitions(6))
+    member._worker._transport.wait = lambda timeout_s: 1 / 0  # type: ignore[assignment, return-value]
+    member._worker._transport.wakeup()
+    eventually(lambda: member.snapshot.state is MemberState.FATAL, "the end")
+    ended = member.snapshot
+    assert not ended.owned
+    assert isinstance(ended.error, MembershipThreadError)
+    going_on.set()
+    eventually(lambda: listener.of("lost"), "the lost callback")
+    assert frozenset(listener.of("lost")[0].partitions) == group.partitions(6)
+    assert (member.health().live, member.assignment()) == (False, frozenset())
+    for call in (member.poll, lambda: member.commit({}), lambda: member.subscribe(["orders"])):
+        with pytest.raises(MembershipThreadError, match="ZeroDivisionError"):
+            call()
+    member.close()
 
 
 def test_a_member_removed_while_it_closes_is_closed(group: Group) -> None:

@@ -78,11 +78,12 @@ def test_errors_survive_a_trip_to_another_process(error: type[MembershipError]) 
 
 
 def test_only_fatal_errors_can_forbid_a_new_subscription() -> None:
-    """Two outcomes are for good: somebody else is us now, or the configuration can never work."""
+    """Three outcomes are for good: another process is us now, the configuration can never work, or the thread is gone."""
     forbidding = {kind for kind in ProblemKind if not may_resubscribe(Problem(kind=kind, detail=""))}
     assert forbidding == {
         ProblemKind.FENCED_INSTANCE_ID,
         ProblemKind.UNSUPPORTED_ASSIGNOR,
         ProblemKind.SESSION_TIMEOUT_REFUSED,
+        ProblemKind.CRASHED,
     }
     assert all(isinstance(error_for(Problem(kind=k, detail=""), IDENTITY), FatalError) for k in forbidding)
