@@ -56,12 +56,6 @@ def test_what_can_work_is_not(settings: dict[str, str]) -> None:
     check_settings(settings.get, 3)
 
 
-def test_no_slots_are_refused() -> None:
-    """A job that can consume nothing is a mistake."""
-    with pytest.raises(SparkSettingsError, match="1 or more"):
-        check_settings(CLUSTER.get, 0)
-
-
 def test_a_slot_asks_for_all_cores_of_an_executor_where_that_is_possible() -> None:
     """So that one lost executor takes one slot along and not two; in local mode Spark allows no such request."""
     assert cpus_per_slot(CLUSTER.get) == 2

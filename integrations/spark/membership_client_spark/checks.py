@@ -16,8 +16,6 @@ _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]
 
 def check_settings(get: Get, slots: int) -> None:
     """SparkSettingsError for settings under which slots would fight each other, or some would never start."""
-    if slots < 1:
-        raise SparkSettingsError(f"{slots} slots cannot consume anything; give 1 or more.")
     if (get("spark.speculation") or "false").lower() == "true":
         raise SparkSettingsError(
             "spark.speculation is on: Spark would start a second copy of a slot that looks slow, and both would have the "

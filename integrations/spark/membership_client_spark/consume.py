@@ -12,7 +12,16 @@ from typing import Any, Literal, Self
 
 from pyspark.sql import SparkSession
 
-from membership_client import MemberClosedError, MembershipError
+from membership_client import Consumer, MemberClosedError, MembershipError
+from membership_client_spark.arguments import (
+    check_consumer,
+    checked_choice,
+    checked_count,
+    checked_function,
+    checked_seconds,
+    checked_slots,
+    checked_topics,
+)
 from membership_client_spark.checks import check_settings, cpus_per_slot, notes
 from membership_client_spark.holders import new_driver_epoch, remove_holders
 from membership_client_spark.identity import slot_instance_id
@@ -64,13 +73,21 @@ def consume(
     """
     get = setting(spark)
     check_config(config)
-    check_settings(get, slots)
-    slot_instance_id(name, slots - 1)
+    check_settings(get, checked_slots(name, slots))
+    checked_function("handle", handle, of="a batch and its slot")
+    plan = _Plan(
+        name,
+        config,
+        checked_topics(topics),
+        handle,
+        checked_choice("records", records, ("arrow", "messages")) == "messages",
+        checked_count("max_records", max_records),
+        checked_seconds("grace_s", grace_s),
+    )
+    check_consumer(Consumer, config)
     for note in notes(get):
         _log.info("%s", note)
-    return SlotJob(
-        spark, slots, _Plan(name, config, tuple(topics), handle, records == "messages", max_records, grace_s)
-    )
+    return SlotJob(spark, slots, plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +138,7 @@ class SlotJob:
         partitions go to the others; returns when they have. Who is not there to leave, because its executor was lost or
         its handler hung, is removed. Raises MemberClosedError if the job has ended, or is about to.
         """
-        check_settings(setting(self._spark), slots)
+        check_settings(setting(self._spark), checked_slots(self._plan.name, slots))
         reason = reason or f"scaled to {slots} slots"
         with self._lock:
             if self._stopping or self._ended.is_set():

@@ -9,9 +9,9 @@ from typing import Self
 
 from pyspark.sql import SparkSession
 
-from membership_client import ConfigError, WaitTimeoutError
+from membership_client import WaitTimeoutError
+from membership_client_spark.arguments import checked_function, checked_seconds, checked_slots, checked_topics
 from membership_client_spark.holders import Config
-from membership_client_spark.identity import slot_instance_id
 from membership_client_spark.pipeline.bounds import Bounds
 from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Order
 from membership_client_spark.pipeline.progress import EpochsProgress
@@ -46,23 +46,18 @@ def epochs(
 
     ConfigError for what cannot work; returns at once otherwise.
     """
-    if not callable(foreach_epoch):
-        raise ConfigError(
-            f"foreach_epoch must be a function of an epoch's DataFrame, id and ranges, not {foreach_epoch!r}."
-        )
-    if every_s < 0:
-        raise ConfigError(f"every_s must not be negative, and is {every_s!r}.")
+    checked_function("foreach_epoch", foreach_epoch, of="an epoch's DataFrame, id and ranges")
     order = Order(
         spark=spark,
         foreach_epoch=foreach_epoch,
         settings=settings_of(config),
-        topics=_checked_topics(topics),
+        topics=checked_topics(topics),
         name=name,
         bounds=Bounds(max_records=max_records, max_bytes=max_bytes, max_seconds=max_seconds),
-        every_s=every_s,
+        every_s=checked_seconds("every_s", every_s),
         available_now=available_now,
     )
-    return Epochs(Engine(order, _checked_slots(name, slots)), name)
+    return Epochs(Engine(order, checked_slots(name, slots)), name)
 
 
 class Epochs:
@@ -94,7 +89,7 @@ class Epochs:
 
     def scale(self, slots: int, *, reason: str | None = None) -> None:
         """Have this many slots from the next epoch on. Those that are too many leave for good, with the reason."""
-        self._engine.scale(_checked_slots(self._name, slots), reason)
+        self._engine.scale(checked_slots(self._name, slots), reason)
 
     def progress(self) -> EpochsProgress:
         """At this moment; also after the end."""
@@ -115,19 +110,3 @@ class Epochs:
             self._error = error
         finally:
             self._ended.set()
-
-
-def _checked_topics(topics: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(topics, str) or not topics or not all(topics):
-        raise ConfigError(f"topics must be a list of at least one topic, not {topics!r}.")
-    return tuple(topics)
-
-
-def _checked_slots(name: str, slots: int) -> int:
-    if slots < 1:
-        raise ConfigError(f"slots must be a whole number, at least 1, not {slots!r}.")
-    try:
-        slot_instance_id(name, slots - 1)
-    except ValueError as error:
-        raise ConfigError(f"name: {error}.") from error
-    return slots

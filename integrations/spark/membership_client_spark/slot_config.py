@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -19,6 +20,8 @@ _OURS = {
 
 def check_config(config: Config) -> None:
     """ConfigError, on the driver and before anything starts, for what a slot decides itself."""
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"config must be a mapping, as for membership_client.Consumer, not {config!r}.")
     for key, why in _OURS.items():
         if key in config:
             raise ConfigError(f"{key} cannot be set for slots: {why}. Leave it out.")

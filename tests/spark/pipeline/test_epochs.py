@@ -398,7 +398,7 @@ def test_without_a_place_to_start_error_means_error(kafka: KafkaCluster, spark: 
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "auto.offset.reset": "x"}}, "must be one of"),
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "group.instance.id": "x"}}, "Leave it out"),
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "fetch.max": "x"}}, "No such configuration property"),
-        ({"every_s": -1}, "must not be negative"),
+        ({"every_s": -1}, "that is not negative"),
         ({"foreach_epoch": "look"}, "must be a function"),
     ],
 )

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 
 from membership_client import ConfigError, MemberConfig, Security
+from membership_client_spark.arguments import check_consumer
 from membership_client_spark.holders import Config
 from membership_client_spark.slot_config import check_config
 
@@ -57,7 +58,7 @@ def settings_of(config: Config) -> Settings:
     Security.from_dict(secure)
     fetching = {key: value for key, value in config.items() if key not in _OF_MEMBERS - _FOR_BOTH | _COMMITS}
     readers = {**fetching, **_READING}
-    _check_readers(readers)
+    check_consumer(Consumer, readers)
     return Settings(
         members=members | secure,
         readers=readers,
@@ -82,10 +83,3 @@ def _check_commits(config: Config) -> None:
         raise ConfigError(
             "The pipeline commits by itself, after each epoch: leave enable.auto.commit and on_commit out."
         )
-
-
-def _check_readers(readers: Mapping[str, Any]) -> None:
-    try:
-        Consumer({**readers, "log_level": 0}).close()
-    except KafkaException as error:
-        raise ConfigError(f"librdkafka refuses this configuration: {error.args[0].str()}.") from error

@@ -1,0 +1,56 @@
+"""What consume() cannot work with is refused on the driver, by a sentence, before anything is started."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from membership_client import ConfigError
+from membership_client_spark import consume
+
+CONFIG = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
+
+
+@pytest.fixture
+def spark() -> Any:
+    """Nothing but settings is asked for before the arguments are checked."""
+    return SimpleNamespace(
+        conf=SimpleNamespace(get=lambda name, default=None: {"spark.master": "local[4]"}.get(name, default))
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "says"),
+    [
+        ("topics", "orders", "topics must be a list"),
+        ("topics", [], "topics must be a list"),
+        ("topics", ["orders", ""], "topics must be a list"),
+        ("topics", ["orders", 5], "topics must be a list"),
+        ("topics", None, "topics must be a list"),
+        ("max_records", "x", "max_records must be a whole number, at least 1, not 'x'"),
+        ("max_records", 0, "max_records must be a whole number"),
+        ("max_records", 2.5, "max_records must be a whole number"),
+        ("grace_s", "x", "grace_s must be a number of seconds"),
+        ("grace_s", math.nan, "grace_s must be a number of seconds"),
+        ("grace_s", math.inf, "grace_s must be a number of seconds"),
+        ("grace_s", -1, "grace_s must be a number of seconds"),
+        ("records", "pandas", "records must be 'arrow' or 'messages', not 'pandas'"),
+        ("slots", 0, "slots must be a whole number"),
+        ("slots", "2", "slots must be a whole number"),
+        ("slots", True, "slots must be a whole number"),
+        ("name", None, "name must be a string"),
+        ("handle", 5, "handle must be a function of a batch and its slot"),
+        ("config", None, "config must be a mapping"),
+        ("config", CONFIG | {"group.idd": "g"}, "group.idd"),
+        ("config", CONFIG | {"session.timeout.ms": -5}, "session.timeout.ms"),
+        ("config", CONFIG | {"fetch.min.bytes": "many"}, "fetch.min.bytes"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(spark: Any, argument: str, value: object, says: str) -> None:
+    """It used to be found on executors, by a slot that was submitted again and again, for ever."""
+    given: dict[str, Any] = {"slots": 2, "name": "clerk", "config": CONFIG, "topics": ["orders"], "handle": print}
+    with pytest.raises(ConfigError, match=says):
+        consume(spark, **(given | {argument: value}))
