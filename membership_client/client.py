@@ -321,7 +321,8 @@ class GroupMember:
         itself: it returns at once, and the close goes on when that returns.
         """
         self._check_mode(leave)
-        reason, timeout_s = _as_text(reason), checked_timeout_s(timeout_s)
+        # Not a number is no time: a close that refuses its arguments would leave the member in the group.
+        reason, timeout_s = _as_text(reason), 0.0 if timeout_s != timeout_s else checked_timeout_s(timeout_s)  # noqa: PLR0124
         if self._close_report is not None or self._forked:
             return self._close_report or CloseReport(clean=True, reason="forked child: the parent is the member")
         self._begin_close(leave, reason, timeout_s)

@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.mutations.mutations import MUTATIONS, Mutation
-from tests.mutations.suite import expect_notice
+from tests.mutations.project import copy_of_the_project
+from tests.mutations.suite import expect_notice, run_suite
 
 pytestmark = pytest.mark.deep
+
+
+def test_the_suite_passes_without_a_mutation(tmp_path: Path) -> None:
+    """What is measured against is healthy."""
+    result = run_suite(copy_of_the_project(tmp_path))
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.mutations.mutations import MUTATIONS, Mutation
-from tests.mutations.project import ROOT, copy_of_the_project
-from tests.mutations.suite import expect_notice, run_suite
+from tests.mutations.project import ROOT
+from tests.mutations.suite import expect_notice
 
-COUNT = 4
+COUNT = 3
 
 
 def of_this_commit() -> list[Mutation]:
@@ -19,12 +19,6 @@ def of_this_commit() -> list[Mutation]:
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     start = int(head.strip() or "0", 16) % len(MUTATIONS)
     return [MUTATIONS[(start + step) % len(MUTATIONS)] for step in range(COUNT)]
-
-
-def test_the_suite_passes_without_a_mutation(tmp_path: Path) -> None:
-    """What is measured against is healthy."""
-    result = run_suite(copy_of_the_project(tmp_path))
-    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize("mutation", of_this_commit(), ids=lambda mutation: mutation.name)
