@@ -106,6 +106,14 @@ def test_an_assignor_that_nobody_knows_is_refused_at_once(group: Group) -> None:
 # --- which protocol --------------------------------------------------------------------------------------------------
 
 
+def test_auto_takes_what_the_broker_has(group: Group, old_group: Group) -> None:
+    """KIP-848 here, the classic protocol there, and says which."""
+    modern, old = group.join(), old_group.join()
+    assert modern.wait_stable().protocol is GroupProtocol.CONSUMER
+    assert old.wait_stable().protocol is GroupProtocol.CLASSIC
+    assert old.assignment() == old_group.partitions(6)
+
+
 @pytest.fixture(scope="module")
 def classic_kafka() -> Any:
     """A broker that was told not to have KIP-848, and to let two members into a group."""

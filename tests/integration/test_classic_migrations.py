@@ -5,28 +5,20 @@ from __future__ import annotations
 import pytest
 
 from membership_client import (
-    GroupProtocol,
     LeaveMode,
 )
 from membership_client.admin import GroupAdmin
 from membership_client.testing import KafkaCluster
 from tests.integration.classic import CLASSIC, classic, wait_shared
 from tests.integration.conftest import GroupFactory
-from tests.integration.members import (, WatchedMember
+from tests.integration.members import (
     Group,
+    WatchedMember,
     assert_never_shared,
     eventually,
 )
 
 pytestmark = pytest.mark.kafka
-
-
-def test_auto_takes_what_the_broker_has(group: Group, old_group: Group) -> None:
-    """KIP-848 here, the classic protocol there, and says which."""
-    modern, old = group.join(), old_group.join()
-    assert modern.wait_stable().protocol is GroupProtocol.CONSUMER
-    assert old.wait_stable().protocol is GroupProtocol.CLASSIC
-    assert old.assignment() == old_group.partitions(6)
 
 
 def test_from_dynamic_to_static_and_back(group: Group) -> None:
