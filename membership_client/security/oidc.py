@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import re
 import ssl
 import time
 import urllib.error
@@ -19,6 +21,8 @@ from membership_client.security.tokens import Token, TokenError
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 1_000_000
+_BEARER = re.compile(r"[!-~]+")
+"""Visible ASCII: anything else would end the message in which the token is sent, or begin another one."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -47,8 +51,8 @@ class OidcTokens:
         except urllib.error.HTTPError as error:
             with error:
                 self._fail(f"HTTP status {error.code}{_reason(error.read(_MOST_BYTES))}")
-        except (OSError, ValueError, TypeError, LookupError) as error:
-            self._fail(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever the endpoint says, its words come out through `_fail` only
+            self._fail(f"{type(error).__name__}: {error}")
 
     def _fail(self, why: str) -> NoReturn:
         """An endpoint may say back to us what it was told, in either form."""
@@ -70,8 +74,14 @@ class OidcTokens:
 
     def _token(self, body: bytes, now: float) -> Token:
         answer = json.loads(body)
-        text, life_s = str(answer["access_token"]), answer.get("expires_in")
-        life_s = _expiry_in(text) - now if life_s is None else float(life_s)
+        if not isinstance(answer, dict):
+            raise TypeError("its answer is no JSON object")
+        text, expires_in = answer.get("access_token"), answer.get("expires_in")
+        if not isinstance(text, str) or not _BEARER.fullmatch(text):
+            raise ValueError("its answer has no access_token, or one that no bearer token can be")
+        life_s = _expiry_in(text) - now if expires_in is None else float(expires_in)
+        if not math.isfinite(life_s):
+            raise ValueError("its token has a life that is no number of seconds")
         return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
 
 
