@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from membership_client import ConfigError
+from membership_client import ConfigError, Consumer
 from membership_client_spark import consume
+from membership_client_spark.arguments import check_consumer
 
 CONFIG = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
 
@@ -20,6 +22,12 @@ def spark() -> Any:
     return SimpleNamespace(
         conf=SimpleNamespace(get=lambda name, default=None: {"spark.master": "local[4]"}.get(name, default))
     )
+
+
+def test_the_check_leaves_no_trace_on_the_driver(tmp_path: Path) -> None:
+    """An audit would take it for the trace of a member."""
+    check_consumer(Consumer, CONFIG | {"trace.file": str(tmp_path / "slot.jsonl")})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
