@@ -40,7 +40,7 @@ from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_o
 from membership_client.logs import StepLog, log_warning, logger
 from membership_client.net import BrokerTransport
 from membership_client.offsets import Offsets
-from membership_client.ownership import Ownership
+from membership_client.ownership import Ownership, OwnershipNumbers
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.security import PLAINTEXT, Security, split_security
 from membership_client.telemetry import Telemetry
@@ -108,8 +108,11 @@ class GroupMember:
         self._journal = Journal(member, _trace_file(member))
         self._tally = CommitTally(self._journal)
         self._telemetry = Telemetry(member)
-        watching = (StepLog().on_step, self._journal.on_step, self._telemetry.on_step, *observers, self._on_step)
-        self._worker = Worker(member, self._transport, observers=watching, names=_TOPIC_NAMES)
+        ownership = OwnershipNumbers()
+        ours = (ownership.on_step, StepLog().on_step, self._journal.on_step, self._telemetry.on_step)
+        observers = (*ours, *observers, self._on_step)
+        self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
+        self._offsets = Offsets(self._worker, ownership)
         self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
         self._worker.runner = self._runner
@@ -119,7 +122,6 @@ class GroupMember:
         self._polled_by: int | None = None
         self._poller = threading.get_ident
         self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._offsets = Offsets(self._worker)
         self._waiters: list[_Waiter] = []
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._forgiven: Problem | None = None
@@ -397,7 +399,6 @@ class GroupMember:
 
     def _on_step(self, step: Step) -> None:
         """On the membership thread, after every step."""
-        self._offsets.ownership.on_step(step)
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._warn(effect, step.after)

@@ -106,8 +106,8 @@ class _Unknown:
 class Offsets:
     """Any thread but the membership thread may call these; they block until the coordinator has answered."""
 
-    def __init__(self, worker: Worker) -> None:
-        self.ownership = OwnershipNumbers()
+    def __init__(self, worker: Worker, ownership: OwnershipNumbers) -> None:
+        self.ownership = ownership
         self._worker = worker
         self._unknown = _Unknown()
 

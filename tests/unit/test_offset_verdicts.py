@@ -23,6 +23,7 @@ from membership_client.core.events import (
 from membership_client.core.machine import Step
 from membership_client.errands import Errand
 from membership_client.offsets import VERDICTS, Offsets
+from membership_client.ownership import OwnershipNumbers
 from membership_client.partitions import NOTHING
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import VirtualBrokers
@@ -123,14 +124,14 @@ CALLS = pytest.mark.parametrize(
 def test_a_stale_epoch_is_followed_by_the_newest(call: Calling, refuse: Answering, accept: Answering) -> None:
     """The group moved on while the request was under way: the member still owns the partition, and asks again."""
     worker = ScriptedWorker(refuse(Code.STALE_MEMBER_EPOCH), accept(Code.NONE))
-    call(Offsets(worker))
+    call(Offsets(worker, OwnershipNumbers()))
     assert [request.epoch for request in worker.asked] == [2, 3]
 
 
 def test_a_commit_is_not_repeated_under_a_later_ownership() -> None:
     """The partition was another member's between the two attempts: it used to be set back behind its commits."""
     worker = ScriptedWorker(committed(Code.STALE_MEMBER_EPOCH), committed(Code.NONE))
-    offsets = Offsets(worker)
+    offsets = Offsets(worker, OwnershipNumbers())
     owner, nobody = worker.member, replace(worker.member, owned=NOTHING)
 
     def lose_and_regain() -> None:
@@ -149,11 +150,11 @@ def test_each_code_is_asked_again_or_raised(call: Calling, refuse: Answering, ac
     """The table is complete, and each row does what it says, for commits and for fetches alike."""
     worker, error = ScriptedWorker(refuse(code), accept(Code.NONE)), OUTCOMES[code]
     if error is None:
-        call(Offsets(worker))
+        call(Offsets(worker, OwnershipNumbers()))
         assert len(worker.asked) == 2
     else:
         with pytest.raises(OffsetError) as caught:
-            call(Offsets(worker))
+            call(Offsets(worker, OwnershipNumbers()))
         assert type(caught.value) is error
         assert len(worker.asked) == 1
 
@@ -162,7 +163,7 @@ def test_each_code_is_asked_again_or_raised(call: Calling, refuse: Answering, ac
 def test_a_broker_that_is_not_the_coordinator_is_doubted(code: int) -> None:
     """The member looks for the right one at once, and need not be refused a heartbeat first."""
     worker = ScriptedWorker(committed(code), committed(Code.NONE))
-    commit(Offsets(worker))
+    commit(Offsets(worker, OwnershipNumbers()))
     assert worker.posted == [CoordinatorDoubted(BROKER)]
 
 
@@ -172,7 +173,9 @@ def test_the_gravest_of_several_codes_decides() -> None:
     worker = ScriptedWorker(OffsetsCommitted({PLACE: Code.STALE_MEMBER_EPOCH, other: Code.UNKNOWN_MEMBER_ID}))
     worker.member = Play.new().stable(0, 1).member
     with pytest.raises(NotOwnedError):
-        Offsets(worker).commit({PLACE: Offset(7), other: Offset(8)}, {PLACE: 0, other: 0}, PATIENCE_S)
+        Offsets(worker, OwnershipNumbers()).commit(
+            {PLACE: Offset(7), other: Offset(8)}, {PLACE: 0, other: 0}, PATIENCE_S
+        )
 
 
 def test_the_table_of_outcomes_is_complete() -> None:
