@@ -78,8 +78,11 @@ def fetch_once(bundle: Bundle) -> None:
         shutil.rmtree(bundle.target)
     bundle.target.parent.mkdir(parents=True, exist_ok=True)
     print(f"  fetching {bundle.name} into {bundle.target}", flush=True)
+    prefix = f"fetch-{bundle.target.name}-"
+    for interrupted in bundle.target.parent.glob(f"{prefix}*"):
+        shutil.rmtree(interrupted)
     # In the cache, not in the system's temporary directory: the final rename must stay on one file system.
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=bundle.target.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=bundle.target.parent) as scratch:
         fetch(bundle, locked(bundle), Path(scratch))
         Path(scratch, "jars").rename(bundle.target)
 
@@ -88,7 +91,7 @@ def locked(bundle: Bundle) -> Digests:
     """The jars it consists of, from its lock file."""
     lock = Path(__file__).with_name(bundle.lock)
     if not lock.exists():
-        known = ", ".join(sorted(path.name for path in lock.parent.glob("*.sha256")))
+        known = ", ".join(sorted(path.name for path in lock.parent.glob("kafka-jars-*.sha256")))
         sys.exit(f"error: Which jars {bundle.name} consists of is not locked: there is no {lock.name}, only {known}.")
     return {name: digest for digest, name in map(str.split, lock.read_text().splitlines())}
 

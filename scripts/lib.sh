@@ -25,13 +25,35 @@ find_python() {
     die "no Python 3.11 or newer with the venv module was found. Install python3.11 (Debian: also python3.11-venv) and run this again."
 }
 
+# A .venv whose making was interrupted, or that was moved or copied here with its clone, is made anew.
 make_venv() {
-    if is_python_311 "$VENV/bin/python"; then return; fi
+    if is_python_311 "$VENV/bin/python" && [ "$(cat "$VENV/.place.stamp" 2>/dev/null)" = "$VENV" ]; then return; fi
     local python
     python=$(find_python)
     say "creating .venv with $("$python" --version)"
     rm -rf "$VENV"
     "$python" -m venv "$VENV"
+    printf '%s\n' "$VENV" >"$VENV/.place.stamp"
+}
+
+# one_at_a_time COMMAND...: two runs in one clone do not install into the same .venv at once. By a directory, because macOS
+# has no flock; that of a run which was killed is taken over.
+one_at_a_time() {
+    local lock=$ROOT/.venv.lock holder waited=0
+    until mkdir "$lock" 2>/dev/null; do
+        holder=$(cat "$lock/pid" 2>/dev/null || true)
+        if [ $waited -eq 0 ]; then say "waiting for another run that sets up .venv"; fi
+        if { [ -n "$holder" ] && ! kill -0 "$holder" 2>/dev/null; } || { [ -z "$holder" ] && [ $waited -gt 5 ]; }; then
+            rm -rf "$lock"
+        fi
+        waited=$((waited + 1))
+        sleep 1
+    done
+    echo $$ >"$lock/pid"
+    trap 'rm -rf "$ROOT/.venv.lock"' EXIT
+    "$@"
+    rm -rf "$lock"
+    trap - EXIT
 }
 
 # One line that changes whenever what is installed from the given files would change.
@@ -63,7 +85,8 @@ pip_install() {
 install_locked() {
     say "installing the packages locked in scripts/$1"
     # Without build isolation nothing is fetched that the lock file does not name and hash.
-    pip_install --require-hashes --no-build-isolation -r "$ROOT/scripts/$1"
+    pip_install --require-hashes --no-build-isolation -r "$ROOT/scripts/$1" ||
+        die "the packages of scripts/$1 could not be installed. Check the network, and what pip says above."
 }
 
 install_project() {
@@ -71,16 +94,20 @@ install_project() {
     pip_install --no-deps --no-build-isolation --editable "$ROOT"
 }
 
-set_up_demo() {
+set_up_demo() { one_at_a_time install_demo; }
+
+set_up_test() { one_at_a_time install_test; }
+
+# Called by scripts/provide.py, when the first test needs Spark or a program of its packages.
+set_up_spark() { once spark "$ROOT/scripts/requirements-spark.txt" -- install_locked requirements-spark.txt; }
+
+install_demo() {
     make_venv
     once demo "$ROOT/scripts/requirements-demo.txt" -- install_locked requirements-demo.txt
     once project "$ROOT/pyproject.toml" -- install_project
 }
 
-set_up_test() {
-    set_up_demo
+install_test() {
+    install_demo
     once test "$ROOT/scripts/requirements-test.txt" -- install_locked requirements-test.txt
 }
-
-# Called by scripts/provide.py, when the first test needs Spark or a program of its packages.
-set_up_spark() { once spark "$ROOT/scripts/requirements-spark.txt" -- install_locked requirements-spark.txt; }

@@ -8,6 +8,7 @@ that ask for the same thing at the same time wait for the first of them.
 from __future__ import annotations
 
 import fcntl
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -132,18 +133,24 @@ THINGS: dict[str, Callable[[], None]] = {
 }
 
 
+VERSION = re.compile(r"kafka-(\d+(?:\.\d+)+)")
+
+
 def provide(name: str) -> None:
-    """Raises KeyError for an unknown name; `kafka-VERSION` is the jars of that version."""
-    if name.startswith("kafka-"):
-        kafka(name.removeprefix("kafka-"))
+    """One of THINGS, or `kafka-VERSION`: the jars of that version."""
+    if found := VERSION.fullmatch(name):
+        kafka(found[1])
     else:
         THINGS[name]()
 
 
 def main(names: list[str]) -> None:
     """Ends with a sentence if something could not be provided."""
-    if unknown := [name for name in names if name not in THINGS and not name.startswith("kafka-")]:
-        sys.exit(f"error: {unknown[0]} is unknown. This provides: {', '.join(THINGS)}, kafka-VERSION.")
+    known = f"This provides: {', '.join(THINGS)}, kafka-VERSION."
+    if not names:
+        sys.exit(known)
+    if unknown := [name for name in names if name not in THINGS and not VERSION.fullmatch(name)]:
+        sys.exit(f"error: {unknown[0]} is unknown. {known}")
     try:
         for name in names:
             provide(name)
@@ -151,6 +158,10 @@ def main(names: list[str]) -> None:
         sys.exit(f"error: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"error: {error} Its output is above; check the network and run this again.")
+    except OSError as error:
+        sys.exit(f"error: {error}. Set MEMBERSHIP_CLIENT_CACHE to a directory that you may write to.")
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; what is not complete is fetched again the next time.")
 
 
 if __name__ == "__main__":

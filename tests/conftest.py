@@ -46,11 +46,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return tier_of(collection_path) != tier or None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Before any fixture starts a broker."""
-    if item.get_closest_marker("kafka"):
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What the chosen tests need is brought before the first of them: a download is no part of a test's time."""
+    old_kafka = f"kafka-{session.config.getoption('--old-kafka')}"
+    by_fixture = {"chromium": "browser", "spark": "avro", "old_kafka_version": old_kafka}
+    fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    if any(item.get_closest_marker("kafka") for item in session.items):
         need("kafka")
+    for fixture in sorted(by_fixture.keys() & fixtures):
+        need(by_fixture[fixture])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -89,7 +93,6 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
 def old_kafka_version(pytestconfig: pytest.Config) -> str:
     """A version from before KIP-848, whose jars are there."""
     version: str = pytestconfig.getoption("--old-kafka")
-    need(f"kafka-{version}")
     return version
 
 

@@ -1,4 +1,4 @@
-"""Has scripts/provide.py make ready what tests need, when the first of them is about to run or to be imported."""
+"""Has scripts/provide.py make ready what the chosen tests need, before the first of them runs, or is imported."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def show_progress_of(manager: pytest.PytestPluginManager) -> None:
 def need(thing: str) -> None:
     """Returns when `thing`, a name that scripts/provide.py knows, is there; at once the second time.
 
-    Fails the test with the reason if it cannot be had.
+    Ends the run with the reason if it cannot be had: every other test that needs it would say the same.
     """
     with _uncaptured():
         failure = _provide(thing)
     if failure is not None:
-        pytest.fail(failure, pytrace=False)
+        pytest.exit(failure, returncode=1)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ OLD_KAFKA_VERSION = "2.8.2"
 def cache_directory() -> Path:
     """MEMBERSHIP_CLIENT_CACHE, or `membership-client` in the user's cache directory."""
     if explicit := os.environ.get("MEMBERSHIP_CLIENT_CACHE"):
-        return Path(explicit)
+        return Path(explicit).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "membership-client"
 

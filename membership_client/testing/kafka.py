@@ -214,6 +214,6 @@ def _require_jars(version: str) -> list[Path]:
     jars = cached_kafka_jars(version)
     if jars is None:
         raise KafkaUnavailableError(
-            f"The jars of Kafka {version} are not in the cache. Run scripts/provide.py kafka-{version}, which fetches them."
+            f"The jars of Kafka {version} are not in the cache. Run .venv/bin/python scripts/provide.py kafka-{version}, which fetches them."
         )
     return jars

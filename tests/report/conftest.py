@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from membership_client.cli import main
-from tests.needs import need
 from tests.report.browser import Browser, browser
 from tests.report.story import known_run
 from tests.report.tab import Tab
@@ -16,7 +15,6 @@ from tests.report.tab import Tab
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    need("browser")
     with browser(tmp_path_factory.mktemp("profile")) as started:
         yield started
 

@@ -9,7 +9,6 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from membership_client.testing.jars import cache_directory
-from tests.needs import need
 from tests.security.conftest import endpoint, secured  # noqa: F401 - fixtures
 from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.driver_process import DriverProcess
@@ -67,7 +66,6 @@ def patient_kafka() -> Iterator[KafkaCluster]:
 
 def avro_jar() -> Path:
     """What pip's pyspark lacks for `from_avro`."""
-    need("avro")
     return max(cache_directory().glob("spark-avro-*/*.jar"))
 
 
