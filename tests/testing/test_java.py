@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.testing import KafkaCluster, KafkaUnavailableError, cached_kafka_jars, find_java
+from membership_client.testing.jars import cache_directory
 from membership_client.testing.java import java_major
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     java = fake_java(tmp_path, "11.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert find_java() != java
+
+
+def test_the_cache_may_be_named_from_here_or_from_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers run elsewhere: with a relative path they found none of their classes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("cache", "./cache", "~/cache"):
+        monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", name)
+        assert cache_directory() == tmp_path / "cache"
 
 
 def test_missing_jars_are_an_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

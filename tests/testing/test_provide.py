@@ -97,7 +97,16 @@ def test_two_processes_do_not_provide_the_same_thing_at_once(tmp_path: Path, mon
     assert later.returncode == 0
 
 
-def test_an_unknown_thing_is_refused_with_the_list(tmp_path: Path) -> None:
+@pytest.mark.parametrize("thing", ["kafak", "kafka-", "kafka-2.8.2/../../x", "--help"])
+def test_an_unknown_thing_is_refused_with_the_list(thing: str, tmp_path: Path) -> None:
     """Before anything is provided."""
-    _, told = run_provide("kafak", tmp_path).communicate(timeout=60)
-    assert told.startswith("error: kafak is unknown. This provides: java, browser, spark")
+    _, told = run_provide(thing, tmp_path).communicate(timeout=60)
+    assert told.startswith(f"error: {thing} is unknown. This provides: java, browser, spark")
+
+
+def test_a_cache_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
+    """As when a file has its name, or nobody may write there."""
+    (tmp_path / "file").touch()
+    _, told = run_provide("java", tmp_path / "file").communicate(timeout=60)
+    assert told.startswith("error: [Errno 17] File exists")
+    assert "Set MEMBERSHIP_CLIENT_CACHE to a directory that you may write to." in told
