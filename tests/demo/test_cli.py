@@ -64,7 +64,7 @@ def test_kafka_without_java_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path))
     assert main(["demo", "--plain", "--broker", "kafka"]) == demo_run.CANNOT_RUN
-    assert "Run scripts/provide.py kafka-" in capsys.readouterr().err
+    assert "scripts/provide.py kafka-4" in capsys.readouterr().err
 
 
 def test_plain_can_be_forced_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
