@@ -88,7 +88,7 @@ class Worker:
 
         What that callback assigned is owned, and what it revoked is not, from the moment it returns. A busy machine
         can let milliseconds pass until the owning thread runs; an application that already reads the new partitions
-        took them for somebody else's, and dropped their records. Any thread.
+        took them for another member's, and dropped their records. Any thread.
         """
         member, event = self.member, self._returned
         if event is None or member.call is None or member.call.call_id != event.call_id:

@@ -69,10 +69,8 @@ class FetchError(Exception):
     """The download did not give what was asked for; another attempt may."""
 
 
-def fetch_once(bundle: Bundle) -> None:
-    """Fetches the jars unless they are complete. Raises FetchError when all attempts have failed."""
-    if bundle.is_complete():
-        return
+def fetch_anew(bundle: Bundle) -> None:
+    """Replaces whatever is there. Raises FetchError when all attempts have failed."""
     if bundle.target.exists():
         print(f"  {bundle.target} does not match {bundle.lock} and is replaced", flush=True)
         shutil.rmtree(bundle.target)

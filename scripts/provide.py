@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import warm_kafka
-from fetch_jars import Bundle, FetchError, fetch_once
+from fetch_jars import Bundle, FetchError, fetch_anew
 from membership_client.testing.jars import KAFKA_VERSION, cache_directory, kafka_directory
 from membership_client.testing.java import find_java
 from system_packages import APK, APT, BREW, DNF, MissingProgramError, Program
@@ -120,7 +120,7 @@ def jars(bundle: Bundle) -> None:
     with one_process_at_a_time(bundle.lock):
         if not bundle.is_complete():
             spark()
-            fetch_once(bundle)
+            fetch_anew(bundle)
 
 
 THINGS: dict[str, Callable[[], None]] = {

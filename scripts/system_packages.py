@@ -68,7 +68,7 @@ def _apt_knows(package: str) -> bool:
 def _as_root(manager: Sequence[str]) -> list[str]:
     if os.getuid() == 0 or manager == BREW:
         return []
-    # Without a terminal nobody can type the password that sudo would wait for.
+    # Without a terminal there is no way to type the password that sudo would wait for.
     return ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]
 
 

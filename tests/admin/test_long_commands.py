@@ -50,7 +50,7 @@ def test_a_terminal_shows_progress_and_keeps_nothing_of_it(kafka: KafkaCluster, 
 
 @pytest.mark.kafka
 def test_where_there_is_no_terminal_progress_is_told_once(kafka: KafkaCluster, group: str) -> None:
-    """As a line without anything that steers a terminal, for whoever reads a log."""
+    """As a line without anything that steers a terminal, for the reader of a log."""
     with looking(kafka, group, watch_s=3, stderr=subprocess.PIPE) as command:
         assert command.stderr is not None
         assert re.fullmatch(rf"watching {group}: \d s left \n", command.stderr.read())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.consumer.helpers import World
+from tests.consumer.helpers import Reader, World
 from tests.integration.members import eventually
 
 pytestmark = pytest.mark.kafka
@@ -40,14 +40,20 @@ def test_a_partition_that_left_before_its_first_record_is_read_when_it_returns(w
     assert sorted(old.places_read) == [(p, o) for p in range(4) for o in range(2)]
 
 
-def test_unsubscribe_gives_back_and_a_new_subscription_starts_over(world: World) -> None:
-    """Other topics, other callbacks: the last callbacks of the old ones come first."""
+def reader_beside_a_second_topic(world: World) -> tuple[Reader, str]:
+    """It has read all of the first topic; the second one has one record."""
     second_topic = f"{world.topic}-2"
     world.group.admin.create_topic(second_topic, 1)
     world.produce(1)
     world.produce(1, [0], second_topic)
     reader = world.owner()
     reader.read(4 - len(reader.records))
+    return reader, second_topic
+
+
+def test_unsubscribe_gives_back_and_a_new_subscription_starts_over(world: World) -> None:
+    """Other topics, other callbacks: the last callbacks of the old ones come first."""
+    reader, second_topic = reader_beside_a_second_topic(world)
     reader.consumer.unsubscribe()
     eventually(lambda: (reader.poll(), reader.events("revoke"))[1], "the last callback")
     assert reader.consumer.assignment() == []
@@ -60,12 +66,7 @@ def test_unsubscribe_gives_back_and_a_new_subscription_starts_over(world: World)
 
 def test_a_changed_subscription_moves_only_what_changed(world: World) -> None:
     """Partitions of the topic that stays are neither revoked nor read again."""
-    second_topic = f"{world.topic}-2"
-    world.group.admin.create_topic(second_topic, 1)
-    world.produce(1)
-    world.produce(1, [0], second_topic)
-    reader = world.owner()
-    reader.read(4 - len(reader.records))
+    reader, second_topic = reader_beside_a_second_topic(world)
     reader.subscribe(world.topic, second_topic)
     assert [record.topic() for record in reader.read(1)] == [second_topic]
     assert reader.events("revoke") == []

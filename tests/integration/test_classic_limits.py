@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_a_limit_that_is_lowered_under_a_running_group(tmp_path: Path) -> None:
-    """The broker loads the group, finds it too large and has it rebalance: whoever comes last ends, the others share."""
+    """The broker loads the group, finds it too large and has it rebalance: the member that comes last ends, the others share."""
     with KafkaCluster(directory=tmp_path) as kafka:
         group = Group(kafka.bootstrap_servers, "lowered")
         group.admin.create_topic(group.topic, 6)
@@ -45,7 +45,7 @@ def test_a_limit_that_is_lowered_under_a_running_group(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("instance_id", [None, "one"], ids=["dynamic", "static"])
 def test_a_group_does_not_wait_for_ever(group: Group, instance_id: str | None) -> None:
-    """Whoever gives nothing back within max.poll.interval.ms is dropped, or passed over if it is static; it learns so at once."""
+    """A member that gives nothing back within max.poll.interval.ms is dropped, or passed over if it is static; it learns so at once."""
     release = threading.Event()
 
     def linger(call: Call) -> None:

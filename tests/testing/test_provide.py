@@ -105,7 +105,7 @@ def test_an_unknown_thing_is_refused_with_the_list(thing: str, tmp_path: Path) -
 
 
 def test_a_cache_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
-    """As when a file has its name, or nobody may write there."""
+    """As when a file has its name, or the user may not write there."""
     (tmp_path / "file").touch()
     _, told = run_provide("java", tmp_path / "file").communicate(timeout=60)
     assert told.startswith("error: [Errno 17] File exists")

@@ -54,7 +54,7 @@ def test_what_is_no_mapping(value: object) -> None:
 
 
 def test_pairs_and_numbers_will_do() -> None:
-    """Whoever has no use for leader epochs and metadata need not know our classes; the largest values fit."""
+    """An application without leader epochs and metadata need not know our classes; the largest values fit."""
     largest = Offset(2**63 - 1, 2**31 - 1, "käse")
     assert checked_offsets({("orders", 0): 7, ("orders", 2**31 - 1): largest}) == {
         PLACE: Offset(7),

@@ -15,11 +15,13 @@ from membership_client_spark.identity import slot_instance_id
 
 def checked_topics(topics: object) -> tuple[str, ...]:
     """ConfigError unless it is a list of names; a single name would be taken for a list of its letters."""
-    is_list = isinstance(topics, Collection) and not isinstance(topics, str | bytes | Mapping)
-    names: tuple[Any, ...] = tuple(topics) if is_list else ()  # type: ignore[arg-type] # it is one
-    if not names or not all(isinstance(name, str) and name for name in names):
+    if isinstance(topics, str | bytes | Mapping) or not isinstance(topics, Collection) or not _are_names(topics):
         raise ConfigError(f"topics must be a list of at least one topic, not {topics!r}.")
-    return names
+    return tuple(topics)
+
+
+def _are_names(topics: Collection[object]) -> bool:
+    return bool(topics) and all(isinstance(name, str) and name for name in topics)
 
 
 def checked_slots(name: object, slots: object) -> int:
@@ -43,10 +45,9 @@ def checked_count(argument: str, value: object) -> int:
 
 def checked_seconds(argument: str, value: object) -> float:
     """ConfigError unless it is a number of seconds that comes to an end."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value < 0:  # type: ignore[arg-type, operator] # it is one
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise ConfigError(f"{argument} must be a number of seconds that is not negative, not {value!r}.")
-    return float(value)  # type: ignore[arg-type] # it is one
+    return float(value)
 
 
 def checked_choice(argument: str, value: object, choices: Collection[str]) -> str:

@@ -33,7 +33,7 @@ class Storage(Protocol):
 
 
 def new_attempt(epoch: int, group: str) -> str:
-    """A name that nobody else uses."""
+    """A name that no other attempt has."""
     return f"{epoch}-{_mark_of(group)}-{uuid.uuid4().hex}"
 
 
