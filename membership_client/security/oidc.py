@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import math
 import re
@@ -50,7 +51,7 @@ class OidcTokens:
                 return self._token(answer.read(_MOST_BYTES), now)
         except urllib.error.HTTPError as error:
             with error:
-                self._fail(f"HTTP status {error.code}{_reason(error.read(_MOST_BYTES))}")
+                self._fail(f"HTTP status {error.code}{_reason(error)}")
         except Exception as error:  # noqa: BLE001 - whatever the endpoint says, its words come out through `_fail` only
             self._fail(f"{type(error).__name__}: {error}")
 
@@ -85,12 +86,12 @@ class OidcTokens:
         return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
 
 
-def _reason(body: bytes) -> str:
-    """The error's name (RFC 6749, 5.2), if it is there."""
+def _reason(error: urllib.error.HTTPError) -> str:
+    """The OAuth error in the body of a refusal (RFC 6749, 5.2); empty if the body has none or cannot be read."""
     try:
-        said = json.loads(body)
+        said = json.loads(error.read(_MOST_BYTES))
         return "".join(f", {said[key]}" for key in ("error", "error_description") if key in said)
-    except (ValueError, TypeError):
+    except (OSError, http.client.HTTPException, RecursionError, ValueError, TypeError):
         return ""
 
 

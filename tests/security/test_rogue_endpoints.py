@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ ROGUE = {
     "the header instead of a status line": f"Authorization: Basic {IDENTITY}\r\n\r\n".encode(),
     "the secret as the reason of a refusal": f"HTTP/1.1 401 {SECRET}\r\n\r\n".encode(),
     "the secret as the error": b'HTTP/1.1 400 Bad\r\n\r\n{"error": "' + SECRET.encode() + b'"}',
+    "nesting without end in a refusal": b"HTTP/1.1 400 Bad\r\n\r\n" + b"[" * 100_000,
+    "a refusal that ends early": b"HTTP/1.1 400 Bad\r\nContent-Length: 100\r\n\r\n{",
     "the header in a redirect": f"HTTP/1.1 302 Found\r\nLocation: http://x/{IDENTITY}\r\n\r\n".encode(),
     "a status that is no number": b"HTTP/1.1 abc OK\r\n\r\n",
     "a length that is no number": ok("{}", headers=f"Content-Length: {IDENTITY}\r\n"),
@@ -53,15 +56,20 @@ ROGUE = {
 
 
 @contextmanager
-def endpoint(answer: bytes) -> Iterator[str]:
-    """Reads a request, gives the answer, and hangs up."""
+def endpoint(answer: bytes, *, reset: bool = False) -> Iterator[str]:
+    """Reads a request, sends the answer, and closes the connection, with `reset` so that reading on is an error."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             accepted, _ = listener.accept()
             with accepted:
-                accepted.recv(65536)
+                # The body comes apart from the headers; closing with bytes unread would reset the connection.
+                received = b""
+                while not received.endswith(b"grant_type=client_credentials"):
+                    received += accepted.recv(65536)
                 accepted.sendall(answer)
+                if reset:
+                    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -82,6 +90,13 @@ def test_a_rogue_answer_is_a_token_error_without_a_secret(answer: bytes) -> None
     assert IDENTITY not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+def test_a_refusal_whose_body_cannot_be_read_is_a_token_error() -> None:
+    """A connection that was reset while the body of a refusal was read raised ConnectionResetError."""
+    refusal = b"HTTP/1.1 400 Bad\r\nContent-Length: 100\r\n\r\n"
+    with endpoint(refusal, reset=True) as url, pytest.raises(TokenError):
+        tokens(url)()
 
 
 def test_a_good_answer_is_a_token() -> None:
