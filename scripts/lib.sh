@@ -25,9 +25,18 @@ find_python() {
     die "no Python 3.11 or newer with the venv module was found. Install python3.11 (Debian: also python3.11-venv) and run this again."
 }
 
-# A .venv whose making was interrupted, or that was moved or copied here with its clone, is made anew.
+# The files of .venv, one per line, without those that Python and this script write later.
+files_of_venv() { (cd "$VENV" && find . -type f ! -name '*.pyc' ! -name '.*.stamp' | LC_ALL=C sort); }
+
+# Is everything still there that was installed? pip would not miss it: it looks at the names of packages only.
+is_whole() {
+    if [ ! -f "$VENV/.files.stamp" ]; then return; fi
+    [ -z "$(files_of_venv | LC_ALL=C comm -23 "$VENV/.files.stamp" -)" ]
+}
+
+# A .venv whose making was interrupted, that was moved or copied here with its clone, or that lacks files is made anew.
 make_venv() {
-    if is_python_311 "$VENV/bin/python" && [ "$(cat "$VENV/.place.stamp" 2>/dev/null)" = "$VENV" ]; then return; fi
+    if is_python_311 "$VENV/bin/python" && [ "$(cat "$VENV/.place.stamp" 2>/dev/null)" = "$VENV" ] && is_whole; then return; fi
     local python
     python=$(find_python)
     say "creating .venv with $("$python" --version)"
@@ -68,6 +77,7 @@ once() {
     now=$(fingerprint "${files[@]}")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; then return; fi
     "$@"
+    files_of_venv >"$VENV/.files.stamp"
     printf '%s\n' "$now" >"$stamp"
 }
 

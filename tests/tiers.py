@@ -7,7 +7,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 
-DEEP_DIRECTORIES = {"benchmarks", "conformance", "hostile", "incidents", "peers"}
+DEEP_DIRECTORIES = {"benchmarks", "conformance", "hostile", "incidents", "peers", "soak"}
 """All of whose files are in the deep tier."""
 
 DEEP_LINE = re.compile(r"^pytestmark = .*\bpytest\.mark\.deep\b", re.MULTILINE)
