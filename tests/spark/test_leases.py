@@ -16,6 +16,7 @@ from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line
+from membership_client_spark.leases.sealing import Opener, session_key
 from membership_client_spark.leases.wire import challenge, line, new_secret, parsed, proof
 
 OLD, NEW = Incarnation(1, 1), Incarnation(1, 2)
@@ -88,7 +89,7 @@ def test_one_that_says_nothing_is_waited_for_no_longer_than_the_grace(office: Of
     new = office.line(NEW)
     eventually(new._decided.is_set)
     assert new.notice is None
-    assert old._socket is not None
+    assert old._connected is not None
 
 
 def test_an_order_of_the_driver_reaches_the_slot(office: Office) -> None:
@@ -115,9 +116,9 @@ def test_a_slot_goes_on_without_its_driver_and_is_heard_again_when_it_is_back(of
     """A line that broke is mended by a new claim."""
     one = office.line(OLD)
     one.wait_for_turn(LONG_S)
-    broken = one._socket
+    broken = one._connected
     assert broken is not None
-    broken.shutdown(socket.SHUT_RDWR)
+    broken.connection.shutdown(socket.SHUT_RDWR)
     eventually(lambda: len(office.heard) == 2)
     assert one.notice is None
 
@@ -138,7 +139,7 @@ def test_a_line_that_is_closed_while_it_is_being_mended_hangs_up() -> None:
             met.sendall(line({"proof": proof(secret, "driver", theirs, ours)}))
             claim, *more = reader.readlines()
         closing.join()
-    assert parsed(claim)["slot"] == 0
+    assert Opener(session_key(secret, "slot", theirs, ours)).open(claim)["slot"] == 0
     assert not more
 
 

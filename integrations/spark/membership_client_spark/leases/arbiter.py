@@ -11,23 +11,15 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.leases.accepting import Acceptor, Proven
 from membership_client_spark.leases.ledger import Ending, Grant, Ledger, Order
-from membership_client_spark.leases.wire import (
-    LONGEST_LINE,
-    challenge,
-    check_proof,
-    line,
-    new_secret,
-    parsed,
-    proof,
-)
+from membership_client_spark.leases.listening import listening_socket
+from membership_client_spark.leases.sealing import Opener, Sealer
+from membership_client_spark.leases.wire import LONGEST_LINE, new_secret
 
 T = TypeVar("T")
 
 _log = logging.getLogger("membership_client_spark")
-
-_HANDSHAKE_S = 5.0
-"""A stranger that connects and says nothing is sent away after this."""
 
 _TICK_S = 0.2
 
@@ -35,23 +27,36 @@ Hears = Callable[[int, Incarnation, dict[str, Any]], None]
 """Called on the arbiter's thread with what a slot's holder says of itself."""
 
 
+class _Line:
+    """One slot's line, to say something on."""
+
+    def __init__(self, writer: asyncio.StreamWriter, sealer: Sealer) -> None:
+        self._writer = writer
+        self._sealer = sealer
+
+    def say(self, message: dict[str, Any]) -> None:
+        self._writer.write(self._sealer.seal(message))
+
+
 class Arbiter:
     """Listens on the driver's address until closed, on a thread of its own. Every other method may be called from anywhere.
 
-    Whoever connects must prove to know the secret of this run before anything is read of what it says.
+    Each peer must prove to know the secret of this run, and every message that it is from this peer; see `sealing`.
+    SparkSettingsError, and nothing is left behind, if `host` is no address of this machine.
     """
 
     def __init__(self, host: str, *, grace_s: float, hears: Hears) -> None:
         self.secret = new_secret()
         self._ledger = Ledger(grace_s)
         self._hears = hears
-        self._lines: dict[tuple[int, Incarnation], asyncio.StreamWriter] = {}
+        self._lines: dict[tuple[int, Incarnation], _Line] = {}
+        self._listening = listening_socket(host)
+        self.port: int = self._listening.getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="slot-arbiter", daemon=True)
         self._thread.start()
-        self._server = self._run(self._listen(host))
-        self._ticking = asyncio.run_coroutine_threadsafe(self._tick(), self._loop)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        for task in (Acceptor(self._listening, self.secret, self._attend).run(), self._tick()):
+            asyncio.run_coroutine_threadsafe(task, self._loop)
 
     def end(self, slot: int, ending: Ending, reason: str) -> None:
         """Tells the slot's holder, and whoever claims it later, to end."""
@@ -81,48 +86,39 @@ class Arbiter:
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def _listen(self, host: str) -> asyncio.Server:
-        return await asyncio.start_server(self._meet, host, 0, limit=LONGEST_LINE)
-
     async def _hang_up(self) -> None:
-        self._ticking.cancel()
-        self._server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        self._listening.close()
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
             self._carry_out(self._ledger.tick(time.monotonic()))
 
-    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, TimeoutError, ValueError, KeyError, asyncio.CancelledError):
-            await asyncio.wait_for(self._shake_hands(reader, writer), _HANDSHAKE_S)
-            await self._attend(reader, writer)
-        writer.close()
+    async def _attend(self, proven: Proven) -> None:
+        reader, writer = await asyncio.open_connection(sock=proven.connection, limit=LONGEST_LINE)
+        try:
+            await self._listen_to(reader, _Line(writer, proven.sealer), proven.opener)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _log.info("a slot's line to the driver broke: %s", error)
+        finally:
+            writer.close()
 
-    async def _shake_hands(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ours = challenge()
-        writer.write(line({"challenge": ours}))
-        answer = parsed(await reader.readline())
-        theirs = str(answer.get("challenge"))
-        check_proof(answer.get("proof"), proof(self.secret, "slot", ours, theirs))
-        writer.write(line({"proof": proof(self.secret, "driver", ours, theirs)}))
-
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        claim = parsed(await reader.readline())
+    async def _listen_to(self, reader: asyncio.StreamReader, line: _Line, opener: Opener) -> None:
+        claim = opener.open(await reader.readline())
         slot, who = int(claim["slot"]), Incarnation(int(claim["epoch"]), int(claim["attempt"]))
-        self._lines[slot, who] = writer
+        self._lines[slot, who] = line
         self._hears(slot, who, claim)
         self._carry_out(self._ledger.claim(slot, who, time.monotonic()))
         try:
             while received := await reader.readline():
-                self._hears(slot, who, parsed(received))
+                self._hears(slot, who, opener.open(received))
         finally:
             # A line that was replaced by a newer one of the same incarnation is not its end.
-            if self._lines.get((slot, who)) is writer:
+            if self._lines.get((slot, who)) is line:
                 del self._lines[slot, who]
                 self._carry_out(self._ledger.gone(slot, who))
 
@@ -131,7 +127,7 @@ class Arbiter:
             told = self._lines.get((order.slot, order.to))
             _log.info("slot %s, incarnation %s: %s", order.slot, order.to, _words(order))
             if told is not None:
-                told.write(line(_as_message(order)))
+                told.say(_as_message(order))
 
 
 def _as_message(order: Order) -> dict[str, Any]:

@@ -11,7 +11,17 @@ from typing import Any, BinaryIO
 
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.ledger import Ending
-from membership_client_spark.leases.wire import LONGEST_LINE, challenge, check_proof, line, parsed, proof
+from membership_client_spark.leases.sealing import Opener, Sealer, session_key
+from membership_client_spark.leases.wire import (
+    LONGEST_GREETING,
+    LONGEST_LINE,
+    challenge,
+    challenge_in,
+    check_proof,
+    line,
+    parsed,
+    proof,
+)
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -28,7 +38,10 @@ class DriverAddress:
     secret: bytes
 
     def __repr__(self) -> str:
-        return f"DriverAddress({self.host}:{self.port})"
+        return f"DriverAddress({self})"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,22 @@ class Notice:
 
     ending: Ending
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """A connection on which both sides have proved themselves."""
+
+    connection: socket.socket
+    sealer: Sealer
+
+    def say(self, message: dict[str, Any]) -> bool:
+        """Whether the whole message was sent. If not, the connection is of no more use: its number was taken."""
+        text = self.sealer.seal(message)
+        try:
+            return self.connection.send(text, socket.MSG_DONTWAIT) == len(text)
+        except OSError:
+            return False
 
 
 class Line:
@@ -52,14 +81,14 @@ class Line:
         self._tried = threading.Event()
         self._ended = threading.Event()
         self._notice: Notice | None = None
-        self._socket: socket.socket | None = None
+        self._connected: _Connected | None = None
         self._thread = threading.Thread(target=self._keep, name=f"slot-{slot}-line", daemon=True)
         self._thread.start()
 
     def wait_for_turn(self, timeout_s: float) -> None:
         """Returns when the slot is ours, when we must end, or when the driver cannot be reached."""
         self._tried.wait(timeout_s)
-        if self._socket is not None:
+        if self._connected is not None:
             self._decided.wait(timeout_s)
 
     @property
@@ -68,12 +97,9 @@ class Line:
         return self._notice
 
     def say(self, message: dict[str, Any]) -> None:
-        """Tells the driver, if it can be reached; never waits and never fails."""
-        connection, text = self._socket, line(message)
-        if connection is not None:
-            with contextlib.suppress(OSError):
-                if connection.send(text, socket.MSG_DONTWAIT) < len(text):
-                    self._hang_up()  # Half a message would spoil all that follow; the line is mended with a new claim.
+        """Tells the driver, if it can be reached; never waits and never fails. For one thread, the slot's."""
+        if (connected := self._connected) is not None and not connected.say(message):
+            self._hang_up()  # All later messages would be refused; the line is mended with a new claim.
 
     def close(self) -> None:
         """Hangs up, which is how the driver knows that this incarnation has closed."""
@@ -86,7 +112,7 @@ class Line:
             try:
                 self._talk()
             except (OSError, ValueError, KeyError) as error:
-                _log.info("no line to the driver at %s:%s: %s", self._driver.host, self._driver.port, error)
+                _log.info("no line to the driver at %s: %s", self._driver, error)
             self._hang_up()
             self._tried.set()
             self._ended.wait(_AGAIN_S)
@@ -94,22 +120,21 @@ class Line:
     def _talk(self) -> None:
         address = (self._driver.host, self._driver.port)
         with socket.create_connection(address, _CONNECT_S) as connection, connection.makefile("rb") as reader:
-            self._shake_hands(connection, reader)
+            sealer, opener = self._shake_hands(connection, reader)
             connection.settimeout(None)
-            connection.sendall(line(self._claim))
-            self._socket = connection
+            connection.sendall(sealer.seal(self._claim))
+            self._connected = _Connected(connection, sealer)
             self._tried.set()
             # close() may have come before there was something to hang up.
             while not self._ended.is_set() and (received := reader.readline(LONGEST_LINE)):
-                self._hear(parsed(received))
+                self._hear(opener.open(received))
 
-    def _shake_hands(self, connection: socket.socket, reader: BinaryIO) -> None:
-        theirs = str(parsed(reader.readline(LONGEST_LINE)).get("challenge"))
-        ours = challenge()
-        answer = {"challenge": ours, "proof": proof(self._driver.secret, "slot", theirs, ours)}
-        connection.sendall(line(answer))
-        expected = proof(self._driver.secret, "driver", theirs, ours)
-        check_proof(parsed(reader.readline(LONGEST_LINE)).get("proof"), expected)
+    def _shake_hands(self, connection: socket.socket, reader: BinaryIO) -> tuple[Sealer, Opener]:
+        secret, theirs, ours = self._driver.secret, challenge_in(_greeting(reader)), challenge()
+        connection.sendall(line({"challenge": ours, "proof": proof(secret, "slot", theirs, ours)}))
+        check_proof(_greeting(reader).get("proof"), proof(secret, "driver", theirs, ours))
+        sealer = Sealer(session_key(secret, "slot", theirs, ours))
+        return sealer, Opener(session_key(secret, "driver", theirs, ours))
 
     def _hear(self, message: dict[str, Any]) -> None:
         if "stop" in message:
@@ -117,7 +142,11 @@ class Line:
         self._decided.set()
 
     def _hang_up(self) -> None:
-        connection, self._socket = self._socket, None
-        if connection is not None:
+        connected, self._connected = self._connected, None
+        if connected is not None:
             with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+                connected.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _greeting(reader: BinaryIO) -> dict[str, Any]:
+    return parsed(reader.readline(LONGEST_GREETING))

@@ -1,17 +1,22 @@
-"""What goes over the line between a slot and the driver: one JSON object per line, after both proved they know the secret."""
+"""What goes over the line between a slot and the driver: one JSON object per line, and proofs that both know the secret."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
+import re
 import secrets
 from typing import Any
 
+LONGEST_GREETING = 512
+"""What is read of a peer that has proved nothing: a challenge and a proof are 160 bytes."""
+
 LONGEST_LINE = 1024 * 1024
-"""A report of tens of thousands of partitions fits; nothing honest is longer."""
+"""What is read after that: a report of tens of thousands of partitions fits."""
 
 _SIZE = 32
+_CHALLENGE = re.compile(r"[0-9a-f]{64}")
 
 
 class NotOursError(ValueError):
@@ -27,13 +32,21 @@ def challenge() -> str:
     return secrets.token_hex(_SIZE)
 
 
+def challenge_in(message: dict[str, Any]) -> str:
+    """NotOursError if there is none of the form that `challenge` has: proofs and keys are made of it."""
+    given = message.get("challenge")
+    if not isinstance(given, str) or not _CHALLENGE.fullmatch(given):
+        raise NotOursError("no challenge of ours")
+    return given
+
+
 def proof(secret: bytes, role: str, driver: str, slot: str) -> str:
     """Each side proves itself over both challenges; the role keeps one side from echoing the other's proof."""
     return hmac.digest(secret, f"{role}:{driver}:{slot}".encode(), hashlib.sha256).hex()
 
 
 def check_proof(given: object, expected: str) -> None:
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), expected.encode()):
+    if not isinstance(given, str) or not given.isascii() or not hmac.compare_digest(given, expected):
         raise NotOursError("wrong proof: not a slot or driver of this run")
 
 
@@ -47,7 +60,7 @@ def parsed(received: bytes) -> dict[str, Any]:
         raise NotOursError("the line ended in the middle of a message")
     try:
         message = json.loads(received)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NotOursError("not a message of ours") from error
     if not isinstance(message, dict):
         raise NotOursError("not a message of ours")

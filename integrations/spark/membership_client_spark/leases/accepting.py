@@ -1,0 +1,139 @@
+"""Accepts connections, and lets those pass that prove to know the secret: few at a time, in few bytes, within seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from membership_client_spark.leases.sealing import Opener, Sealer, session_key
+from membership_client_spark.leases.wire import (
+    LONGEST_GREETING,
+    NotOursError,
+    challenge,
+    challenge_in,
+    check_proof,
+    line,
+    parsed,
+    proof,
+)
+
+_log = logging.getLogger("membership_client_spark")
+
+MOST_UNPROVEN = 64
+"""More wait in the kernel, without a descriptor of the driver's. A slot proves itself within milliseconds."""
+
+_PROOF_S = 5.0
+_CROWDED_S = 0.5
+"""The same while others wait: hundreds of strangers that say nothing delay a slot by seconds, not by minutes."""
+
+_AGAIN_S = 0.5
+_TELL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A connection whose other end is a slot of this run, and the two directions of what is said on it."""
+
+    connection: socket.socket
+    sealer: Sealer
+    opener: Opener
+
+
+class Acceptor:
+    """Belongs to the thread of an event loop. `attend` is called with each proven connection, which it must close."""
+
+    def __init__(self, listening: socket.socket, secret: bytes, attend: Callable[[Proven], Awaitable[None]]) -> None:
+        self._listening = listening
+        self._secret = secret
+        self._attend = attend
+        self._tasks: set[asyncio.Task[None]] = set()
+        """One for each connection. Event loops hold tasks by weak references only."""
+        self._unproven: dict[asyncio.Task[None], float] = {}
+        """Those that have proved nothing yet, and since when."""
+        self._one_less = asyncio.Event()
+        self._refused = 0
+        self._told_at = -_TELL_S
+
+    async def run(self) -> None:
+        """Until cancelled. Errors of connections, or a lack of descriptors, do not end it."""
+        while True:
+            await self._make_room()
+            try:
+                connection, _ = await asyncio.get_running_loop().sock_accept(self._listening)
+            except OSError as error:  # The driver has no descriptors left, or the peer is gone already.
+                self._tell_refused(error)
+                await asyncio.sleep(_AGAIN_S)
+                continue
+            task = asyncio.create_task(self._meet(connection))
+            self._tasks.add(task)
+            self._unproven[task] = time.monotonic()
+            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._count_out)
+
+    async def _make_room(self) -> None:
+        while len(self._unproven) >= MOST_UNPROVEN:
+            self._one_less.clear()
+            try:
+                await asyncio.wait_for(self._one_less.wait(), _CROWDED_S)
+            except TimeoutError:
+                self._dismiss_silent()
+
+    def _dismiss_silent(self) -> None:
+        now = time.monotonic()
+        for task, since in self._unproven.items():
+            if now - since >= _CROWDED_S:
+                task.cancel()
+
+    def _count_out(self, task: asyncio.Task[None]) -> None:
+        """It has proved itself, or has ended."""
+        if self._unproven.pop(task, None) is not None:
+            self._one_less.set()
+
+    async def _meet(self, connection: socket.socket) -> None:
+        try:
+            proven = await asyncio.wait_for(self._proven(connection), _PROOF_S)
+        except (OSError, NotOursError, TimeoutError, asyncio.CancelledError) as error:
+            connection.close()
+            self._tell_refused(error)
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._count_out(task)
+        await self._attend(proven)
+
+    async def _proven(self, connection: socket.socket) -> Proven:
+        loop, ours = asyncio.get_running_loop(), challenge()
+        await loop.sock_sendall(connection, line({"challenge": ours}))
+        answer = parsed(await _greeting(connection))
+        theirs = challenge_in(answer)
+        check_proof(answer.get("proof"), proof(self._secret, "slot", ours, theirs))
+        await loop.sock_sendall(connection, line({"proof": proof(self._secret, "driver", ours, theirs)}))
+        sealer = Sealer(session_key(self._secret, "driver", ours, theirs))
+        return Proven(connection, sealer, Opener(session_key(self._secret, "slot", ours, theirs)))
+
+    def _tell_refused(self, why: BaseException) -> None:
+        """At most once a minute: a port scanner must not fill the log."""
+        self._refused += 1
+        if time.monotonic() - self._told_at >= _TELL_S:
+            _log.warning(
+                "%s connections to the driver did not prove to be slots of this run; the last: %s %s",
+                self._refused,
+                type(why).__name__,
+                why,
+            )
+            self._refused, self._told_at = 0, time.monotonic()
+
+
+async def _greeting(connection: socket.socket) -> bytes:
+    """One line. A slot says nothing more before it has read the driver's proof."""
+    received = b""
+    while not received.endswith(b"\n"):
+        piece = await asyncio.get_running_loop().sock_recv(connection, LONGEST_GREETING - len(received))
+        if not piece:
+            raise NotOursError("hung up, or said too much, before it proved anything")
+        received += piece
+    return received
