@@ -24,13 +24,16 @@ def connected(request: pytest.FixtureRequest) -> Iterator[Any]:
     [
         ({"spark.driver.host": "10.0.0.7"}, DriverHost("10.0.0.7", "10.0.0.7")),
         ({"spark.driver.host": "svc", "spark.driver.bindAddress": "0.0.0.0"}, DriverHost("0.0.0.0", "svc")),
+        ({"spark.driver.host": "[::1]"}, DriverHost("::1", "::1")),
+        ({"spark.driver.host": "::1"}, DriverHost("::1", "::1")),
+        ({"spark.driver.host": "[2001:db8::7]", "spark.driver.bindAddress": "[::]"}, DriverHost("::", "2001:db8::7")),
         ({}, DriverHost("127.0.0.1", "127.0.0.1")),
     ],
 )
 def test_a_driver_listens_where_spark_does_and_is_told_by_its_name(
     settings: dict[str, str], expected: DriverHost
 ) -> None:
-    """Executors used to be told the address it listens on: with 0.0.0.0 each of them called itself."""
+    """Executors used to be told the address it listens on: with 0.0.0.0 each of them called itself. Brackets were kept."""
     assert host_in_settings(settings.get) == expected
 
 

@@ -38,7 +38,7 @@ def test_an_empty_name_is_refused() -> None:
 
 def test_a_negative_slot_is_refused() -> None:
     """Slots are numbered from 0."""
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="a whole number from 0"):
         slot_instance_id("orders", -1)
 
 

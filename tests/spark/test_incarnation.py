@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,3 +35,28 @@ def test_a_driver_is_newer_than_every_driver_the_group_knows() -> None:
     ahead = Incarnation(time.time_ns() // 1_000_000 + 10_000_000, 3)
     assert next_driver_epoch([ahead.client_id("orders-0"), "stranger"]) == ahead.driver_epoch + 1
     assert next_driver_epoch([]) < ahead.driver_epoch
+
+
+@pytest.mark.parametrize(
+    "client_id",
+    [
+        f"orders-0@{'9' * 5_000}.1",
+        f"orders-0@1.{'9' * 5_000}",
+        f"orders-0@{'9' * 16}.1",
+        f"orders-0@1.{'9' * 20}",
+        "orders-0@\u0661.1",
+        "orders-0@1.\u00b2",
+    ],
+)
+def test_numbers_that_no_driver_counts_to_are_a_strangers(client_id: str) -> None:
+    """A stranger with a client.id of 5,000 digits stopped every driver of the group: Python does not read such numbers."""
+    assert Incarnation.of_client(client_id) is None
+    assert next_driver_epoch([client_id]) < 10**13
+
+
+def test_a_driver_that_follows_the_last_epoch_can_still_be_recognized() -> None:
+    """One more would have a digit too many: slots of the next driver would not know it for one of ours."""
+    last = Incarnation(10**15 - 1, 0)
+    mine = Incarnation(next_driver_epoch([last.client_id("orders-0")]), 1)
+    assert Incarnation.of_client(mine.client_id("orders-0")) == mine
+    assert mine > last

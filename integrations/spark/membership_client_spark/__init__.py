@@ -1,7 +1,7 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
 import membership_client_spark.extra  # noqa: F401 - first, so that a missing package is told in words
-from membership_client_spark.audit import Audit, AuditSummary, NoTracesError, audit
+from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.errors import SlotFailedError, SparkSettingsError, SupersededError
@@ -24,6 +24,7 @@ from membership_client_spark.slot import Slot
 __all__ = [
     "Audit",
     "AuditSummary",
+    "AuditTargetError",
     "EpochReport",
     "EpochTakenError",
     "Epochs",

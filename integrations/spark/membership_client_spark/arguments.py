@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import os
+import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -10,57 +11,75 @@ import confluent_kafka
 from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
+from membership_client.arguments import is_text, shown
 from membership_client_spark.identity import slot_instance_id
 
 
 def checked_topics(topics: object) -> tuple[str, ...]:
     """ConfigError unless it is a list of names; a single name would be taken for a list of its letters."""
     if isinstance(topics, str | bytes | Mapping) or not isinstance(topics, Collection) or not _are_names(topics):
-        raise ConfigError(f"topics must be a list of at least one topic, not {topics!r}.")
+        raise ConfigError(f"topics must be a list of at least one topic, not {shown(topics)}.")
     return tuple(topics)
 
 
 def _are_names(topics: Collection[object]) -> bool:
-    return bool(topics) and all(isinstance(name, str) and name for name in topics)
+    return bool(topics) and all(map(is_text, topics))
 
 
 def checked_slots(name: object, slots: object) -> int:
     """ConfigError unless as many instance ids can be made of the name."""
     slots = checked_count("slots", slots)
     if not isinstance(name, str):
-        raise ConfigError(f"name must be a string, not {name!r}.")
+        raise ConfigError(f"name must be a string, not {shown(name)}.")
     try:
         slot_instance_id(name, slots - 1)
     except ValueError as error:
-        raise ConfigError(f"name: {error}.") from error
+        raise ConfigError(f"name: {error}") from error
     return slots
 
 
 def checked_count(argument: str, value: object) -> int:
     """ConfigError unless it is a whole number, at least 1."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{argument} must be a whole number, at least 1, not {value!r}.")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
+        raise ConfigError(f"{argument} must be a whole number, at least 1, not {shown(value)}.")
     return value
 
 
 def checked_seconds(argument: str, value: object) -> float:
     """ConfigError unless it is a number of seconds that comes to an end."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise ConfigError(f"{argument} must be a number of seconds that is not negative, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= threading.TIMEOUT_MAX:
+        raise ConfigError(f"{argument} must be a number of seconds that is not negative, not {shown(value)}.")
     return float(value)
 
 
-def checked_choice(argument: str, value: object, choices: Collection[str]) -> str:
-    """ConfigError unless it is one of them."""
-    if not isinstance(value, str) or value not in choices:
-        raise ConfigError(f"{argument} must be {' or '.join(map(repr, choices))}, not {value!r}.")
-    return value
+def checked_wait(value: object) -> float | None:
+    """A timeout in seconds, None for none, as threads can wait; NaN is refused."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - not a number
+        raise ConfigError(f"timeout_s must be a number of seconds, or None, not {shown(value)}.")
+    return float(min(max(0.0, value), threading.TIMEOUT_MAX))
 
 
-def checked_function(argument: str, value: object, of: str) -> None:
-    """ConfigError unless it can be called; `of` says with what."""
-    if not callable(value):
-        raise ConfigError(f"{argument} must be a function of {of}, not {value!r}.")
+def checked_names(argument: str, value: object) -> tuple[str, ...]:
+    """ConfigError unless it is a list of names, which may be empty; 'day' would be taken for d, a and y."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection) or not all(map(is_text, value)):
+        raise ConfigError(f"{argument} must be a list of names, not {shown(value)}.")
+    return tuple(value)
+
+
+def checked_path(argument: str, value: object) -> str:
+    """ConfigError unless it is a path, or the address of one in another storage."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str) or not is_text(path):
+        raise ConfigError(f"{argument} must be a path, not {shown(value)}.")
+    return path
+
+
+def checked_session(spark: object) -> None:
+    """ConfigError unless it looks like a Spark session, classic or of Spark Connect."""
+    if not hasattr(getattr(spark, "conf", None), "get"):
+        raise ConfigError(f"spark must be a SparkSession, not {shown(spark)}.")
 
 
 def check_consumer(kind: type[confluent_kafka.Consumer], config: Mapping[str, Any]) -> None:

@@ -13,14 +13,15 @@ from typing import Any, Literal, Self
 from pyspark.sql import SparkSession
 
 from membership_client import Consumer, MemberClosedError, MembershipError
+from membership_client.arguments import checked_choice, checked_function
 from membership_client_spark.arguments import (
     check_consumer,
-    checked_choice,
     checked_count,
-    checked_function,
     checked_seconds,
+    checked_session,
     checked_slots,
     checked_topics,
+    checked_wait,
 )
 from membership_client_spark.checks import check_settings, cpus_per_slot, notes
 from membership_client_spark.holders import new_driver_epoch, remove_holders
@@ -30,7 +31,7 @@ from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress
 from membership_client_spark.roster import Roster, SlotProgress, table
 from membership_client_spark.slot import Handler, SlotTask
-from membership_client_spark.slot_config import check_config
+from membership_client_spark.slot_config import checked_config
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting
 
@@ -64,15 +65,17 @@ def consume(
     On executors, `handle(batch, slot)` gets a `pyarrow.RecordBatch` with the columns of Spark's Kafka source, or with
     `records="messages"` a list of confluent-kafka's messages, at most `max_records` of them. What it returned from is
     committed. If it raises, or if the member ends for good (no access, say), the slot is tried again as often as
-    spark.task.maxFailures says; then the job ends with that error, as it does when a newer driver has its slots. Whatever
-    else fails is started again, for as long as the job runs, without a rebalance.
+    spark.task.maxFailures says; then the job ends with that error, as it does when a newer driver has its slots, and when a
+    slot fails in the same way three times in a row without progress. Whatever else fails, and whatever is lost, is started
+    again, for as long as the job runs, without a rebalance.
 
     `name` belongs to the job and stays the same over restarts. `config` is what `membership_client.Consumer` takes.
     `grace_s` is how long a new attempt of a slot waits for an older one that does not answer.
     Raises SparkSettingsError or ConfigError for what cannot work, before anything is started.
     """
+    checked_session(spark)
     get = setting(spark)
-    check_config(config)
+    config = checked_config(config)
     check_settings(get, checked_slots(name, slots))
     checked_function("handle", handle, of="a batch and its slot")
     plan = _Plan(
@@ -160,16 +163,17 @@ class SlotJob:
 
         A slot that does not end within `timeout_s` is cancelled. May be called twice.
         """
+        within_s = checked_wait(timeout_s)
         with self._lock:
             self._stopping = True
             runners, self._runners = self._runners, {}
-        self._end(runners, Ending.STOPPED, reason, timeout_s)
+        self._end(runners, Ending.STOPPED, reason, threading.TIMEOUT_MAX if within_s is None else within_s)
         self._ended.set()
         self._arbiter.close()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Waits for the end of the job, and says whether it has ended. Raises the error that ended it."""
-        ended = self._ended.wait(timeout_s)
+        ended = self._ended.wait(checked_wait(timeout_s))
         if self._error is not None:
             self.stop("the job failed")
             raise self._error
@@ -178,7 +182,14 @@ class SlotJob:
     def _start(self, slot: int) -> None:
         self._roster.expect(slot)
         cpus = cpus_per_slot(setting(self._spark))
-        self._runners[slot] = SlotRunner(self._spark, self._task(slot), cpus, self._on_failed, self._on_gave_up)
+        self._runners[slot] = SlotRunner(
+            self._spark,
+            self._task(slot),
+            cpus,
+            handled=lambda: self._roster.records(slot),
+            failed=self._on_failed,
+            gave_up=self._on_gave_up,
+        )
 
     def _task(self, slot: int) -> SlotTask:
         plan = self._plan
@@ -234,6 +245,7 @@ class SlotJob:
         self._arbiter.end(slot, Ending.MOVED, f"its job ended: {failure}")
 
     def _on_gave_up(self, error: MembershipError) -> None:
+        _log.error("%s ends: %s", self._plan.name, "\n".join([str(error), *getattr(error, "__notes__", ())]))
         self._error = error
         self._ended.set()
 

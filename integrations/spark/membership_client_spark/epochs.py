@@ -10,7 +10,14 @@ from typing import Self
 from pyspark.sql import SparkSession
 
 from membership_client import WaitTimeoutError
-from membership_client_spark.arguments import checked_function, checked_seconds, checked_slots, checked_topics
+from membership_client.arguments import checked_flag, checked_function
+from membership_client_spark.arguments import (
+    checked_seconds,
+    checked_session,
+    checked_slots,
+    checked_topics,
+    checked_wait,
+)
 from membership_client_spark.holders import Config
 from membership_client_spark.pipeline.bounds import Bounds
 from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Order
@@ -46,6 +53,7 @@ def epochs(
 
     ConfigError for what cannot work; returns at once otherwise.
     """
+    checked_session(spark)
     checked_function("foreach_epoch", foreach_epoch, of="an epoch's DataFrame, id and ranges")
     order = Order(
         spark=spark,
@@ -55,7 +63,7 @@ def epochs(
         name=name,
         bounds=Bounds(max_records=max_records, max_bytes=max_bytes, max_seconds=max_seconds),
         every_s=checked_seconds("every_s", every_s),
-        available_now=available_now,
+        available_now=checked_flag("available_now", available_now),
     )
     return Epochs(Engine(order, checked_slots(name, slots)), name)
 
@@ -73,7 +81,7 @@ class Epochs:
 
     def wait(self, timeout_s: float | None = None) -> EpochsProgress:
         """Until the pipeline has ended. Raises what ended it, as it was raised; WaitTimeoutError if it goes on."""
-        if not self._ended.wait(timeout_s):
+        if not self._ended.wait(checked_wait(timeout_s)):
             raise WaitTimeoutError(f"{self._name} has not ended within {timeout_s} s.")
         if self._error is not None:
             raise self._error
@@ -84,8 +92,9 @@ class Epochs:
 
         Raises nothing of what may have ended the pipeline before: `wait` does.
         """
+        within_s = checked_wait(timeout_s)
         self._engine.stop(reason)
-        return self._ended.wait(timeout_s)
+        return self._ended.wait(within_s)
 
     def scale(self, slots: int, *, reason: str | None = None) -> None:
         """Have this many slots from the next epoch on. Those that are too many leave for good, with the reason."""

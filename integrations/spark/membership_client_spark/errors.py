@@ -16,4 +16,10 @@ class SupersededError(MembershipError):
 
 
 class SlotFailedError(MembershipError):
-    """A slot ended for a reason that starting it again cannot mend."""
+    """A slot ended for a reason that starting it again cannot mend.
+
+    On the driver it says which slot, and what Python's traceback was on the executor; the traceback is shown with the error.
+    """
+
+    slot: int | None = None
+    executor_traceback: str | None = None

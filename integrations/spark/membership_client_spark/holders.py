@@ -11,7 +11,7 @@ from membership_client_spark.errors import SupersededError
 from membership_client_spark.incarnation import Incarnation, next_driver_epoch
 
 Config = Mapping[str, Any]
-"""What `membership_client.Consumer` takes; `check_config` has looked at it."""
+"""What `membership_client.Consumer` takes; `checked_config` has looked at it."""
 
 
 _FOR_ADMIN = Security.KEYS | {"bootstrap.servers"}

@@ -8,7 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-_CLIENT_ID = re.compile(r".*@(\d+)\.(\d+)")
+_LAST_EPOCH = 10**15 - 1
+"""Epochs are milliseconds since 1970, of which these are 31,000 years."""
+
+_CLIENT_ID = re.compile(r".*@([0-9]{1,15})\.([0-9]{1,19})")
+"""No more digits than an epoch and a task attempt of Spark's can have: Python refuses to read numbers of 5,000 digits."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,4 +43,5 @@ class Incarnation:
 def next_driver_epoch(client_ids: Iterable[str]) -> int:
     """Greater than that of every driver before, as far as the group still knows them, even if clocks disagree."""
     known = (Incarnation.of_client(client_id) for client_id in client_ids)
-    return max([time.time_ns() // 1_000_000, *(one.driver_epoch + 1 for one in known if one)])
+    newest = max([time.time_ns() // 1_000_000, *(one.driver_epoch + 1 for one in known if one)])
+    return min(newest, _LAST_EPOCH)

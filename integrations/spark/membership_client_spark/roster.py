@@ -73,6 +73,12 @@ class Roster:
             if entry is not None:
                 self._entries[slot] = replace(entry, progress=replace(entry.progress, state="failed", failure=failure))
 
+    def records(self, slot: int) -> int:
+        """How many the slot has handled, as far as it was heard."""
+        with self._lock:
+            entry = self._entries.get(slot)
+            return entry.progress.records if entry else 0
+
     def progress(self) -> tuple[SlotProgress, ...]:
         now = time.monotonic()
         with self._lock:

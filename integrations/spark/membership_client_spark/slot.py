@@ -26,6 +26,7 @@ from membership_client_spark.pace import Pace
 from membership_client_spark.place import place
 from membership_client_spark.signals import Signals
 from membership_client_spark.slot_config import slot_config
+from membership_client_spark.slot_failure import cause_note
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -140,7 +141,7 @@ class _Member:
         except FencedInstanceIdError as error:
             raise SupersededError(f"Another process took this slot: {error.detail}", holder=error.holder) from error
         except FatalError as error:
-            raise SlotFailedError(str(error)) from error
+            raise _failed(str(error), error) from error
         finally:
             self._close(consumer, notice)
         return notice
@@ -177,7 +178,7 @@ class _Member:
             self._task.handle(batch, slot)
         except Exception as error:
             if not slot.stopping():
-                raise SlotFailedError(f"The handler raised {type(error).__name__}: {error}.") from error
+                raise _failed(f"The handler raised {type(error).__name__}: {error}.", error) from error
             _log.info("%s: the handler ended early: %r", slot.instance_id, error)
             return False
         return True
@@ -186,6 +187,12 @@ class _Member:
         leave = LeaveMode.LEAVE if notice and notice.ending is Ending.REMOVED else LeaveMode.TEMPORARY
         report = consumer.close(leave, reason=notice.reason if notice else "the slot failed", timeout_s=_CLOSE_S)
         _log.info("%s closed: %s", self._config["group.instance.id"], report)
+
+
+def _failed(detail: str, cause: Exception) -> SlotFailedError:
+    failed = SlotFailedError(detail)
+    failed.add_note(cause_note(cause))
+    return failed
 
 
 def _records(messages: list[Message]) -> list[Message]:

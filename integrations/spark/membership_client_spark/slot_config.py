@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
-from membership_client import ConfigError
+from membership_client import ConfigError, MemberConfig, Security
+from membership_client.arguments import with_dots
 from membership_client_spark.holders import Config
 from membership_client_spark.identity import slot_instance_id
 from membership_client_spark.incarnation import Incarnation
@@ -18,16 +20,23 @@ _OURS = {
 }
 
 
-def check_config(config: Config) -> None:
-    """ConfigError, on the driver and before anything starts, for what a slot decides itself."""
+_COMMITS = frozenset({"enable.auto.commit", "auto.commit.interval.ms", "enable.auto.offset.store", "auto.offset.reset"})
+_DOTTED = frozenset(one.name.replace("_", ".") for one in fields(MemberConfig)) | Security.KEYS | _COMMITS
+"""Keys that `membership_client.Consumer` takes with underscores as well."""
+
+
+def checked_config(config: object) -> dict[str, Any]:
+    """With dots in all known keys. ConfigError, on the driver and before anything starts, for what a slot decides itself."""
     if not isinstance(config, Mapping):
-        raise ConfigError(f"config must be a mapping, as for membership_client.Consumer, not {config!r}.")
+        raise ConfigError(f"config must be a mapping, as for membership_client.Consumer, not {type(config).__name__}.")
+    dotted = with_dots(config, _DOTTED)
     for key, why in _OURS.items():
-        if key in config:
+        if key in dotted:
             raise ConfigError(f"{key} cannot be set for slots: {why}. Leave it out.")
     for key in ("bootstrap.servers", "group.id"):
-        if not config.get(key):
+        if not dotted.get(key):
             raise ConfigError(f"{key} is missing: give it in config, as for membership_client.Consumer.")
+    return dotted
 
 
 def slot_config(config: Config, name: str, slot: int, who: Incarnation) -> dict[str, Any]:

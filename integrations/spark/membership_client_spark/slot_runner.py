@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,23 +13,21 @@ from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResour
 from pyspark.sql import SparkSession
 
 from membership_client import MembershipError
-from membership_client_spark.errors import SlotFailedError, SupersededError
+from membership_client_spark.failure_limit import FailureLimit
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.slot import SlotTask, run_slot
+from membership_client_spark.slot_failure import failure_in
 from membership_client_spark.spark_session import cancel_jobs, tag_jobs
 
 _log = logging.getLogger("membership_client_spark")
 
-_FINAL: dict[str, type[MembershipError]] = {kind.__name__: kind for kind in (SlotFailedError, SupersededError)}
-"""What a job fails with when starting it again would not help."""
-
-_RAISED = re.compile(rf"^membership_client_spark\.errors\.({'|'.join(_FINAL)}): (.*)$", re.MULTILINE)
-"""Spark tells the driver of exceptions on executors as text, and as nothing else."""
-
 _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 30.0
 _LASTED_S = 60.0
-"""A job that ran this long did not fail for the reason of the one before."""
+"""After a job that ran this long the next one is submitted without a long wait."""
+
+_PROGRESS_S = 600.0
+"""A job that ran this long did not fail for the reason of the one before, even if its topics had no records."""
 
 Failed = Callable[[int, str], None]
 GaveUp = Callable[[MembershipError], None]
@@ -39,14 +36,25 @@ GaveUp = Callable[[MembershipError], None]
 class SlotRunner:
     """One slot, one thread, one Spark job at a time: to lose or resubmit one slot does not touch the others.
 
-    `failed` is called on that thread with the slot and a sentence before a job is submitted again; `gave_up` with the
-    error when it is not.
+    `handled` tells how many records the slot has handled, as far as the driver knows. `failed` is called on that thread
+    with the slot and a sentence before a job is submitted again; `gave_up` with the error when it is not.
     """
 
-    def __init__(self, spark: SparkSession, task: SlotTask, cpus: int | None, failed: Failed, gave_up: GaveUp) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        task: SlotTask,
+        cpus: int | None,
+        *,
+        handled: Callable[[], int],
+        failed: Failed,
+        gave_up: GaveUp,
+    ) -> None:
         self._spark = spark
         self._task = task
         self._profile = _profile(cpus)
+        self._handled = handled
+        self._limit = FailureLimit(task.slot)
         self._failed = failed
         self._gave_up = gave_up
         self._told_to_end = threading.Event()
@@ -71,16 +79,17 @@ class SlotRunner:
         tag_jobs(self._spark, self._tag)
         wait_s = _FIRST_WAIT_S
         while not self._told_to_end.is_set():
-            began = time.monotonic()
+            began, handled = time.monotonic(), self._handled()
             try:
                 if self._submit() is not Ending.MOVED:
                     return
                 wait_s = _FIRST_WAIT_S
             except Exception as error:  # noqa: BLE001 - whatever Spark raises, the slot must come back
-                if self._told_to_end.is_set() or self._is_final(error):
+                lasted_s = time.monotonic() - began
+                progressed = self._handled() > handled or lasted_s > _PROGRESS_S
+                if self._told_to_end.is_set() or self._is_final(error, progressed=progressed):
                     return
-                self._failed(self._task.slot, _sentence(error))
-                wait_s = _FIRST_WAIT_S if time.monotonic() - began > _LASTED_S else wait_s
+                wait_s = _FIRST_WAIT_S if lasted_s > _LASTED_S else wait_s
                 self._told_to_end.wait(wait_s)
                 wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
@@ -95,12 +104,15 @@ class SlotRunner:
         rows = one.mapInArrow(run, "ending string", profile=self._profile).collect()
         return Ending(rows[0]["ending"])
 
-    def _is_final(self, error: Exception) -> bool:
-        raised = _RAISED.findall(str(error))
-        if raised:
-            kind, detail = raised[-1]
-            self._gave_up(_FINAL[kind](f"Slot {self._task.slot}: {detail}"))
-        return bool(raised)
+    def _is_final(self, error: Exception, *, progressed: bool) -> bool:
+        """Tells what happened, and whether it ends the slot."""
+        failure = failure_in(error)
+        final = self._limit.error_after(failure, progressed=progressed) if failure else None
+        if final is None:
+            self._failed(self._task.slot, _first_line(failure or error))
+        else:
+            self._gave_up(final)
+        return final is not None
 
 
 def _profile(cpus: int | None) -> ResourceProfile | None:
@@ -110,6 +122,6 @@ def _profile(cpus: int | None) -> ResourceProfile | None:
     return builder.build  # type: ignore[no-any-return]
 
 
-def _sentence(error: Exception) -> str:
+def _first_line(told: object) -> str:
     """The first line that says something."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+    return next((line for line in str(told).splitlines() if line.strip()), type(told).__name__)[:300]

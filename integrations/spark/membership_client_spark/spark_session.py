@@ -34,9 +34,16 @@ def driver_host(spark: SparkSession) -> DriverHost:
 
 
 def host_in_settings(get: Get) -> DriverHost:
-    """As Spark itself does it: it may listen on an address that means nothing elsewhere, 0.0.0.0 or a container's."""
-    advertised = get("spark.driver.host") or "127.0.0.1"
-    return DriverHost(get("spark.driver.bindAddress") or advertised, advertised)
+    """As Spark itself does it: it may listen on an address that means nothing elsewhere, 0.0.0.0 or a container's.
+
+    Spark writes IPv6 addresses in brackets, which sockets do not take.
+    """
+    advertised = _without_brackets(get("spark.driver.host") or "127.0.0.1")
+    return DriverHost(_without_brackets(get("spark.driver.bindAddress") or advertised), advertised)
+
+
+def _without_brackets(host: str) -> str:
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
 def server_host(spark: SparkSession) -> str:

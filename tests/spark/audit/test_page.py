@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from membership_client_spark.audit import Audit, AuditSummary
+from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError
 from membership_client_spark.audit.bars import COUNT, Strip
 from membership_client_spark.audit.page import render
+from membership_client_spark.audit.target import MARK
 from membership_client_spark.audit.tops import Top
 from tests.report.tab import Tab
 from tests.spark.audit.told import Told
@@ -54,7 +55,7 @@ def test_each_table_is_a_folder_of_parquet(summary: AuditSummary, output: Path) 
     assert counts["files"] == summary.files
     assert counts["rebalances"] == summary.rebalances
     assert all(count > 0 for count in counts.values())
-    assert {path.name for path in output.iterdir()} == {*TABLES, "index.html"}
+    assert {path.name for path in output.iterdir()} == {*TABLES, "index.html", MARK}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -90,3 +91,12 @@ def test_every_table_and_column_is_documented(audited: Audit) -> None:
     documented = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \|[^|]+\| ([^|]+) \|$", page, re.MULTILINE)}
     told = {name: re.findall(r"`(\w+)`", re.sub(r"\(.*\)", "", columns)) for name, columns in documented.items()}
     assert told == {name: getattr(audited, name).columns for name in TABLES}
+
+
+def test_a_directory_with_something_else_in_it_is_refused(audited: Audit, tmp_path: Path) -> None:
+    """A folder of somebody's that has the name of a table used to be deleted."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "precious").touch()
+    with pytest.raises(AuditTargetError, match="is not empty"):
+        audited.write(tmp_path)
+    assert [path.name for path in tmp_path.rglob("*")] == ["files", "precious"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from membership_client import MembershipError
 from membership_client_spark import Slot, SlotJob, consume
+from membership_client_spark.slot import Handler
 from tests.spark.clusters.driving import say, session, task
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ def _note(diary: Path, places: list[tuple[int, int]], *, done: bool) -> None:
         file.write(json.dumps({"places": places, "done": done}) + "\n")
 
 
-def main() -> None:
+def main(handler: Callable[[str], Handler] = diarist) -> None:
+    """With what the handler is to be made of: a directory."""
     given = task()
     with session() as spark:
         try:
-            job = consume(spark, handle=diarist(given["diaries"]), **given["consume"])
+            job = consume(spark, handle=handler(given["diaries"]), **given["consume"])
         except MembershipError as error:
             say("refused", error=str(error))
             return

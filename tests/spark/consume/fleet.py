@@ -40,11 +40,16 @@ class Fleet:
         settings: SessionSettings,
         slots: int = 2,
         config: Mapping[str, Any] | None = None,
+        *,
+        program: Path = PROGRAM,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self.group = f"fleet-{uuid.uuid4().hex[:8]}"
         self.directory = directory / "diaries"
         self.directory.mkdir()
         self.slots = slots
+        self._program = program
+        self._patience_s = patience_s
         self.admin = ClusterAdmin(kafka.bootstrap_servers)
         self.admin.create_topic(self.group, PARTITIONS)
         self.set_session(300.0)
@@ -80,7 +85,7 @@ class Fleet:
         given = {"slots": self.slots, "name": "slot", "config": self._config, "topics": [self.group], "grace_s": 6.0}
         task = {"diaries": str(self.directory), "consume": {**given, **arguments}}
         place = self.home / f"driver-{len(self._drivers) + 1}"
-        self._drivers.append(DriverProcess(PROGRAM, settings or self._settings, place, task))
+        self._drivers.append(DriverProcess(self._program, settings or self._settings, place, task))
         return self.driver
 
     def running(self) -> dict[int, dict[str, Any]]:
@@ -111,7 +116,7 @@ class Fleet:
             stable = all(one["state"] == "stable" and one["partitions"] for one in now.values())
             return now if whole and stable and len(now) == (slots or self.slots) else None
 
-        found = eventually(steady, "every slot stable, every partition owned", PATIENCE_S)
+        found = eventually(steady, "every slot stable, every partition owned", self._patience_s)
         assert found is not None
         return found
 
@@ -191,6 +196,10 @@ class Fleet:
         produced = self._source.produced()
         everything = f"all of {len(produced)} records"
         eventually(lambda: produced <= self._noted("*", done=True).keys(), everything, PATIENCE_S)
+
+    def produced(self) -> set[Placed]:
+        """All that the broker has confirmed so far."""
+        return self._source.produced()
 
     def hold(self, slot: int) -> None:
         """The slot's handler does not return until released; returns when it holds a batch."""

@@ -183,6 +183,13 @@ def test_slots_that_cannot_reach_their_driver_work_with_fencing_alone(
     assert len(after.keys() & before.keys()) == 1
 
 
+def test_slots_reach_a_driver_on_ipv6(patient_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Spark writes such an address in brackets, which the slots took for a name: there were no slots at all."""
+    settings = sessions.local({"spark.driver.host": "[::1]", "spark.driver.bindAddress": "[::1]"})
+    with Fleet(patient_kafka, tmp_path_factory.mktemp("ipv6"), settings) as fleet:
+        assert all(one["incarnation"] != "None" for one in fleet.running().values())
+
+
 def owners(fleet: Fleet, slots: int = 2) -> dict[str, list[TopicPartition]]:
     """Who has which partitions, by client id, as the coordinator sees it; nobody while not all are owned."""
     try:

@@ -34,7 +34,8 @@ class GroupPhoto(NamedTuple):
 class StandingPipeline:
     """Two slots; one driver at a time."""
 
-    def __init__(self, kafka: KafkaCluster, home: Path) -> None:
+    def __init__(self, kafka: KafkaCluster, home: Path, program: Path = PROGRAM) -> None:
+        self._program = program
         self.stage = Stage(kafka.bootstrap_servers)
         self.stage.be_patient()
         self.path = home / "sink"
@@ -54,7 +55,8 @@ class StandingPipeline:
         """Another driver; nothing is awaited."""
         stage = self.stage
         task = {"config": stage.config(), "topic": stage.topic, "path": str(self.path), "directory": str(self._home)}
-        self._drivers.append(DriverProcess(PROGRAM, settings, self._home / f"driver-{len(self._drivers) + 1}", task))
+        home = self._home / f"driver-{len(self._drivers) + 1}"
+        self._drivers.append(DriverProcess(self._program, settings, home, task))
 
     def replace_driver(self, cluster: StandaloneCluster, settings: SessionSettings) -> None:
         """Kill -9 of Python and JVM, and another driver when the executors of the old one, which go with it, have gone."""

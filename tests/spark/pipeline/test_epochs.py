@@ -392,7 +392,7 @@ def test_without_a_place_to_start_error_means_error(kafka: KafkaCluster, spark: 
         ({"slots": 0}, "at least 1"),
         ({"topics": "orders"}, "list of at least one topic"),
         ({"name": "a b"}, "is not legal"),
-        ({"max_records": 0}, "max_records must be a positive number"),
+        ({"max_records": 0}, "max_records must be a whole number, at least 1"),
         ({"config": {"bootstrap.servers": "b:1"}}, "group.id is missing"),
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "enable.auto.commit": True}}, "commits by itself"),
         ({"config": {"bootstrap.servers": "b:1", "group.id": "g", "auto.offset.reset": "x"}}, "must be one of"),

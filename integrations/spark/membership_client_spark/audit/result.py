@@ -76,11 +76,10 @@ class Audit:
     def write(self, path: str | os.PathLike[str]) -> AuditSummary:
         """Each table as Parquet in a folder of its name, and `index.html`, a page that sums them up.
 
-        What an earlier audit wrote there is replaced. The page is written by this process, the tables by the executors:
+        What an earlier audit wrote there is replaced; AuditTargetError if there is anything else. The page is written by this process, the tables by the executors:
         a path without a scheme must mean the same to both.
         """
-        names = ("files", "ownership", "overlaps", "gaps", "rebalances", "callbacks", "slots")
-        return write_all(self.spark, {name: getattr(self, name) for name in names}, os.fspath(path))
+        return write_all(self.spark, lambda name: getattr(self, name), os.fspath(path))
 
     # --- on the way --------------------------------------------------------------------------------------------------
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
-from pyarrow.fs import FileSystem
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark.audit.bars import strips
 from membership_client_spark.audit.page import render
 from membership_client_spark.audit.summary import AuditSummary, summarise
+from membership_client_spark.audit.target import open_target
 from membership_client_spark.audit.tops import tops
 
+TABLES = ("files", "ownership", "overlaps", "gaps", "rebalances", "callbacks", "slots")
 
-def write_all(spark: SparkSession, tables: Mapping[str, DataFrame], path: str) -> AuditSummary:
+
+def write_all(spark: SparkSession, table: Callable[[str], DataFrame], path: str) -> AuditSummary:
     """What an earlier audit wrote there is replaced. The page is made of what was written, and written last."""
-    storage, folder = FileSystem.from_uri(path if "://" in path else Path(path).absolute().as_uri())
-    for name, frame in tables.items():
-        frame.write.mode("overwrite").parquet(f"{path}/{name}")
-    written = {name: spark.read.parquet(f"{path}/{name}") for name in tables}
+    storage, folder = open_target(path)  # First: to make the tables may take an hour.
+    for name in TABLES:
+        table(name).write.mode("overwrite").parquet(f"{path}/{name}")
+    written = {name: spark.read.parquet(f"{path}/{name}") for name in TABLES}
     summary = summarise(spark, written)
     with storage.open_output_stream(f"{folder}/index.html") as page:
         page.write(_page(spark, written, summary).encode())

@@ -33,9 +33,15 @@ class HadoopStorage:
         path = self._path(directory_of(epoch))
         if not self._files.exists(path):
             return None
-        stream = self._files.open(self._hadoop.Path(path, manifests.NAME))
+        try:
+            stream = self._files.open(self._hadoop.Path(path, manifests.NAME))
+        except Py4JJavaError as error:
+            said = error.java_exception.getMessage()
+            raise manifests.ManifestError(f"{path.toString()} has no {manifests.NAME} to be read: {said}.") from error
         try:
             return bytes(stream.readAllBytes()).decode()
+        except UnicodeDecodeError as error:
+            raise manifests.ManifestError(f"{path.toString()}/{manifests.NAME} cannot be read: {error}.") from error
         finally:
             stream.close()
 

@@ -26,9 +26,11 @@ class LocalStorage:
         if not path.exists():
             return None
         try:
-            return (path / manifests.NAME).read_text()
+            return (path / manifests.NAME).read_text(encoding="utf-8")
         except FileNotFoundError as error:
             raise manifests.ManifestError(f"{path} has no {manifests.NAME}.") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise manifests.ManifestError(f"{path / manifests.NAME} cannot be read: {error}.") from error
 
     def place_for(self, attempt: str) -> str:
         # Not as_uri(): Hadoop would take an escaped blank for three characters.
@@ -41,7 +43,7 @@ class LocalStorage:
                 f"Spark wrote {written}, but it is not there: driver and executors must see the same file system at "
                 f"{self._root}. A driver that was replaced finds its attempts deleted as well."
             )
-        (written / manifests.NAME).write_text(manifest)
+        (written / manifests.NAME).write_text(manifest, encoding="utf-8")
         try:
             written.rename(self._root / directory_of(epoch))
         except OSError as error:

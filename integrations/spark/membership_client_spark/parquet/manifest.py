@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from membership_client import MembershipError, TopicPartition
 from membership_client_spark.pipeline.ranges import OffsetRange
@@ -13,6 +14,9 @@ NAME = "_manifest.json"
 """The underscore keeps Spark from taking it for data."""
 
 _VERSION = 1
+_INT = 2**31 - 1
+_LONG = 2**63 - 1
+"""The greatest partition and the greatest offset that Kafka can write."""
 
 
 class ManifestError(MembershipError):
@@ -37,17 +41,63 @@ class Manifest:
         return json.dumps({**about, "ranges": [list(piece) for piece in self.ranges], "ends": ends})
 
     @classmethod
-    def from_text(cls, text: str) -> Manifest:
-        """ManifestError if it is not one, or a newer version's."""
+    def from_text(cls, text: str, epoch: int) -> Manifest:
+        """ManifestError if it is not the manifest of this epoch, or a newer version's."""
         try:
             told = json.loads(text)
-            if told["version"] != _VERSION:
-                raise ManifestError(f"The manifest has version {told['version']}; this release reads {_VERSION}.")
-            ends = {TopicPartition(topic, partition): end for topic, partition, end in told["ends"]}
-            ranges = tuple(OffsetRange(*piece) for piece in told["ranges"])
-            return cls(epoch=told["epoch"], group=told["group"], run=told["run"], ranges=ranges, ends=ends)
-        except (KeyError, TypeError, ValueError) as error:
+        except (ValueError, RecursionError) as error:
             raise ManifestError(f"This is not a manifest: {text[:200]!r}.") from error
+        _check(isinstance(told, dict), "it is no JSON object", text)
+        version = told.get("version")
+        _check(_is_number(version, 1, _LONG), f"it has the version {version!r}", text)
+        if version != _VERSION:
+            raise ManifestError(f"The manifest has version {version}; this release reads {_VERSION}.")
+        _check(_is_number(told.get("epoch"), 1, _LONG), f"its epoch is {told.get('epoch')!r}", text)
+        if told["epoch"] != epoch:
+            raise ManifestError(
+                f"The manifest is of epoch {told['epoch']}, and lies in the directory of epoch {epoch}."
+            )
+        for key in ("group", "run"):
+            _check(_is_name(told.get(key)), f"its {key} is {told.get(key)!r}", text)
+        ranges, ends = _ranges(told.get("ranges"), text), _ends(told.get("ends"), text)
+        _check(with_ranges(ends, ranges) == ends, "its ends are not where its ranges end", text)
+        return cls(epoch=epoch, group=told["group"], run=told["run"], ranges=ranges, ends=ends)
+
+
+def _ranges(told: Any, text: str) -> tuple[OffsetRange, ...]:
+    _check(isinstance(told, list), "it has no list of ranges", text)
+    for piece in told:
+        is_range = isinstance(piece, list) and len(piece) == 4 and _is_place(piece) and _is_number(piece[3], 0, _LONG)
+        _check(is_range and _is_number(piece[2], 0, piece[3]), f"{piece!r} is no range of offsets", text)
+    return tuple(OffsetRange(*piece) for piece in told)
+
+
+def _ends(told: Any, text: str) -> dict[TopicPartition, int]:
+    _check(isinstance(told, list), "it has no list of ends", text)
+    for end in told:
+        is_end = isinstance(end, list) and len(end) == 3 and _is_place(end) and _is_number(end[2], 0, _LONG)
+        _check(is_end, f"{end!r} is no end of a partition", text)
+    ends = {TopicPartition(topic, partition): end for topic, partition, end in told}
+    _check(len(ends) == len(told), "it has two ends of one partition", text)
+    return ends
+
+
+def _is_place(told: list[Any]) -> bool:
+    return _is_name(told[0]) and _is_number(told[1], 0, _INT)
+
+
+def _is_name(told: Any) -> bool:
+    return isinstance(told, str) and told != ""
+
+
+def _is_number(told: Any, least: int, most: int) -> bool:
+    """JSON's true is an int to Python, and 3.0 equals 3."""
+    return type(told) is int and least <= told <= most
+
+
+def _check(holds: bool, complaint: str, text: str) -> None:
+    if not holds:
+        raise ManifestError(f"This is not a manifest, {complaint[:200]}: {text[:200]!r}.")
 
 
 def with_ranges(ends: Mapping[TopicPartition, int], ranges: Iterable[OffsetRange]) -> dict[TopicPartition, int]:

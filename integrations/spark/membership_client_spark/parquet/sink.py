@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 
 from membership_client import ConfigError, TopicPartition
-from membership_client_spark.parquet.manifest import Manifest, with_ranges
+from membership_client.arguments import checked_function, shown
+from membership_client_spark.arguments import checked_names, checked_path
+from membership_client_spark.parquet.manifest import NAME, Manifest, ManifestError, with_ranges
 from membership_client_spark.parquet.opening import open_storage
-from membership_client_spark.parquet.storage import Storage, new_attempt
+from membership_client_spark.parquet.storage import Storage, directory_of, new_attempt
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 Transform = Callable[[DataFrame], DataFrame]
+
+_EPOCH_COLUMN = "epoch"
+"""Spark makes it of the names of directories, and it hides a column of that name in the files, in upper or lower case."""
 
 
 class ParquetSink:
@@ -24,6 +29,7 @@ class ParquetSink:
 
     `spark.read.parquet(path)` sees published epochs only, with their id in the column `epoch`. `transform` makes what is
     written out of an epoch's records; `partition_by` names columns of that by which directories are made within an epoch.
+    No column may be called `epoch`, in upper or lower case: ConfigError, before anything of the epoch is written.
     One path belongs to one group. Its newest epoch must not be deleted: it knows where to go on.
     """
 
@@ -34,19 +40,22 @@ class ParquetSink:
         transform: Transform | None = None,
         partition_by: Sequence[str] = (),
     ) -> None:
-        self._path = fspath(path)
+        if transform is not None:
+            checked_function("transform", transform, of="an epoch's DataFrame")
+        self._path = checked_path("path", path)
         self._transform = transform
-        self._partition_by = tuple(partition_by)
+        self._partition_by = _checked_partition_by(partition_by)
         self._opened: tuple[PipelineRun, Storage] | None = None
         self._ends: Mapping[TopicPartition, int] = MappingProxyType({})
 
     def resume(self, run: PipelineRun) -> Published:
         """What is published. Attempts of this group's drivers that did not finish are deleted.
 
-        Raises ForeignSinkError, and deletes nothing, if the path has epochs of another group.
+        Raises ForeignSinkError, and deletes nothing, if the path has epochs of another group; ManifestError, and deletes
+        nothing, if it cannot be told what the newest epoch has.
         """
         storage = open_storage(run.spark, self._path)
-        newest = _manifest(storage, max(storage.epochs(), default=0))
+        newest = _newest(storage, self._path)
         self._refuse_foreign(newest, run)
         storage.clean(run.group_id)
         self._opened = run, storage
@@ -61,7 +70,7 @@ class ParquetSink:
         if self._is_there(epoch_id, offset_ranges):
             return
         attempt = new_attempt(epoch_id, run.group_id)
-        rows = self._transform(df) if self._transform else df
+        rows = _checked_rows(self._transform(df) if self._transform else df)
         rows.write.partitionBy(*self._partition_by).parquet(storage.place_for(attempt))
         ends = with_ranges(self._ends, offset_ranges)
         told = Manifest(epoch=epoch_id, group=run.group_id, run=attempt, ranges=offset_ranges, ends=ends)
@@ -79,7 +88,7 @@ class ParquetSink:
         """EpochTakenError if it is, with other ranges; ForeignSinkError if it is another group's."""
         assert self._opened is not None
         run, storage = self._opened
-        found = _manifest(storage, epoch)
+        found = _manifest(storage, epoch, self._path)
         if found is None:
             return False
         self._refuse_foreign(found, run)
@@ -89,6 +98,44 @@ class ParquetSink:
         return True
 
 
-def _manifest(storage: Storage, epoch: int) -> Manifest | None:
+def _checked_partition_by(value: object) -> tuple[str, ...]:
+    names = checked_names("partition_by", value)
+    spellings = [name.lower() for name in names]
+    if _EPOCH_COLUMN in spellings:
+        raise ConfigError(
+            "partition_by cannot have epoch: each epoch is a directory already, and readers see its id in that column. "
+            "Leave it out, or rename the column in transform."
+        )
+    if len(set(spellings)) < len(spellings):
+        raise ConfigError(f"partition_by names a column twice, perhaps in upper and lower case: {shown(names)}.")
+    return names
+
+
+def _checked_rows(rows: object) -> DataFrame:
+    if not isinstance(rows, DataFrame):
+        raise ConfigError(f"transform must return a DataFrame of Spark, not {shown(rows)}.")
+    if hidden := [column for column in rows.columns if column.lower() == _EPOCH_COLUMN]:
+        raise ConfigError(
+            f"The rows of an epoch cannot have the column {hidden[0]}: readers see the id of the epoch in that column, and "
+            "not what was written. Rename the column in transform."
+        )
+    return rows
+
+
+def _manifest(storage: Storage, epoch: int, path: str) -> Manifest | None:
     text = storage.manifest(epoch)
-    return None if text is None else Manifest.from_text(text)
+    try:
+        return None if text is None else Manifest.from_text(text, epoch)
+    except ManifestError as error:
+        raise ManifestError(f"{path}/{directory_of(epoch)}/{NAME}: {error.detail}") from error
+
+
+def _newest(storage: Storage, path: str) -> Manifest | None:
+    """ManifestError if the newest epoch has none: without it, all records would be read once more."""
+    newest = max(storage.epochs(), default=None)
+    if newest is None:
+        return None
+    found = _manifest(storage, newest, path)
+    if found is None:
+        raise ManifestError(f"{path} has a directory of epoch {newest}, but no {directory_of(newest)}/{NAME}.")
+    return found

@@ -10,7 +10,7 @@ from typing import Protocol
 ATTEMPTS = "_attempts"
 """The underscore keeps Spark from looking inside."""
 
-_EPOCH = re.compile(r"epoch=(\d+)")
+_EPOCH = re.compile(r"epoch=([0-9]+)")
 
 
 class Storage(Protocol):

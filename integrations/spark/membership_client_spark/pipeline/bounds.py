@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from membership_client import ConfigError
+from membership_client.arguments import shown
 
 Key = TypeVar("Key")
 
@@ -26,10 +27,21 @@ class Bounds:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_records", "max_bytes", "max_seconds"):
+        for name in ("max_records", "max_bytes"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
-                raise ConfigError(f"{name} must be a positive number, or None for no bound, not {value!r}.")
+            if value is not None and not (isinstance(value, int) and _is_bound(value)):
+                raise ConfigError(
+                    f"{name} must be a whole number, at least 1, or None for no bound, not {shown(value)}."
+                )
+        if self.max_seconds is not None and not _is_bound(self.max_seconds):
+            raise ConfigError(
+                f"max_seconds must be a positive number, or None for no bound, not {shown(self.max_seconds)}."
+            )
+
+
+def _is_bound(value: object) -> bool:
+    """Neither NaN nor infinity: both would end in int()."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**63
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from membership_client_spark.pipeline.settings import Settings
 from membership_client_spark.pipeline.sizes import SizeSampler
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.pipeline.watermarks import Watermarks
+from membership_client_spark.slot_failure import setup_note
 
 ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]
 
@@ -218,6 +219,8 @@ class Engine:
         except BaseException as error:
             self._check_newest()  # A newer driver takes away what we work with, and is then the real cause.
             error.add_note(f"This was epoch {epoch} of {self._order.name}: {', '.join(map(str, plan.ranges))}.")
+            if advice := setup_note(error):
+                error.add_note(f"The cause: {advice}")
             raise
         self._taken = 0
         return True

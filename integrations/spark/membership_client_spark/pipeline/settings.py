@@ -11,7 +11,7 @@ from confluent_kafka import Consumer
 from membership_client import ConfigError, MemberConfig, Security
 from membership_client_spark.arguments import check_consumer
 from membership_client_spark.holders import Config
-from membership_client_spark.slot_config import check_config
+from membership_client_spark.slot_config import checked_config
 
 Reset = Literal["earliest", "latest", "error"]
 
@@ -47,7 +47,7 @@ class Settings:
 
 def settings_of(config: Config) -> Settings:
     """ConfigError for what cannot work, here and not first in a task."""
-    check_config(config)
+    config = checked_config(config)
     _check_commits(config)
     reset = str(config.get("auto.offset.reset", "latest"))
     if reset not in _RESETS:

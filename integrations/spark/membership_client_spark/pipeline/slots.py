@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,6 +123,10 @@ class Slots:
         return member
 
 
+_NOTE = re.compile(r"epoch=([0-9]{1,15})")
+"""Any tool may write metadata. An epoch of thousands of digits would be a directory that no file system takes."""
+
+
 def epoch_note(epoch: int) -> str:
     """What is committed with the offsets, so that epochs go on counting after a restart, whatever the sink."""
     return f"epoch={epoch}"
@@ -129,5 +134,5 @@ def epoch_note(epoch: int) -> str:
 
 def epoch_in(offset: Offset | None) -> int:
     """The epoch that committed it; 0 if none did."""
-    label, _, number = (offset.metadata if offset else "").partition("=")
-    return int(number) if label == "epoch" and number.isdecimal() else 0
+    found = _NOTE.fullmatch(offset.metadata if offset else "")
+    return int(found[1]) if found else 0
