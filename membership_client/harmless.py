@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
+_LONGEST = 200
+_UNPRINTED = re.compile(r"[^\n -~]")
+
 
 def harmless(line: str) -> str:
     """One line, as long as before, with a replacement character for each that does not print."""
     if line.isprintable():
         return line
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+
+
+def excerpt(text: str) -> str:
+    """As much of it as fits into a sentence."""
+    return harmless(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    """JSON whose letters that do not print are escaped, and halves of characters replaced. ValueError for NaN."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+    return _UNPRINTED.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    if "\ud800" <= letter <= "\udfff":
+        return "\\ufffd"
+    return json.dumps(letter)[1:-1] if letter != "\x7f" else "\\u007f"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from membership_client.types import TopicPartition
 
@@ -19,10 +20,27 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def numbers_of(text: str) -> Iterable[int]:
-    """What `ranges` wrote."""
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+    """What `ranges` wrote. ValueError if it did not; see `count_of` for text that others chose."""
+    for first, last in _bounds(text):
+        yield from range(first, last + 1)
+
+
+def count_of(text: str) -> int:
+    """How many numbers that is, without making them: `0-999999999` is eleven letters. ValueError as above."""
+    return sum(last - first + 1 for first, last in _bounds(text))
+
+
+_RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
+_LARGEST = 2**31 - 1
+
+
+def _bounds(text: str) -> Iterator[tuple[int, int]]:
+    for part in text.split(",") if text else ():
+        found = _RANGE.fullmatch(part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
+        if not first <= last <= _LARGEST:
+            raise ValueError(f"{part[:30]!r} is no range of partitions")
+        yield first, last
 
 
 def shares(partitions: Iterable[TopicPartition]) -> list[str]:

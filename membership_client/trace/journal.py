@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from membership_client.arguments import checked_path
 from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Effect, Event, Heartbeat, Send
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.raised import raised_by
 from membership_client.partition_text import ranges
 from membership_client.trace.origin import origin
-from membership_client.trace.trace_file import TraceFile
+from membership_client.trace.trace_file import TraceFile, as_bytes
+from membership_client.trace.trace_thread import TraceThread
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState
 
@@ -62,18 +67,23 @@ class Generation:
 class Journal:
     """`on_step` is an observer and runs on the membership thread; `note` may be called by any thread.
 
-    With a `file` every entry is also written there, when it happens.
+    With a `file` every entry is also written there, by a thread of its own, as soon as that can.
     """
 
     def __init__(self, start: Member, file: TraceFile | None = None) -> None:
-        self._file = file
         self._lock = threading.Lock()
         self._member = start
-        self._offset_s = time.time() - time.monotonic()
+        self._origin = origin()
+        now = time.monotonic()
+        self._wall_offset_s = self._offset_s = time.time() - now
         self._older = Generation(start)
         self._newer = Generation(start)
+        self._writer: TraceThread | None = None
         if file is not None:
-            file.begin(_header(start))
+            self._writer = TraceThread(file, functools.partial(_header, self._origin), _text)
+            self._writer.begin(start, now, self._offset_s)
+            # A member that was made and forgotten leaves no thread behind.
+            weakref.finalize(self, self._writer.end).atexit = False
 
     def on_step(self, step: Step) -> None:
         after = step.after
@@ -83,11 +93,13 @@ class Journal:
         with self._lock:
             self._keep(entry)
             self._member = after
-            self._write(entry)
+            if self._writer is not None:
+                self._writer.put(entry, step.at, self._wall_offset_s, step.before, after)
 
     def _jumped_s(self) -> float:
         """On the membership thread. Since it was last asked; what is small is kept for the next time."""
-        jumped_s = time.time() - time.monotonic() - self._offset_s
+        self._wall_offset_s = time.time() - time.monotonic()
+        jumped_s = self._wall_offset_s - self._offset_s
         if abs(jumped_s) < _JUMP_S:
             return 0.0
         self._offset_s += jumped_s
@@ -95,43 +107,60 @@ class Journal:
 
     def note(self, kind: str, **facts: Json) -> None:
         """Something that is no step: a commit, a warning. Facts must be plain JSON, and hold no record's content."""
-        entry = {"at": time.monotonic(), "note": kind, **facts}
+        now = time.monotonic()
+        entry = {"at": now, "note": kind, **facts}
         with self._lock:
             self._keep(entry)
-            self._write(entry)
+            if self._writer is not None:
+                self._writer.put(entry, now, self._wall_offset_s, self._member, self._member)
 
     def _keep(self, entry: Entry) -> None:
         if len(self._newer.entries) >= _KEEP:
             self._older, self._newer = self._newer, Generation(self._member)
         self._newer.entries.append(entry)
 
-    def _write(self, entry: Entry) -> None:
-        if self._file is not None and self._file.write(_line(_shown(entry))):
-            self._file.begin(_header(self._member))
-
     def lines(self) -> list[str]:
         """What is in memory, as a trace. Any thread."""
         with self._lock:
             start, entries = self._older.start, [*self._older.entries, *self._newer.entries]
-        return [_header(start), *(_line(_shown(entry)) for entry in entries)]
+        now = time.monotonic()
+        return [_header(self._origin, start, now, time.time() - now, 0), *map(_text, entries)]
 
     def save(self, path: Path | str) -> None:
-        """Write what is in memory, as a trace that the command line reads."""
-        Path(path).write_text("\n".join(self.lines()) + "\n")
+        """Write what is in memory, as a trace that the command line reads; a new file is for its owner alone."""
+        with open(checked_path("path", path), "wb", opener=functools.partial(os.open, mode=0o600)) as file:
+            file.write(as_bytes("\n".join(self.lines()) + "\n"))
+
+    def flush(self, within_s: float = 10.0) -> bool:
+        """Is everything that happened so far in the file? Waits for it; not on the membership thread."""
+        return self._writer is None or self._writer.flush(within_s)
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        """Nothing happens any more. What waits is written, within two seconds; what is not is told in the log."""
+        if self._writer is not None:
+            self._writer.close(self._member, time.monotonic(), self._wall_offset_s)
+
+    def after_fork(self) -> None:
+        """In the child: the file is the parent's, and so is the thread that writes it."""
+        self._lock = threading.Lock()
+        if self._writer is not None:
+            self._writer.forget()
+            self._writer = None
 
 
-def _header(start: Member) -> str:
-    """The line that a trace begins with."""
+def _header(origin: dict[str, str | int], start: Member, at: float, offset_s: float, dropped: int) -> str:
+    """The line that a trace begins with, or that stands where steps are missing."""
     who = {"group": start.config.group_id, "member": start.member_id, "instance": start.config.group_instance_id}
-    now = {"wall": time.time(), "at": time.monotonic()}
-    return _line({"trace": VERSION, **who, **origin(), **now, "start": encode(start)})
+    when = {"wall": at + offset_s, "at": at} | ({"dropped": dropped} if dropped else {})
+    return _line({"trace": VERSION, **who, **origin, **when, "start": encode(start)})
 
 
-_line = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+# NaN would make the whole file unreadable: a line with one is left out, and counted.
+_line = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False, allow_nan=False).encode
+
+
+def _text(entry: Entry) -> str:
+    return _line(_shown(entry))
 
 
 def _shown(entry: Entry) -> dict[str, Json]:
@@ -162,6 +191,8 @@ def _changes(before: Member, after: Member) -> Iterator[tuple[str, Json]]:
             "owned",
             {after.names.get(topic, str(topic)): ranges(part) for topic, part in after.owned.by_topic.items()},
         )
+    if after.topic_check.missing != before.topic_check.missing:
+        yield "missing", dict(after.topic_check.missing)
     if after.problem is not before.problem:
         yield "problem", None if after.problem is None else encode(after.problem)
 

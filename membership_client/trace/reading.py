@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import json
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from membership_client.errors import MembershipError
+from membership_client.harmless import excerpt, harmless
 from membership_client.trace.journal import VERSION
+from membership_client.trace.line import LineError, parse_line, partitions_of
 from membership_client.trace.values import Json
 
-_HEADER = '{"trace":'
+_HEADER = b'{"trace":'
+
+MOST_PARTITIONS = 2_000_000
+"""That all lines of one file may name by ranges: they become objects, and a file of a kilobyte must not fill the memory."""
 
 
 class TraceError(MembershipError, ValueError):
-    advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote."
+    """Safe to print: what stands in a trace, or in the name of its file, cannot steer a terminal."""
+
+    advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote: leave this one out, or get it anew."
+
+    def __str__(self) -> str:
+        return harmless(super().__str__())
+
+
+class UnreadableTraceError(TraceError):
+    advice = "Run the command as a user who may read the file, or have its owner allow it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,11 @@ class Section:
         """The instance id, or else the member id."""
         return str(self.header["instance"] or self.header["member"])
 
+    @property
+    def dropped(self) -> int:
+        """How many steps are missing before it: its file could not be written as fast as they came."""
+        return int(self.header.get("dropped", 0))
+
     def wall(self, at: float) -> float:
         return float(self.header["wall"] + at - self.header["at"])
 
@@ -45,14 +65,15 @@ class Section:
 def read_trace(path: Path | str) -> list[Section]:
     """TraceError names the line that cannot be read. The last line of a run may be torn: that is no error.
 
-    Nor is a file in which nothing but half a header was written, or nothing at all: it has no sections.
+    Nor is a file in which nothing but half a header was written, or nothing at all: it has no sections. What is read is
+    within bounds, see `line`.
     """
     path = Path(path)
     try:
-        text = path.read_text(errors="replace")
+        lines = _content(path).split(b"\n")
     except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}.") from error
-    lines = text.split("\n")
+        kind = UnreadableTraceError if isinstance(error, PermissionError) else TraceError
+        raise kind(f"{path}: {error.strerror}.") from error
     whole, rest = lines[:-1], lines[-1]
     sections = _sections(path, whole)
     if rest:
@@ -60,13 +81,27 @@ def read_trace(path: Path | str) -> list[Section]:
     return sections
 
 
-def _sections(path: Path, lines: Sequence[str]) -> list[Section]:
+def _content(path: Path) -> bytes:
+    """Pipes are read as files are. A device has no end."""
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise TraceError(f"{path} is a device, and not a file.")
+        return file.read()
+
+
+def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
     sections: list[Section] = []
+    partitions = 0
     for number, line in enumerate(lines, 1):
         if _is_torn(lines, number - 1):
             _tear(path, sections, number, line)
             continue
-        entry = _parse(path, number, line)
+        entry, named = _parse(path, number, line)
+        partitions += named
+        if partitions > MOST_PARTITIONS:
+            text = f"the lines up to here name {partitions} partitions, and a file may name {MOST_PARTITIONS}"
+            raise TraceError(f"{path}, line {number}: {text}.")
         if "trace" in entry:
             _check_version(path, number, entry["trace"])
             sections.append(Section(path, number, entry))
@@ -77,41 +112,42 @@ def _sections(path: Path, lines: Sequence[str]) -> list[Section]:
     return sections
 
 
-def _is_torn(lines: Sequence[str], index: int) -> bool:
+def _is_torn(lines: Sequence[bytes], index: int) -> bool:
     """Half a line, and after it a new run."""
-    following = lines[index + 1] if index + 1 < len(lines) else ""
-    return following.startswith(_HEADER) and _loaded(lines[index]) is None
+    following = lines[index + 1] if index + 1 < len(lines) else b""
+    if not following.startswith(_HEADER):
+        return False
+    try:
+        parse_line(lines[index])
+    except LineError:
+        return True
+    return False
 
 
-def _tear(path: Path, sections: list[Section], number: int, line: str) -> None:
+def _tear(path: Path, sections: list[Section], number: int, line: bytes) -> None:
     """Half a header tells of a run that has not begun, and nothing of the one before."""
     if line.startswith(_HEADER):
         return
     if not sections:
-        raise _not_a_line(path, number)
+        raise _not_a_line(path, number, "is not a line of a trace")
     sections[-1] = replace(sections[-1], torn=True)
 
 
-def _parse(path: Path, number: int, line: str) -> dict[str, Json]:
-    entry = _loaded(line)
-    if entry is None:
-        raise _not_a_line(path, number)
-    return entry
-
-
-def _loaded(line: str) -> dict[str, Json] | None:
+def _parse(path: Path, number: int, line: bytes) -> tuple[dict[str, Json], int]:
+    """With the number of partitions that it names."""
     try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    return entry if isinstance(entry, dict) else None
+        entry = parse_line(line)
+        return entry, partitions_of(entry)
+    except LineError as error:
+        raise _not_a_line(path, number, str(error)) from error
 
 
-def _not_a_line(path: Path, number: int) -> TraceError:
-    return TraceError(f"{path}, line {number} is not a line of a trace.")
+def _not_a_line(path: Path, number: int, why: str) -> TraceError:
+    return TraceError(f"{path}, line {number} {why}.")
 
 
 def _check_version(path: Path, number: int, version: object) -> None:
-    if version != VERSION:
-        text = f"{path}, line {number}: the trace has version {version}, and this program reads version {VERSION}."
+    if version != VERSION or isinstance(version, bool):
+        shown = excerpt(repr(version))
+        text = f"{path}, line {number}: the trace has version {shown}, and this program reads version {VERSION}."
         raise TraceError(text)

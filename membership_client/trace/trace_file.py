@@ -6,6 +6,7 @@ import errno
 import fcntl
 import logging
 import os
+import stat
 from pathlib import Path
 
 logger = logging.getLogger("membership_client")
@@ -15,7 +16,7 @@ class TraceFile:
     """Appends; a file that another process is writing is left alone, and one with the pid in its name is used instead.
 
     One `write` per line, unbuffered: what was written survives SIGKILL of this process. Trouble with the disk ends the
-    trace with a warning and never reaches the member.
+    trace with a warning and never reaches the member. A link is not followed, and another user's file not written.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
@@ -25,9 +26,10 @@ class TraceFile:
         self._file: int | None = None
         self._size = 0
         self._full_at = max_bytes
+        self._rotates = True
         try:
             self._open()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # A name that the system cannot have is a ValueError.
             self._give_up(error)
 
     @property
@@ -46,7 +48,7 @@ class TraceFile:
         """True if this filled the file: a new one was begun and wants a header."""
         try:
             self._append(line)
-            return self._rotate() if self._size >= self._full_at else False
+            return self._rotate() if self._rotates and self._size >= self._full_at else False
         except OSError as error:
             self._give_up(error)
             return False
@@ -54,7 +56,7 @@ class TraceFile:
     def _append(self, line: str) -> None:
         if self._file is None:
             return
-        content = line.encode() + b"\n"
+        content = as_bytes(line) + b"\n"
         written = os.write(self._file, content)
         self._size += written
         if written < len(content):
@@ -62,9 +64,13 @@ class TraceFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+
+    def forget(self) -> None:
+        """In a forked child. Its copy of the descriptor would keep the lock when the parent is gone, however that ended."""
+        self.close()
 
     def _rotate(self) -> bool:
         """`trace` becomes `trace.1`, which becomes `trace.2`, and so on; the oldest goes."""
@@ -80,7 +86,9 @@ class TraceFile:
 
     def _open(self) -> None:
         self._path, self._file = _open_own(self._path)
-        self._size = os.fstat(self._file).st_size
+        found = os.fstat(self._file)
+        # A pipe, or /dev/null, must never be put aside.
+        self._rotates, self._size = stat.S_ISREG(found.st_mode), found.st_size
         if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
             # The last run ended in the middle of a line; this one must not go on in it.
             self._size += os.write(self._file, b"\n")
@@ -88,7 +96,7 @@ class TraceFile:
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
 
-    def _give_up(self, error: OSError) -> None:
+    def _give_up(self, error: OSError | ValueError) -> None:
         logger.warning("The trace %s cannot be written and ends here: %s", self._path, error)
         self.close()
 
@@ -104,11 +112,28 @@ def _open_own(path: Path) -> tuple[Path, int]:
 
 
 def _open(path: Path) -> int:
-    """Locked for as long as it is open, also against another member of this process."""
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """Locked for as long as it is open, also against another member of this process. For its owner alone if it is new."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    if path.is_symlink():
+        # For the words: O_NOFOLLOW would fail with "too many levels of symbolic links".
+        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
+    file = os.open(path, flags, 0o600)
     try:
+        _check_owner(file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:
         os.close(file)
         raise
     return file
+
+
+def _check_owner(file: int) -> None:
+    """A file that another user put there, in a directory that all may write to, could be read by that user."""
+    found = os.fstat(file)
+    if stat.S_ISREG(found.st_mode) and found.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it belongs to another user")
+
+
+def as_bytes(line: str) -> bytes:
+    """Half a character, as in the name of a file that is no UTF-8, becomes the escape that JSON has for it."""
+    return line.encode(errors="backslashreplace")

@@ -28,6 +28,13 @@ def encode(value: Any) -> Json:
     return _encoder(kind)(value)
 
 
+LONGEST_S = 1e10
+"""Three hundred years: longer than any machine runs, and than `threading.TIMEOUT_MAX`."""
+
+PARTITION_FIELDS = frozenset({"owned", "assignment", "partitions"})
+"""Fields of type `Partitions`, whose text may stand for many more values than it has letters."""
+
+
 def decode(hint: Any, data: Json) -> Any:
     """The value of that type; ValueError, KeyError or TypeError if the data is not one."""
     return _decoder(hint)(data)
@@ -141,7 +148,7 @@ def _decoder_of_class(kind: Any) -> Callable[[Json], Any]:
         int: functools.partial(_decode_plain, int),
         bool: functools.partial(_decode_plain, bool),
         types.NoneType: _same,
-        float: float,
+        float: _decode_float,
         UUID: UUID,
         TopicPartition: _decode_partition,
         Partitions: _decode_partitions,
@@ -158,7 +165,7 @@ def _decoder_of_union(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     named: dict[str, Any] = {option.__name__: option for option in options if _has_fields(option)}
 
     def decode_one(data: Json) -> Any:
-        if data is None:
+        if data is None and types.NoneType in arguments:
             return None
         if isinstance(data, dict) and "is" in data:
             return _decoder(named[data["is"]])(data)
@@ -169,12 +176,21 @@ def _decoder_of_union(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
 
 
 def _decode_plain(kind: type[Any], data: Json) -> Any:
-    if not isinstance(data, kind):
+    if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
         raise TypeError(f"{data!r} where {kind.__name__} is expected")
     return data
 
 
+def _decode_float(data: Json) -> float:
+    """Every float of the core is a time or a duration in seconds."""
+    if not isinstance(data, float | int) or isinstance(data, bool) or not -LONGEST_S < data < LONGEST_S:
+        raise ValueError(f"{data!r} is no number of seconds")
+    return float(data)
+
+
 def _decode_many(kind: Any, part: Callable[[Json], Any], data: Json) -> Any:
+    if not isinstance(data, list):
+        raise TypeError(f"{data!r} where a list is expected")
     return kind(map(part, data))
 
 
@@ -187,17 +203,28 @@ def _decode_enum(kind: Any, data: Json) -> Any:
 
 
 def _decode_fields(kind: Any, data: Json) -> Any:
-    hints = _hints(kind)
-    return kind(**{name: _decoder(hints[name])(value) for name, value in data.items() if name != "is"})
+    decoders = _field_decoders(kind)
+    return kind(**{name: decoders[name](value) for name, value in data.items() if name != "is"})
 
 
 @functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _field_decoders(kind: Any) -> dict[str, Callable[[Json], Any]]:
+    hints = typing.get_type_hints(kind)
+    return {name: _decode_due if default == _ALWAYS_DUE else _decoder(hints[name]) for name, default in _defaults(kind)}
+
+
+_ALWAYS_DUE = float("-inf")
+
+
+def _decode_due(data: Json) -> float:
+    """A time that has always passed is the one infinite float of the core; only fields with that default have it."""
+    return _ALWAYS_DUE if data == str(_ALWAYS_DUE) else _decode_float(data)
 
 
 def _decode_partition(data: str) -> TopicPartition:
     topic, _, number = data.rpartition("-")
+    if not (number.isascii() and number.isdecimal()):
+        raise ValueError(f"{data!r} is no partition")
     return TopicPartition(topic, int(number))
 
 

@@ -28,7 +28,7 @@ _OPTIONS = (
     "--window-size=1440,900",
     "--remote-debugging-port=0",
 )
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 
 
 class Browser:

@@ -9,7 +9,8 @@ from typing import Any
 
 from tests.report.browser import Browser
 
-_PATIENCE_S = 30.0
+_PATIENCE_S = 120.0
+"""For a page of five hundred lanes on a machine with twenty other processes that want the processor."""
 _CODES = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
 
 

@@ -53,6 +53,24 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.C
     assert "missing" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+@pytest.mark.parametrize("which", ["trace", "broker log"])
+def test_a_report_never_overwrites_what_it_is_made_from(
+    which: str, link: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`report good.jsonl -o good.jsonl` replaced the trace by HTML; the same for a broker's log, and through links."""
+    trace, log = known_run(tmp_path)[0], tmp_path / "server.log"
+    log.write_text("a line of the broker\n")
+    target = trace if which == "trace" else log
+    output = target if link is None else tmp_path / "out.html"
+    if link is not None:
+        getattr(output, link)(target)
+    before = target.read_bytes()
+    assert main(["report", str(trace), "--broker-log", str(log), "-o", str(output)]) == 2
+    assert f"The report would overwrite {target}" in capsys.readouterr().err
+    assert target.read_bytes() == before
+
+
 def test_a_trace_in_which_nothing_happened_gives_an_empty_report(tmp_path: Path) -> None:
     """A member was created and never subscribed; the page says so and draws nothing."""
     header = known_run(tmp_path)[0].read_text().splitlines()[0]

@@ -36,8 +36,8 @@ def test_a_trace_that_does_not_replay_fails_the_command(
     ("text", "told"),
     [
         ("hello\n", "not a line of a trace"),
-        ('{"trace":1}\n', "line 1: KeyError"),
-        ("{HEADER}\n{}\n", "line 2: KeyError"),
+        ('{"trace":1}\n', "line 1: 'group' is missing"),
+        ("{HEADER}\n{}\n", "line 2: 'at' is missing"),
     ],
 )
 def test_what_is_no_trace_is_a_wrong_command(

@@ -145,11 +145,14 @@ def test_half_a_line_that_a_full_disk_took_ends_the_trace(tmp_path: Path, monkey
     """The next line went on in it, so that the whole file could not be read any more."""
     journal = Journal(MEMBER, trace_file(tmp_path / "t"))
     journal.note("commit", number=1)
+    assert journal.flush()
     whole = os.write
     monkeypatch.setattr(os, "write", lambda file, content: whole(file, content[: len(content) // 2]))
     journal.note("commit", number=2)
+    assert journal.flush()
     monkeypatch.undo()
     journal.note("commit", number=3)
+    journal.close()
     (section,) = read_trace(tmp_path / "t")
     assert ([entry["number"] for entry in section.entries], section.torn) == ([1], True)
 

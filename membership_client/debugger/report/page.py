@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 from importlib.resources import files
 
 from membership_client.debugger.report.page_data import page_data, title_of
 from membership_client.debugger.report.scene import Scene
+from membership_client.harmless import json_text
 from membership_client.trace.values import Json
 
 SCRIPTS = (
@@ -49,8 +49,7 @@ def _hash(text: str) -> str:
 
 def _inert(data: Json) -> str:
     """JSON in which no tag can begin or end."""
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return json_text(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _asset(name: str) -> str:

@@ -90,6 +90,7 @@ class _Writer:
         }
 
     def _finding(self, finding: Finding) -> Json:
+        partitions = frozenset(finding.partitions)
         return {
             "kind": finding.kind.value,
             "severity": _severity(finding.kind),
@@ -103,7 +104,7 @@ class _Writer:
             "partitions": [
                 i
                 for i, lane in enumerate(self._scene.partitions)
-                if lane.group == finding.group and lane.partition in finding.partitions
+                if lane.group == finding.group and lane.partition in partitions
             ],
         }
 

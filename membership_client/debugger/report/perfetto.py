@@ -6,10 +6,10 @@ nested or apart, never interleaved, because that is all the format can say.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 
 from membership_client.debugger.report.scene import CallSpan, Mark, MemberLane, PartitionLane, Scene
+from membership_client.harmless import json_text
 from membership_client.trace.values import Json
 
 _STATES, _CALLBACKS, _FIRST_PARTITION = 1, 2, 10
@@ -17,7 +17,7 @@ _ALONE = {"silent": 3, "unanswered": 4}
 
 
 def perfetto(scene: Scene) -> str:
-    return json.dumps({"displayTimeUnit": "ms", "traceEvents": list(_events(scene))}, separators=(",", ":"))
+    return json_text({"displayTimeUnit": "ms", "traceEvents": list(_events(scene))})
 
 
 def _events(scene: Scene) -> Iterator[Json]:

@@ -25,5 +25,4 @@ def states_of(life: Life, until: float) -> Iterator[StateSpan]:
 def _reason(step: Moment) -> str:
     known = TRANSITIONS.get((step.state_before, step.state))
     problem = step.problem.detail if step.problem is not None and step.problem is not step.problem_before else None
-    # Several transitions can fall into one step; then the table has no word for the whole.
     return "\n".join(dict.fromkeys(filter(None, (known, step.cause, problem))))

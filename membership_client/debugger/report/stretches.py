@@ -12,7 +12,8 @@ from membership_client.debugger.report.scene import Stretch
 
 def stretches_of(life: Life) -> Iterator[Stretch]:
     for gap in life.gaps:
-        yield Stretch(gap.before.time, gap.after.time, "silent", _stood_still(gap))
+        if not gap.awaited:
+            yield Stretch(gap.before.time, gap.after.time, "silent", _stood_still(gap))
     for outage in life.outages:
         yield Stretch(outage.first.time, outage.last.time, "unanswered", _unanswered(outage))
 

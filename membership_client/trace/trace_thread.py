@@ -1,0 +1,141 @@
+"""The thread that writes a trace: a pipe that is full, or a disk that hangs, holds up nobody else."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from membership_client.core.member import Member
+from membership_client.trace.backlog import Backlog
+from membership_client.trace.trace_file import TraceFile
+
+logger = logging.getLogger("membership_client")
+
+_MOST_WAITING = 10_000
+"""A member takes about a step a second, so this is some hours; with what they hold, they take about 20 MB."""
+
+_CLOSE_WITHIN_S = 2.0
+"""A close waits no longer for a trace: the partitions have been given back by then, and the process wants to end."""
+
+Encode = Callable[[Any], str]
+
+
+class Waiting(NamedTuple):
+    """One entry that is to be written, and what a header before or after it would say; no entry: only a header."""
+
+    entry: Any
+    at: float
+    """When it happened, by the member's clock: a header that knew a later time would belong to a trace saved afterwards."""
+    offset_s: float
+    """What turns that into the time of day."""
+    before: Member
+    after: Member
+    dropped: int
+
+
+Header = Callable[[Member, float, float, int], str]
+"""Of a member, the member's clock, its distance to the time of day, and how many steps are missing before it."""
+
+
+class TraceThread:
+    """`put` is called under the journal's lock, and never waits. Files are touched by the thread alone, once it runs.
+
+    An entry that cannot be encoded, or that found no room, is left out: the lines after it begin with a new header that
+    says how many are missing, so that a replay can go on from there.
+    """
+
+    def __init__(self, file: TraceFile, header: Header, line: Encode) -> None:
+        self._file = file
+        self._header = header
+        self._line = line
+        self._backlog = Backlog(_MOST_WAITING)
+        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=f"trace {file.path.name}", daemon=True)
+        self._started = False
+        self._unwritable = 0
+
+    def begin(self, start: Member, at: float, offset_s: float) -> None:
+        """Start the thread, whose first line is the header of `start`. A thread that cannot start is tried later."""
+        self._queue.put(Waiting(None, at, offset_s, start, start, 0))
+        self._start()
+
+    def put(self, entry: Any, at: float, offset_s: float, before: Member, after: Member) -> None:
+        if not self._backlog.admit():
+            if self._backlog.dropped == 1:
+                logger.warning(
+                    "The trace %s is not written fast enough: steps are left out until it is. "
+                    "Look at the disk, or at who reads the pipe.",
+                    self._file.path,
+                )
+            return
+        self._queue.put(Waiting(entry, at, offset_s, before, after, self._backlog.take_dropped()))
+        if not self._started:
+            self._start()
+
+    def flush(self, within_s: float) -> bool:
+        """Has everything been written that was put so far? Any thread but the writing one."""
+        give_up_at = time.monotonic() + within_s
+        while self._backlog.waiting and time.monotonic() < give_up_at:
+            time.sleep(0.001)
+        return not self._backlog.waiting
+
+    def close(self, last: Member, at: float, offset_s: float) -> None:
+        """Write what waits, then end; after two seconds the thread is left alone with it, which is told."""
+        if self._backlog.dropped:
+            self._queue.put(Waiting(None, at, offset_s, last, last, self._backlog.take_dropped()))
+        self._queue.put(None)
+        if not self._started:
+            self._start()
+        if self._started:
+            self._thread.join(_CLOSE_WITHIN_S)
+        if not self._started or self._thread.is_alive():
+            logger.warning(
+                "The trace %s lacks its last %d steps: they could not be written within %g s.",
+                self._file.path,
+                self._backlog.waiting,
+                _CLOSE_WITHIN_S,
+            )
+
+    def end(self) -> None:
+        """Nobody will put anything more: the thread ends by itself."""
+        self._queue.put(None)
+
+    def forget(self) -> None:
+        """In a forked child: the file, and the lock on it, are the parent's."""
+        self._file.forget()
+
+    # --- on the thread -----------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        try:
+            self._thread.start()
+        except RuntimeError:
+            return  # The system has no thread to spare now. It is tried again with the next entry; meanwhile they wait.
+        self._started = True
+
+    def _run(self) -> None:
+        while (waiting := self._queue.get()) is not None:
+            self._write(waiting)
+        self._file.close()
+
+    def _write(self, waiting: Waiting) -> None:
+        _, at, offset_s, before, after, dropped = waiting
+        missing = dropped + self._unwritable
+        try:
+            line = None if waiting.entry is None else self._line(waiting.entry)
+            if line is None or missing:
+                self._file.begin(self._header(before, at, offset_s, missing))
+                self._unwritable = 0
+            if line is not None and self._file.write(line):
+                self._file.begin(self._header(after, at, offset_s, 0))
+        except Exception:
+            # A bug, or a text of the application's: neither may end the recorder.
+            logger.exception("A step is missing in the trace %s; please report it", self._file.path)
+            self._unwritable = missing + 1
+        finally:
+            if waiting.entry is not None:
+                self._backlog.wrote()

@@ -1,0 +1,82 @@
+"""Hostile trace files and every command that reads traces: a result, or one sentence with the file and the line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from membership_client.cli import main
+from membership_client.core import events, member
+from membership_client.debugger.broker_log import read_broker_logs
+from membership_client.partition_text import count_of
+from membership_client.trace.values import PARTITION_FIELDS
+from tests.trace.hostile_traces import HOSTILE, flaws, ran, refuse_constant, write_all
+from tests.trace.run_commands import COMMANDS
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[dict[str, Any]]]:
+    folder = tmp_path_factory.mktemp("hostile")
+    names = {str(path): name for name, path in write_all(folder, HOSTILE).items()}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for case in ran(folder):
+        found.setdefault(names[case["path"]], []).append(case)
+    return found
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_every_command_gives_a_result_or_one_sentence(name: str, cases: Mapping[str, list[dict[str, Any]]]) -> None:
+    """No traceback, no letter that steers a terminal, within 1 GiB: `0-999999999` as partitions took all memory."""
+    assert [case["command"] for case in cases[name]] == list(COMMANDS)
+    assert {case["command"]: flaws(case) for case in cases[name] if flaws(case)} == {}
+
+
+def test_json_is_valid_and_safe_for_terminals(cases: Mapping[str, list[dict[str, Any]]]) -> None:
+    """No NaN, and names are told by escapes: a C1 byte in a group's name once reached the terminal raw."""
+    told = [case for found in cases.values() for case in found if "--json" in case["command"] and case["code"] != 2]
+    assert len(told) > 10
+    for case in told:
+        json.loads(case["out"], parse_constant=refuse_constant)
+    (escapes,) = [case for case in told if case in cases["escape sequences in group"]]
+    assert "\x9b31m" in json.loads(escapes["out"])["groups"][0]["group"]
+    for found in cases.values():
+        for case in found:
+            if "perfetto" in case["command"] and case["code"] == 0:
+                json.loads(Path(f"{case['path']}.perfetto").read_text(), parse_constant=refuse_constant)
+
+
+def test_a_device_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    """/dev/zero has no end, and took all memory."""
+    assert main(["diagnose", "/dev/zero"]) == 2
+    assert "/dev/zero is a device" in capsys.readouterr().err
+
+
+def test_a_date_that_is_none_does_not_end_a_diagnosis(tmp_path: Path) -> None:
+    """A broker's log that says 2027-13-45 ended it with a traceback."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2027-13-45 10:00:00,000] INFO [GroupId g] Member m fenced from the group because the member session expired.\n"
+    )
+    (told,) = read_broker_logs([log])
+    assert (told.member_id, told.time) == ("m", None)
+
+
+def test_partitions_are_counted_without_making_them() -> None:
+    """As many as `numbers_of` would make."""
+    assert count_of("0-3,7,999999990-999999999") == 15
+    assert count_of("") == 0
+
+
+def test_the_reader_knows_every_field_that_holds_partitions() -> None:
+    """A new one would be read without a bound."""
+    classes = [kind for module in (events, member) for kind in vars(module).values() if dataclasses.is_dataclass(kind)]
+    found = [field for kind in classes for field in dataclasses.fields(kind)]
+    fields = {field.name for field in found if re.search(r"\bPartitions\b", str(field.type))}
+    assert fields - PARTITION_FIELDS == set()
+    assert fields

@@ -1,0 +1,72 @@
+"""What commands say of traces and files that they cannot use: plain words, with the file's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from membership_client.cli import main
+from membership_client.trace.reading import UnreadableTraceError, read_trace
+from membership_client.trace.values import decode
+from membership_client.types import TopicPartition
+from tests.report.story import known_run
+
+
+@pytest.mark.parametrize("command", ["diagnose", "replay"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dropped": -5}, "line 1: -5 is no number of steps; it was"),
+        ({"start": {"__import__": 1}}, "line 1: '__import__' is missing, or this version does not know it; it was"),
+        ({"pid": "x"}, "line 1: 'x' where int is expected; it was"),
+    ],
+)
+def test_a_header_that_cannot_be_is_refused_in_words(
+    command: str, change: dict[str, object], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were KeyError('__import__') and the like; -5 missing steps were believed."""
+    trace = known_run(tmp_path)[0]
+    header, *rest = trace.read_text().splitlines()
+    trace.write_text("\n".join([json.dumps(json.loads(header) | change), *rest, ""]).replace('{"trace": ', '{"trace":'))
+    assert main([command, str(trace)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_partition_that_is_none_is_refused_in_words() -> None:
+    """It was "invalid literal for int() with base 10"."""
+    with pytest.raises(ValueError, match="'orders-x' is no partition"):
+        decode(TopicPartition, "orders-x")
+
+
+@pytest.mark.parametrize("command", ["diagnose", "report"])
+def test_a_broker_log_that_cannot_be_read_is_a_sentence(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was "[Errno 21] Is a directory: 'dir'"."""
+    assert main([command, str(known_run(tmp_path)[0]), "--broker-log", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"{tmp_path} cannot be read: Is a directory.\n"
+
+
+def test_a_report_that_cannot_be_written_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same."""
+    assert main(["report", str(known_run(tmp_path)[0]), "-o", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"{tmp_path} cannot be written: Is a directory.\n"
+
+
+def test_a_trace_that_may_not_be_read_gets_advice_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was to get the trace anew. The error is made here, because root may read everything."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(UnreadableTraceError, match=r"Permission denied\. Run the command as a user who may read"):
+        read_trace(tmp_path / "trace.jsonl")
+
+
+def test_one_is_not_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was "1 members"."""
+    assert main(["report", str(known_run(tmp_path)[0]), "-o", str(tmp_path / "out.html")]) == 0
+    assert ": 1 member, 2 partitions, 1 finding\n" in capsys.readouterr().out
