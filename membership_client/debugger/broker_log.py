@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from membership_client.harmless import harmless
+
+
+class BrokerLogError(Exception):
+    """A broker's log cannot be read. Safe to print."""
+
 
 class How(enum.Enum):
     REMOVED = "somebody asked for it with a LeaveGroup request"
@@ -48,8 +54,15 @@ _HINTS = ("has left group", "fenced from the group", "has failed, removing")
 
 
 def read_broker_logs(paths: Iterable[Path]) -> tuple[Dismissal, ...]:
-    """OSError if one cannot be read. What is not about members that had to go is passed over."""
-    return tuple(found for path in dict.fromkeys(paths) for found in _dismissals(path))
+    """BrokerLogError if one cannot be read. What is not about members that had to go is passed over."""
+    return tuple(found for path in dict.fromkeys(paths) for found in _dismissals_in(path))
+
+
+def _dismissals_in(path: Path) -> list[Dismissal]:
+    try:
+        return list(_dismissals(path))
+    except OSError as error:
+        raise BrokerLogError(harmless(f"{path} cannot be read: {error.strerror}.")) from error
 
 
 def _dismissals(path: Path) -> Iterable[Dismissal]:
@@ -80,5 +93,8 @@ def _dismissal(path: Path, number: int, line: str) -> Dismissal | None:
     )
 
 
-def _time(date: str) -> float:
-    return datetime.fromisoformat(date.replace(",", ".")).replace(tzinfo=UTC).timestamp()
+def _time(date: str) -> float | None:
+    try:
+        return datetime.fromisoformat(date.replace(",", ".")).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # As 2027-13-32 24:61:61.000, which looks like a date.
+        return None

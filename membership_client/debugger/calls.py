@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from membership_client.core.events import Budget, CallbackKind, CallbackReturned, RunCallback
+from membership_client.core.events import Budget, CallbackDelayed, CallbackKind, CallbackReturned, RunCallback
 from membership_client.debugger.moment import Moment
 from membership_client.types import TopicPartition
 
@@ -25,6 +25,8 @@ class Call:
     thread: str | None = None
     warnings: tuple[Moment, ...] = ()
     """Notes that tell what its thread was doing."""
+    delays: tuple[Moment, ...] = ()
+    """Where the consumer told that it could not begin."""
 
     @property
     def waited_s(self) -> float:
@@ -42,14 +44,20 @@ class Call:
 
 
 def calls_of(moments: Iterable[Moment]) -> tuple[Call, ...]:
-    """In the order they were wanted. One that began before the trace did is left out."""
+    """In the order they were wanted. One that began before the trace did is left out.
+
+    A member has one callback at a time: when the next is wanted, the one before it has returned, told or not.
+    """
     calls: dict[int, Call] = {}
-    running: set[int] = set()
+    running: Call | None = None
     for moment in moments:
+        # The return of one may be what the next was waiting for.
+        if running is not None:
+            calls[running.call_id] = after = _after(running, moment)
+            running = None if after.returned else after
         for wanted in moment.effects_of(RunCallback):
-            calls[wanted.call_id] = _call(wanted, moment)
-            running.add(wanted.call_id)
-        _take_in(calls, running, moment)
+            running = _call(wanted, moment)
+            calls[wanted.call_id] = running
     return tuple(calls.values())
 
 
@@ -57,19 +65,17 @@ def _call(wanted: RunCallback, moment: Moment) -> Call:
     return Call(call_id=wanted.call_id, kind=wanted.kind, partitions=wanted.partitions, wanted=moment, last=moment)
 
 
-def _take_in(calls: dict[int, Call], running: set[int], moment: Moment) -> None:
+def _after(call: Call, moment: Moment) -> Call:
+    """What is known of a callback that runs, with one moment more."""
     event = moment.event
-    if isinstance(event, CallbackReturned) and event.call_id in running:
-        running.remove(event.call_id)
-        calls[event.call_id] = _returned(calls[event.call_id], event, moment)
-    for call_id in running:
-        call = calls[call_id]
-        warnings = (*call.warnings, moment) if _warns_of(call, moment) else call.warnings
-        calls[call_id] = replace(call, last=moment, warnings=warnings)
-
-
-def _returned(call: Call, event: CallbackReturned, moment: Moment) -> Call:
-    return replace(call, last=moment, returned=True, error=event.error, began_at=event.began_at, thread=event.thread)
+    if isinstance(event, CallbackReturned) and event.call_id == call.call_id:
+        return replace(
+            call, last=moment, returned=True, error=event.error, began_at=event.began_at, thread=event.thread
+        )
+    if isinstance(event, CallbackDelayed) and event.call_id == call.call_id:
+        return replace(call, last=moment, delays=(*call.delays, moment))
+    warnings = (*call.warnings, moment) if _warns_of(call, moment) else call.warnings
+    return replace(call, last=moment, warnings=warnings)
 
 
 def _warns_of(call: Call, moment: Moment) -> bool:

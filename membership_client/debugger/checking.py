@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from membership_client.debugger.decoding import reading
 from membership_client.trace.reading import Section
-from membership_client.trace.values import Json, decode
+from membership_client.trace.values import LONGEST_S, Json, decode
 
 _LATEST_S = 1e11
 """Some thousand years: beyond it no date can be told."""
@@ -20,14 +20,22 @@ def checked(section: Section) -> Section:
         for key in ("pod", "spark"):
             decode(str | None, header.get(key))
         decode(int, header["pid"])
-        _check_time(header["wall"])
-        _check_time(header["at"])
+        _check_count(decode(int, header.get("dropped", 0)))
+        check_time_of_day(header["wall"])
+        decode(float, header["at"])
     for line, entry in enumerate(section.entries, section.line + 1):
         with reading(section, line):
-            _check_time(entry["at"])
+            decode(float, entry["at"])
+            decode(float, entry.get("jumped", 0.0))
     return section
 
 
-def _check_time(shown: Json) -> None:
-    if not isinstance(shown, float | int) or not abs(shown) < _LATEST_S:
-        raise ValueError(f"{shown!r} is no time")
+def _check_count(steps: int) -> None:
+    if steps < 0:
+        raise ValueError(f"{steps} is no number of steps")
+
+
+def check_time_of_day(shown: Json) -> None:
+    """ValueError if there is no such date, also a while before and after it."""
+    if not isinstance(shown, float | int) or isinstance(shown, bool) or not -LONGEST_S < shown < _LATEST_S:
+        raise ValueError(f"{shown!r} is no time of day")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from membership_client.core.member import IN_GROUP
 from membership_client.debugger.finding import Evidence
 from membership_client.debugger.life import Life
@@ -12,8 +14,19 @@ from membership_client.types import MemberState
 _ALIVE = IN_GROUP | {MemberState.LEAVING, MemberState.FENCED, MemberState.STALE}
 
 
+_known: weakref.WeakKeyDictionary[Group, dict[Life, bool]] = weakref.WeakKeyDictionary()
+"""Answers given so far: asked again for each partition of a member that had thousands, it took minutes."""
+
+
 def just_ends(group: Group, life: Life) -> bool:
     """It was not closed, and something shows that it should have gone on."""
+    known = _known.setdefault(group, {})
+    if life not in known:
+        known[life] = _just_ends(group, life)
+    return known[life]
+
+
+def _just_ends(group: Group, life: Life) -> bool:
     if life.saved or life.stop is not None or life.moments[-1].state not in _ALIVE:
         return False
     return life.torn or proof_of_death(group, life) is not None or _others_go_on(group, life)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from membership_client.core.member import Member
+from membership_client.errors import MembershipError
+from membership_client.harmless import excerpt
 from membership_client.trace.reading import Section, TraceError
 from membership_client.trace.values import Json, decode
 
@@ -31,6 +33,19 @@ def reading(section: Section, line: int) -> Iterator[None]:
         yield
     except TraceError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, AssertionError) as error:
-        text = f"{section.path}, line {line}: {error!r}; it was written by version {section.header.get('client')}."
+    except Exception as error:
+        # Any: a step of a state that no member was ever in may fail in any way.
+        writer = excerpt(str(section.header.get("client")))
+        text = f"{section.path}, line {line}: {excerpt(_words(error))}; it was written by version {writer}."
         raise TraceError(text) from error
+
+
+def _words(error: Exception) -> str:
+    """A clause without its full stop."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing, or this version does not know it"
+    if isinstance(error, MembershipError):
+        return error.detail.rstrip(".")
+    if isinstance(error, ValueError | TypeError):
+        return str(error)
+    return f"this version cannot take this step ({type(error).__name__}: {error})"

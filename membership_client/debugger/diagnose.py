@@ -14,6 +14,7 @@ from membership_client.debugger.findings.duplicate_instance_id import duplicate_
 from membership_client.debugger.findings.ended_by_error import ended_by_error
 from membership_client.debugger.findings.killed import killed
 from membership_client.debugger.findings.network_lost import network_lost
+from membership_client.debugger.findings.offsets_awaited import offsets_awaited
 from membership_client.debugger.findings.poll_interval_exceeded import poll_interval_exceeded
 from membership_client.debugger.findings.rebalance import rebalances
 from membership_client.debugger.findings.rebalance_storm import rebalance_storm
@@ -37,6 +38,7 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     ended_by_error,
     killed,
     network_lost,
+    offsets_awaited,
     poll_interval_exceeded,
     rebalances,
     rebalance_storm,

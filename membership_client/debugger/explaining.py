@@ -15,7 +15,7 @@ _EXPLAINED_BY: dict[Kind, frozenset[Kind]] = {
     Kind.WAITED_FOR_CALLBACK: _STILL | {Kind.SLOW_CLOSE},
     Kind.WAITED_FOR_POLL: _STILL | {Kind.POLL_INTERVAL_EXCEEDED},
     Kind.SLOW_CLOSE: _STILL,
-    Kind.UNOWNED_PARTITION: frozenset({Kind.WAITED_FOR_CALLBACK, Kind.WAITED_FOR_POLL}),
+    Kind.UNOWNED_PARTITION: frozenset({Kind.WAITED_FOR_CALLBACK, Kind.WAITED_FOR_POLL, Kind.WAITED_FOR_OFFSETS}),
 }
 """Of the same member at the same time: the second is the cause, and saying both would be saying it twice."""
 

@@ -131,10 +131,14 @@ def _why(
         return Why.SUPERSEDED
     if line is not None and line.how is How.REMOVED:
         return Why.OUTSIDE
-    if gap is not None and (outage is None or gap.lasted_s >= outage.lasted_s):
+    if gap is not None and not gap.awaited and (outage is None or gap.lasted_s >= outage.lasted_s):
         return Why.STILL
     if outage is not None:
         return Why.CUT_OFF
-    if call is not None:
-        return Why.CALLBACK
-    return Why.OUTSIDE if code in _REMOVALS and not late and line is None else Why.UNKNOWN
+    return Why.CALLBACK if call is not None else _unproved(code, gap, line, late=late)
+
+
+def _unproved(code: int | None, gap: Gap | None, line: Dismissal | None, *, late: bool) -> Why:
+    if late:
+        return Why.STILL if gap is not None else Why.UNKNOWN
+    return Why.OUTSIDE if code in _REMOVALS and line is None else Why.UNKNOWN

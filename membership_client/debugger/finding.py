@@ -33,6 +33,7 @@ class Kind(enum.Enum):
     REBALANCE_STORM = "rebalance storm"
     WAITED_FOR_POLL = "waited for poll"
     WAITED_FOR_CALLBACK = "waited for callback"
+    WAITED_FOR_OFFSETS = "waited for offsets"
     UNOWNED_PARTITION = "unowned partition"
     COMMIT_REFUSED = "commit refused"
     SLOW_CLOSE = "slow close"

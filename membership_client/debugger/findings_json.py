@@ -34,6 +34,7 @@ def _group(group: Group) -> Json:
             "began": life.began,
             "ended": life.ended,
             "closed": life.stop is not None,
+            "dropped": sum(count for _, count in life.dropped),
         }
         for life in group.lives
     ]

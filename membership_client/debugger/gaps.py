@@ -13,6 +13,7 @@ from membership_client.core.events import (
     Failed,
     FindCoordinator,
     HeartbeatAccepted,
+    HeartbeatConfirmed,
     JoinGroup,
     Request,
     ResolveTopics,
@@ -43,6 +44,8 @@ class Gap:
     """What the process used meanwhile."""
     slept_s: float = 0.0
     """How much of it the member's own clock did not see, because the whole machine slept, or somebody set its clock."""
+    awaited: bool = False
+    """It waited for the answer to a heartbeat, which it then read: nothing else was due, and the answer may have been late."""
 
     @property
     def lasted_s(self) -> float:
@@ -95,10 +98,18 @@ class _Clock:
             return None
         timeouts = {slot: end for slot, (_, end) in self._flights.items() if end > step.at}
         if not _INSTEAD_OF_BEATS & timeouts.keys():
-            timeouts["heartbeat"] = self._next_beat(step)
+            timeouts["heartbeat"] = self.next_beat(step)
         return min(timeouts.values())
 
-    def _next_beat(self, step: Moment) -> float:
+    def is_awaited(self, step: Moment) -> bool:
+        """Does this step bring the answer to a heartbeat that was under way?"""
+        event, (under_way, _) = step.event, self._flights.get("dialogue", (None, 0.0))
+        if not isinstance(event, Answered) or event.request_id != under_way:
+            return False
+        return isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed)
+
+    def next_beat(self, step: Moment) -> float:
+        """When the heartbeat after this step is due at the latest, if none is under way."""
         rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
         return max(step.at, self._beat_at) + max(self._interval_s, rest_s) + self._throttle_s
 
@@ -130,6 +141,7 @@ def _both(gap: Gap, following: Gap) -> Gap:
         late_s=gap.late_s + following.late_s,
         cpu_s=gap.cpu_s + following.cpu_s,
         slept_s=gap.slept_s + following.slept_s,
+        awaited=gap.awaited and following.awaited,
     )
 
 
@@ -137,9 +149,11 @@ def _single(steps: Sequence[Moment], start: Member) -> Iterator[Gap]:
     clock, due, before = _Clock(start), None, None
     for step in steps:
         slept_s = step.jumped_s if step.jumped_s > _SLEEP_S else 0.0
-        late_s = 0.0 if due is None else step.at + slept_s - due
-        if before is not None and not step.opens and late_s > _LATE_S:
-            cpu_s = max(0.0, (step.cpu_s or 0.0) - (before.cpu_s or 0.0))
-            yield Gap(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s)
+        if before is not None and due is not None and not step.opens:
+            awaited = step.at + slept_s <= due + _LATE_S and clock.is_awaited(step)
+            late_s = step.at + slept_s - (clock.next_beat(before) if awaited else due)
+            if late_s > _LATE_S:
+                cpu_s = max(0.0, (step.cpu_s or 0.0) - (before.cpu_s or 0.0))
+                yield Gap(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s, awaited=awaited)
         clock.take_in(step)
         due, before = clock.due(step), step

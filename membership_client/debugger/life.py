@@ -42,6 +42,8 @@ class Life:
     """It ends in half a line: the process was killed while it wrote, or the file was cut."""
     saved: bool
     """It was saved from memory, so its end is nobody's end."""
+    dropped: tuple[tuple[str, int], ...] = ()
+    """Where steps are missing, as file and line, and how many: the file could not be written as fast as they came."""
     skew_s: float
     """By how much other machines' clocks may differ from its own."""
     broker_log: tuple[Dismissal, ...] = ()

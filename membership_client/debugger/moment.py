@@ -9,11 +9,12 @@ from typing import TypeVar
 
 from membership_client.core.events import Effect, Event
 from membership_client.core.member import Member
+from membership_client.debugger.checking import check_time_of_day
 from membership_client.debugger.decoding import decoded, reading
 from membership_client.errors import Problem
 from membership_client.partition_text import numbers_of
 from membership_client.trace.reading import Section
-from membership_client.trace.values import Json
+from membership_client.trace.values import Json, decode
 from membership_client.types import MemberState, TopicPartition
 
 _Effect = TypeVar("_Effect")
@@ -79,6 +80,7 @@ def moments_of(section: Section, start: Member) -> Iterator[Moment]:
         with reading(section, line):
             offset_s += entry.get("jumped", 0.0)
             moment = _moment(section, line, entry, standing, offset_s)
+            check_time_of_day(moment.time)
         standing = Standing(moment.state, moment.epoch, moment.owned, moment.problem)
         yield moment
 
@@ -111,9 +113,9 @@ def _moment(section: Section, line: int, entry: dict[str, Json], before: Standin
         owned=after.owned,
         problem_before=before.problem,
         problem=after.problem,
-        late_s=float(entry.get("late", 0.0)),
-        cpu_s=float(entry["cpu"]) if "cpu" in entry else None,
-        jumped_s=float(entry.get("jumped", 0.0)),
+        late_s=decode(float, entry.get("late", 0.0)),
+        cpu_s=decode(float, entry["cpu"]) if "cpu" in entry else None,
+        jumped_s=decode(float, entry.get("jumped", 0.0)),
         note=str(entry["note"]) if is_note else None,
         facts=entry if is_note else {},
     )

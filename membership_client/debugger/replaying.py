@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from membership_client.debugger.replay import replay
+from membership_client.debugger.words import counted
+from membership_client.harmless import harmless
 from membership_client.trace import Section, TraceError, read_trace
 
 
@@ -23,7 +25,7 @@ def replay_files(paths: Iterable[Path]) -> int:
 def _replay_file(path: Path) -> bool:
     sections = read_trace(path)
     if not sections:
-        print(f"{path}: nothing was recorded")
+        print(harmless(f"{path}: nothing was recorded"))
     outcomes = [_replay_section(section) for section in sections]
     return all(outcomes)
 
@@ -31,9 +33,12 @@ def _replay_file(path: Path) -> bool:
 def _replay_section(section: Section) -> bool:
     outcome = replay(section)
     who = f"{section.path}: {section.name} of {section.header['group']}"
+    if section.dropped:
+        verb = "is" if section.dropped == 1 else "are"
+        who += f" (line {section.line}: {counted(section.dropped, 'step')} before it {verb} missing)"
     if outcome.divergence is not None:
-        print(f"{who}: after {outcome.steps} steps, {outcome.divergence}")
+        print(harmless(f"{who}: after {counted(outcome.steps, 'step')}, {outcome.divergence}"))
         return False
     torn = ", then a torn line" if section.torn else ""
-    print(f"{who}: {outcome.steps} steps, all as recorded{torn}")
+    print(harmless(f"{who}: {counted(outcome.steps, 'step')}, all as recorded{torn}"))
     return True

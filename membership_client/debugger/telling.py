@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from membership_client.debugger.finding import Finding
 from membership_client.debugger.timeline import Group
 from membership_client.debugger.vacancies import Vacancy, vacancies_of
-from membership_client.debugger.words import clock, day, lasting, partitions_text
+from membership_client.debugger.words import clock, counted, day, lasting, partitions_text
 from membership_client.harmless import harmless
 from membership_client.types import TopicPartition
 
@@ -46,6 +46,10 @@ def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
     rebalances = sum(not finding.kind.is_fault for finding in findings)
     said = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in faults.items())
     yield f"{said or 'Nothing is wrong'}; {rebalances} rebalance{'s' * (rebalances != 1)}."
+    for life in group.lives:
+        for place, count in life.dropped:
+            steps, verb = counted(count, "step"), "is" if count == 1 else "are"
+            yield f"{steps} of {life.name} {verb} missing before {place}: its trace could not be written in time."
 
 
 def _fault(number: int, finding: Finding) -> Iterator[str]:

@@ -61,6 +61,7 @@ def _whose(section: Section) -> tuple[str, str, str, int]:
 
 def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, ...]) -> Life | None:
     """None where nothing happened."""
+    dropped = tuple((f"{section.path}:{section.line}", section.dropped) for section in sections if section.dropped)
     sections = sorted((section for section in sections if section.entries), key=_order)
     if not sections:
         return None
@@ -78,6 +79,7 @@ def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, .
         moments=_moments(sections),
         torn=last.torn,
         saved=last.header["at"] > last.entries[-1]["at"],
+        dropped=dropped,
         skew_s=skew_s,
         broker_log=broker_log,
     )

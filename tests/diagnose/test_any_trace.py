@@ -17,7 +17,7 @@ from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.diagnosing import diagnose_files
 from membership_client.debugger.finding import Finding, Kind
 from membership_client.trace import Section
-from tests.diagnose.traces import read_all, sections_of, shifted, written
+from tests.diagnose.traces import EPOCH_S, read_all, sections_of, shifted, written
 from tests.simulation.generate import script_of
 from tests.trace.test_replay import lives as lives_of
 from tests.trace.test_replay import recorded as record_steps
@@ -134,4 +134,7 @@ def test_a_trace_in_pieces_is_the_same_trace(seed: int, tmp_path: Path) -> None:
 
 
 def recorded_in(path: Path, steps: list[Step], max_bytes: int) -> list[Section]:
-    return read_all(record_steps(steps, path, max_bytes))
+    """With the clocks of the simulation, in which the steps were taken, and not those of this machine."""
+    clocks = {"wall": EPOCH_S, "at": 0.0}
+    sections = read_all(record_steps(steps, path, max_bytes))
+    return [replace(section, header=section.header | clocks) for section in sections]

@@ -5,13 +5,18 @@ from __future__ import annotations
 from membership_client.core.events import FailureKind, FindCoordinator, Heartbeat, Refused, Subscribe
 from membership_client.debugger.finding import Kind
 from membership_client.types import Node
-from tests.core.play import BROKER, OTHER_BROKER, accepted
+from tests.core.play import BROKER, OTHER_BROKER, accepted, orders
 from tests.diagnose.traces import Recorded, faults, kinds, the
 
 
 def loses_broker(name: str, *, finds: Node = BROKER, for_s: float = 8.0, now: float = 1000.0) -> Recorded:
     """Disconnected, unreachable for a while, then found again, there or elsewhere."""
     member = Recorded.named(name, now=now).owning(0).stays_stable(10.0)
+    lose_broker(member, finds=finds, for_s=for_s)
+    return member
+
+
+def lose_broker(member: Recorded, *, finds: Node = BROKER, for_s: float) -> None:
     member.advance(5.0)
     if member.member.dialogue is None:
         member.advance(5.0)
@@ -23,6 +28,21 @@ def loses_broker(name: str, *, finds: Node = BROKER, for_s: float = 8.0, now: fl
             member.fail(FindCoordinator, FailureKind.UNREACHABLE)
     member.advance(1.5)
     member.find_coordinator(finds)
+
+
+def joins_while_the_coordinator_loads(name: str, **overrides: int) -> Recorded:
+    """COORDINATOR_LOAD_IN_PROGRESS, and then in the group with a partition."""
+    member = Recorded.named(name, **overrides)
+    member.do(Subscribe(frozenset({"orders"})))
+    member.find_coordinator()
+    member.answer(Heartbeat, Refused(14))
+    member.advance(1.5)
+    if member.member.lookup is not None:
+        member.find_coordinator()
+    member.answer(Heartbeat, accepted(2, orders(0)))
+    member.name_topics()
+    member.let_callbacks_return()
+    member.answer(Heartbeat, accepted(2))
     return member
 
 
@@ -95,6 +115,44 @@ def test_a_broker_that_answers_others_was_not_restarted() -> None:
     spared = Recorded.named("c").owning(1).stays_stable(50.0)
     sections = [member.section(f"{member.member.member_id}.jsonl") for member in (*members, spared)]
     assert kinds(faults(sections)) == {Kind.NETWORK_LOST}
+
+
+def test_a_coordinator_that_loads_before_the_first_join_was_not_lost() -> None:
+    """The coordinator of a new cluster does so. It was told as a restart, with certainty."""
+    member = joins_while_the_coordinator_loads("a")
+    assert faults([member.section()]) == []
+
+
+def test_a_lost_network_is_told_although_the_coordinator_loaded_just_before() -> None:
+    """The member had two outages, with answers between them. They were told as one restart, which hid the second."""
+    member = joins_while_the_coordinator_loads("a", **{"request.timeout.ms": 30_000})
+    lose_broker(member, for_s=50.0)
+    member.answer(Heartbeat, Refused(25))
+    assert kinds(faults([member.section()])) == {Kind.NETWORK_LOST}
+
+
+def test_a_lost_network_is_told_although_the_coordinator_moved_just_before() -> None:
+    """The same for a member that was in the group: the restart, and then what the network did."""
+    member = Recorded.named("a", **{"request.timeout.ms": 30_000}).owning(0)
+    member.advance(5.0)
+    member.answer(Heartbeat, Refused(16))
+    member.advance(1.5)
+    member.find_coordinator()
+    member.answer(Heartbeat, accepted(2))
+    lose_broker(member, for_s=50.0)
+    member.answer(Heartbeat, Refused(25))
+    assert kinds(faults([member.section()])) == {Kind.BROKER_RESTARTED, Kind.NETWORK_LOST}
+
+
+def test_a_coordinator_that_answers_others_was_not_lost_whatever_it_says_in_the_end() -> None:
+    """The network was lost for most of the time, and a moved coordinator at its end was taken for the cause of it all."""
+    member = loses_broker("a", for_s=50.0)
+    member.answer(Heartbeat, Refused(16))
+    member.advance(1.5)
+    member.find_coordinator()
+    member.answer(Heartbeat, Refused(25))
+    spared = Recorded.named("b").owning(1).stays_stable(80.0)
+    assert kinds(faults([member.section(), spared.section("b.jsonl")])) == {Kind.NETWORK_LOST}
 
 
 def test_a_member_that_never_finds_a_broker_is_told() -> None:

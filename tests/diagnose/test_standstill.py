@@ -16,6 +16,7 @@ from membership_client.core.events import (
 )
 from membership_client.debugger.finding import Finding, Kind
 from tests.core.classic_play import admitted, share
+from tests.core.play import accepted
 from tests.diagnose.traces import Recorded, RecordedClassic, faults, the
 
 UNKNOWN_MEMBER = Refused(25, "who?")
@@ -75,6 +76,43 @@ def test_a_question_about_topics_explains_no_standstill() -> None:
     member.do(Tick())
     assert "session timed out" in str(member.member.cause)
     the(Kind.PROCESS_STOPPED, faults([member.section()]))
+
+
+def stood_still_while_a_heartbeat_was_under_way(seconds: float, cpu_s: float) -> Recorded:
+    """Its answer was there long before it was read, and the session was over by then."""
+    member = Recorded.named("a", **{"request.timeout.ms": 60_000}).owning(0).stays_stable(20.0)
+    while member.member.dialogue is None:
+        member.advance(1.0)
+    member.now += seconds
+    member.cpu_s += cpu_s
+    member.answer(Heartbeat, accepted(2))
+    return member
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "kind", "certainty"),
+    [(45.0, Kind.INTERPRETER_BLOCKED, "likely"), (0.01, Kind.PROCESS_STOPPED, "unknown")],
+)
+def test_a_standstill_while_a_heartbeat_was_under_way_is_told_with_what_looks_the_same(
+    cpu_s: float, kind: Kind, certainty: str
+) -> None:
+    """Nothing is due then but the answer, so the trace was said to show no standstill at all."""
+    member = stood_still_while_a_heartbeat_was_under_way(50.0, cpu_s)
+    member.advance(5.0)
+    member.answer(Heartbeat, UNKNOWN_MEMBER)
+    (finding,) = faults([member.section()])
+    assert (finding.kind, finding.certainty) == (kind, certainty)
+    assert finding.sentence.startswith(
+        "a read the answer to a heartbeat 50.0 s after it was sent, while its process used "
+    )
+    assert "; or the answer came late, which looks the same here; its session ended meanwhile" in finding.sentence
+    assert "network" in finding.advice
+
+
+def test_an_answer_that_took_long_is_no_fault_if_the_session_survived() -> None:
+    """Brokers are slow at times, and that looks the same."""
+    member = stood_still_while_a_heartbeat_was_under_way(20.0, 0.0)
+    assert faults([member.stays_stable(10.0).section()]) == []
 
 
 def test_a_process_whose_other_threads_wrote_notes_was_not_stopped() -> None:

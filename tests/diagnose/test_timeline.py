@@ -105,7 +105,7 @@ def test_groups_are_told_apart() -> None:
 def test_an_event_that_this_version_does_not_know_is_refused_with_its_line() -> None:
     """Nothing is guessed."""
     lines = [line.replace('"is":"Subscribe"', '"is":"Proscribe"') for line in closed("a").kept.lines]
-    with pytest.raises(TraceError, match="line 2: KeyError"):
+    with pytest.raises(TraceError, match="line 2: 'Proscribe' is missing"):
         diagnose([section_of(lines, "a.jsonl")])
 
 
@@ -119,7 +119,7 @@ def test_a_line_that_is_not_of_a_trace_is_refused(line: str) -> None:
 def test_a_header_that_says_nothing_is_refused() -> None:
     """Whose trace would it be?"""
     section = closed("a").section()
-    with pytest.raises(TraceError, match="line 1: KeyError"):
+    with pytest.raises(TraceError, match="line 1: 'group' is missing"):
         diagnose([replace(section, header={"trace": 1})])
 
 

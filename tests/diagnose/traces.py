@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,14 +32,25 @@ class Kept(TraceFile):
     """A file in memory: a journal itself keeps only the newest entries there."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self._path = Path("kept")
+        self._lines: list[str] = []
+        self.flush: Callable[[], bool] = lambda: True
+
+    @property
+    def lines(self) -> list[str]:
+        """All that was recorded so far, also what the journal's thread has still to write."""
+        assert self.flush()
+        return self._lines
 
     def begin(self, header: str) -> None:
-        self.lines.append(header)
+        self._lines.append(header)
 
     def write(self, line: str) -> bool:
-        self.lines.append(line)
+        self._lines.append(line)
         return False
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass
@@ -56,6 +67,7 @@ class Recorded(Play):
     def __post_init__(self) -> None:
         with self.clock():
             self.journal = Journal(self.member, self.kept)
+        self.kept.flush = self.journal.flush
 
     @classmethod
     def named(cls, member_id: str, *, now: float = 1000.0, **overrides: object) -> Recorded:
@@ -132,6 +144,7 @@ def lines_of(steps: list[Step]) -> list[str]:
     journal = Journal(steps[0].before, kept)
     for taken in steps:
         journal.on_step(taken)
+    journal.close()
     return kept.lines
 
 

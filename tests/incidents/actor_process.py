@@ -64,10 +64,12 @@ def say_state(step: Step) -> None:
 def hold_the_interpreter(seconds: float) -> None:
     """As a long call into C would, for exactly that long: work hard, and give no other thread a chance."""
     ends_at, interval_s = time.monotonic() + seconds, sys.getswitchinterval()
+    used_s = time.process_time()
     sys.setswitchinterval(seconds * 2)
     while time.monotonic() < ends_at:
         pass
     sys.setswitchinterval(interval_s)
+    say("blocked", cpu_share=(time.process_time() - used_s) / seconds)
 
 
 def obey(member: GroupMember, line: str, close_s: float) -> None:

@@ -37,14 +37,17 @@ def test_a_stopped_process_is_told_from_everything_else(stage: Stage) -> None:
 
 
 def test_a_blocked_interpreter_is_told_from_a_stopped_process(stage: Stage) -> None:
-    """One thread worked hard and let no other run."""
+    """One thread worked hard and let no other run. On a machine that gives it no processor, that is told instead."""
     blocked, other = stage.enter("blocked"), stage.enter("other")
     blocked.wait_owner(2)
     other.wait_owner(2)
     blocked.tell(f"block {SESSION_S + 3.0}")
     blocked.wait_back(2)
-    finding = the(stage.faults(), Kind.INTERPRETER_BLOCKED)
+    starved = blocked.wait_for("blocked")["cpu_share"] < 0.25
+    (finding,) = stage.faults()
     assert finding.members == ("blocked",)
+    got_no_processor = finding.kind is Kind.PROCESS_STOPPED and "got no processor" in finding.sentence
+    assert finding.kind is Kind.INTERPRETER_BLOCKED or (starved and got_no_processor)
 
 
 @pytest.fixture

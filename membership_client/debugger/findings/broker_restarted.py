@@ -31,24 +31,28 @@ def _clusters(group: Group) -> list[list[_Loss]]:
     losses = [_Loss(life, outage) for life in group.lives for outage in life.outages if outage.node is not None]
     found: list[list[_Loss]] = []
     for loss in sorted(losses, key=lambda loss: (str(loss.outage.node), loss.outage.first.time)):
-        if found and _belongs(group, found[-1][0], loss):
+        if found and _belongs(group, found[-1], loss):
             found[-1].append(loss)
         else:
             found.append([loss])
     return found
 
 
-def _belongs(group: Group, before: _Loss, loss: _Loss) -> bool:
-    apart_s = loss.outage.first.time - before.outage.first.time
-    same = before.outage.node == loss.outage.node
-    return same and apart_s <= group.skew_s + loss.life.interval_s + loss.life.start.request_timeout_s
+def _belongs(group: Group, losses: list[_Loss], loss: _Loss) -> bool:
+    """A second outage of one member is another one: the coordinator answered between them."""
+    before = losses[0].outage
+    apart_s = loss.outage.first.time - before.first.time
+    again = loss.life in [other.life for other in losses]
+    together = apart_s <= group.skew_s + loss.life.interval_s + loss.life.start.request_timeout_s
+    return before.node == loss.outage.node and together and not again
 
 
 def _blames_the_broker(group: Group, losses: list[_Loss]) -> bool:
-    if any(_is_sure(loss) for loss in losses):
-        return True
+    # First: the network may be lost for a minute, and the coordinator move at its end.
     if _is_refuted(group, losses):
         return False
+    if any(_is_sure(loss) for loss in losses):
+        return True
     several = len({loss.life.name for loss in losses}) >= _SEVERAL
     machines = len({loss.life.host for loss in losses}) >= _SEVERAL
     broken = all(any(map(is_broken, loss.outage.failures)) for loss in losses)
@@ -71,7 +75,9 @@ def _is_refuted(group: Group, losses: list[_Loss]) -> bool:
 
 
 def _is_sure(loss: _Loss) -> bool:
-    return loss.outage.moved_to is not None or any(map(is_told, loss.outage.failures))
+    """A member that was not in the group lost nothing: the coordinator of a new cluster loads before the first join."""
+    was_inside = loss.outage.first.epoch_before > 0
+    return was_inside and (loss.outage.moved_to is not None or any(map(is_told, loss.outage.failures)))
 
 
 def _finding(losses: list[_Loss]) -> Finding:

@@ -6,6 +6,7 @@ from membership_client.debugger.finding import Finding, Kind
 from membership_client.debugger.life import Life
 from membership_client.debugger.moment import Moment
 from membership_client.debugger.timeline import Group
+from membership_client.debugger.words import counted
 from membership_client.errors import NotOwnedError
 
 _TOGETHER_S = 30.0
@@ -32,7 +33,7 @@ def _finding(life: Life, notes: list[Moment]) -> Finding:
     times = f"{len(notes)} commits of {life.name} were" if len(notes) > 1 else f"A commit of {life.name} was"
     detail = str(notes[0].facts.get("detail", ""))
     loss = next((step for step in reversed(life.steps) if step.at <= notes[0].at and _loses(step)), None)
-    lost = [life.evidence(loss, f"it owns {len(loss.owned)} partitions from here on")] if loss else []
+    lost = [life.evidence(loss, f"it owns {counted(len(loss.owned), 'partition')} from here on")] if loss else []
     refused = [life.evidence(note, f"commit refused: {note.facts.get('detail', '')}") for note in notes[:_SHOWN]]
     return Finding(
         kind=Kind.COMMIT_REFUSED,

@@ -21,6 +21,8 @@ def slow_callbacks(group: Group) -> list[Finding]:
 
 def _is_slow(life: Life, call: Call) -> bool:
     """Longer than a heartbeat interval: before that, the others do not even hear of it. Nobody waits for a lost one."""
+    if call.delays:
+        return False  # Not for the application, but for committed offsets: see offsets_awaited.
     waited_for = call.kind is not CallbackKind.LOST and bool(_held(life, call))
     return waited_for and call.lasted_s > max(_SHORTEST_S, life.interval_s)
 

@@ -25,7 +25,8 @@ def standstill(group: Group) -> list[Finding]:
 def _matters(life: Life, gap: Gap) -> bool:
     # Without a fence, a clock that jumped was only set.
     long = gap.late_s - gap.slept_s >= max(_LONG_S, _LONG_INTERVALS * life.interval_s)
-    return long or _fence(life, gap) is not None or gap.after.state is MemberState.STALE
+    shown = not gap.awaited and (long or gap.after.state is MemberState.STALE)
+    return shown or _fence(life, gap) is not None
 
 
 def _fence(life: Life, gap: Gap) -> Fence | None:
@@ -40,6 +41,8 @@ def _finding(group: Group, life: Life, gap: Gap) -> Finding:
     outcome = "its session ended meanwhile, and the group threw it out" if fence else "its session survived"
     used = f"its process used {lasting(gap.cpu_s)} of processor time"
     what = "no other thread could run" if blocked else _stood_still(gap)
+    if gap.awaited:
+        what += "; or the answer came late, which looks the same here"
     owned = f" It owned {partitions_text(gap.before.owned)} all the time." if gap.before.owned else ""
     return Finding(
         kind=Kind.INTERPRETER_BLOCKED if blocked else Kind.PROCESS_STOPPED,
@@ -48,11 +51,17 @@ def _finding(group: Group, life: Life, gap: Gap) -> Finding:
         partitions=tuple(sorted(gap.before.owned)),
         began=gap.before.time,
         ended=gap.after.time,
-        sentence=f"{life.name} did nothing for {lasting(gap.lasted_s)}, while {used}: {what}; {outcome}.{owned}",
+        sentence=f"{life.name} {_did(gap)}, while {used}: {what}; {outcome}.{owned}",
         evidence=(*_evidence(life, gap), *notes, *_thrown_out(life, fence)),
-        advice=_BLOCKED if blocked else _STOPPED,
+        advice=(_BLOCKED if blocked else _STOPPED) + (_OR_LATE if gap.awaited else ""),
         certainty=certainty,
     )
+
+
+def _did(gap: Gap) -> str:
+    if gap.awaited:
+        return f"read the answer to a heartbeat {lasting(gap.lasted_s)} after it was sent"
+    return f"did nothing for {lasting(gap.lasted_s)}"
 
 
 def _stood_still(gap: Gap) -> str:
@@ -65,9 +74,9 @@ def _verdict(gap: Gap, *, worked: bool) -> tuple[bool, Certainty]:
     """Was the interpreter blocked, or else the process stopped?"""
     least, most = gap.cpu_shares
     if worked or least >= _BUSY:
-        return True, "certain" if least >= _BUSY else "likely"
+        return True, "certain" if least >= _BUSY and not gap.awaited else "likely"
     if most <= _IDLE:
-        return False, "certain"
+        return False, "unknown" if gap.awaited else "certain"
     return (least + most) / 2 > _IDLE, "likely"
 
 
@@ -101,6 +110,7 @@ def _thrown_out(life: Life, fence: Fence | None) -> tuple[Evidence, ...]:
 _STOPPED = (
     "Look for who stopped it: SIGSTOP, a frozen container, a suspended or overloaded machine, a debugger, swapping."
 )
+_OR_LATE = " Look at the network between it and the coordinator at that time, too, and at the broker."
 _BLOCKED = (
     "Find the call that holds the interpreter lock (an extension in C, a huge regular expression, sorting or parsing at "
     "once) and give it pauses or a process of its own."
