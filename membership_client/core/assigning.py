@@ -6,6 +6,7 @@ whole process, and every member that may lead the group needs it under the same 
 
 from __future__ import annotations
 
+from membership_client.arguments import checked_flag, checked_function, checked_text
 from membership_client.core.assignors.registry import BUILT_IN, Assignor
 from membership_client.errors import ConfigError
 from membership_client.subscriptions import AssignFunction
@@ -19,6 +20,9 @@ def register_assignor(name: str, assign: AssignFunction, *, cooperative: bool = 
     It gets what every member said and how the topics are laid out, and returns partitions by member id. It runs on the
     membership thread of whichever member leads the group, must be pure, and may be called with anybody's subscription.
     """
+    checked_text("name", name)
+    checked_flag("cooperative", cooperative)
+    checked_function("assign", assign, of="subscriptions and topics")
     if name in BUILT_IN:
         raise ConfigError(f"There is an assignor {name!r} already, which other clients know by that name.")
     _own[name] = Assignor(name, assign, cooperative=cooperative)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from membership_client.core import reasons
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
-from membership_client.core.leaving import depart
+from membership_client.core.leaving import depart, without_callback
 from membership_client.core.member import Change, Member, RunningCall, with_problem
 from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.raised import raised_by
@@ -66,10 +66,9 @@ def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: 
         return member
     outcome = "returned" if event.error is None else "raised"
     step = CloseStep(f"{call.kind.value} callback", now - call.began_at, outcome)
-    departure = replace(
-        member.departure, steps=(*member.departure.steps, step), clean=member.departure.clean and event.error is None
-    )
-    return replace(member, departure=departure)
+    departure = without_callback(member.departure, call.began_at, now)
+    clean = departure.clean and event.error is None
+    return replace(member, departure=replace(departure, steps=(*departure.steps, step), clean=clean))
 
 
 def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Member:
@@ -81,7 +80,7 @@ def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Membe
         return member
     member = with_problem(member, problem)
     leaves = member.config.callback_errors == "leave" and kind is not CallbackKind.LOST
-    if leaves and member.state in {S.RECONCILING, S.ACK, S.STABLE}:
+    if leaves and member.state is S.RECONCILING:
         cause = Cause(CauseKind.CALLBACK_FAILED, problem.detail)
         reason = f"{reasons.CALLBACK_FAILED}: {kind.value}"
         return depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=S.FATAL, problem=member.problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from membership_client.core.callbacks import run, tell_lost
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind
-from membership_client.core.member import Change, Member, with_problem
+from membership_client.core.member import Change, Member, move, with_problem
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import MemberState
@@ -18,7 +18,7 @@ def crashed(member: Member, detail: str, now: float) -> Change:
     """
     told, lost = tell_lost(member), _lost(member)
     _, effects = run(member, CallbackKind.LOST, lost, now, None) if lost else (member, ())
-    member = replace(member, state=MemberState.FATAL, owned=NOTHING, target=None, call=None)
+    member = replace(move(member, MemberState.FATAL), owned=NOTHING, target=None, call=None)
     problem = Problem(kind=ProblemKind.CRASHED, detail=f"The membership thread ended: {detail}.")
     return with_problem(member, problem), (*told, *effects)
 

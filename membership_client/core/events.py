@@ -241,6 +241,8 @@ class TopicsDescribed:
     layouts: Mapping[str, TopicLayout]
     denied: frozenset[str] = frozenset()
     """Those that it may not show us."""
+    unknown: frozenset[str] = frozenset()
+    """Those of the topics asked for that it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +381,8 @@ class Close:
     mode: LeaveMode = LeaveMode.DEFAULT
     reason: str | None = None
     timeout_s: float
+    callback_timeout_s: float | None = None
+    """So long each callback is waited for, and that time does not count; None if it counts like the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -420,6 +424,17 @@ class CallbackReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class CallbackDelayed:
+    """A callback cannot begin yet: a consumer's assigned callback needs the committed offsets first."""
+
+    call_id: int
+    since: float
+    """When the wait began."""
+    why: str
+    """What is waited for, and what was last heard of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class CoordinatorDoubted:
     """Somebody who shares our connection learned that this broker is not the coordinator, or does not answer."""
 
@@ -440,6 +455,7 @@ Event = (
     | Answered
     | Failed
     | CallbackReturned
+    | CallbackDelayed
     | CoordinatorDoubted
     | Tick
 )

@@ -93,7 +93,7 @@ def begin(member: Member) -> Member:
 
 
 def fall_back(member: Member) -> Member:
-    """These brokers do not have KIP-848, and the member may speak either protocol."""
+    """These brokers do not have KIP-848, or not for this group, and the member may speak either protocol."""
     member = replace(member, settled=GroupProtocol.CLASSIC, dialogue=None, enrolled=False, dialogue_pace=FRESH)
     return begin(replace(member, classic=fresh(member, reasons.SUBSCRIBED)))
 
@@ -318,6 +318,7 @@ def fatal(member: Member, problem: Problem) -> Change:
         lookup=None,
         naming=None,
         survey=None,
+        checking=None,
         classic=Classic(given_id=member.classic.given_id),
         cause=Cause(CauseKind.FATAL, problem.detail),
     ), effects

@@ -28,6 +28,7 @@ def depart(
     problem: Problem | None = None,
     closes: bool = False,
     give_up_at: float | None = None,
+    callback_timeout_s: float | None = None,
 ) -> Member:
     """Begin to leave. `ending` STALE tells the coordinator first; every other ending gives partitions back first."""
     departure = Departure(
@@ -36,6 +37,7 @@ def depart(
         cause=cause,
         began_at=now,
         give_up_at=give_up_at,
+        callback_timeout_s=callback_timeout_s,
         ending=ending,
         problem=problem,
         closes=closes,
@@ -174,7 +176,22 @@ def failed(member: Member, event: Failed, now: float) -> Member:
 
 def _gives_up(member: Member) -> float | None:
     departure = member.departure
-    return departure.give_up_at if departure and departure.outcome is None else None
+    if departure is None or departure.outcome is not None:
+        return None
+    return departure.give_up_at if member.call is None else callback_deadline(departure, member.call.began_at)
+
+
+def callback_deadline(departure: Departure, began_at: float) -> float | None:
+    """Until when a departure waits for a callback that began then."""
+    at, granted_s = departure.give_up_at, departure.callback_timeout_s
+    return at if at is None or granted_s is None else max(at, began_at + granted_s)
+
+
+def without_callback(departure: Departure, began_at: float, now: float) -> Departure:
+    """The time a callback has taken does not count, if it was granted its own: the coordinator is still to be told."""
+    if departure.give_up_at is None or departure.callback_timeout_s is None:
+        return departure
+    return replace(departure, give_up_at=departure.give_up_at + now - max(began_at, departure.began_at))
 
 
 def _give_up(member: Member, now: float) -> Change:

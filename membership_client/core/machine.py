@@ -33,11 +33,13 @@ from membership_client.core import (
     reasons,
     reconciliation,
     refusals,
+    topic_check,
     watchdog,
 )
 from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
+    CallbackDelayed,
     CallbackReturned,
     ClassicHeartbeat,
     Close,
@@ -176,6 +178,7 @@ def _on_close(member: Member, event: Close, now: float) -> Change:
         ending=S.UNSUBSCRIBED,
         closes=True,
         give_up_at=now + event.timeout_s,
+        callback_timeout_s=event.callback_timeout_s,
     )
     return member, ()
 
@@ -239,6 +242,10 @@ def _answered_survey(member: Member, flight: InFlight, event: Answered, now: flo
     return leading.not_looked(member, now), ()
 
 
+def _answered_checking(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+    return topic_check.answered(member, flight, event.response, now), ()
+
+
 def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
     response = event.response
     if leaving.is_farewell(member, flight):
@@ -283,6 +290,7 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
     "lookup": _answered_lookup,
     "naming": _answered_naming,
     "survey": _answered_survey,
+    "checking": _answered_checking,
     "dialogue": _answered_dialogue,
     "pulse": _answered_pulse,
 }
@@ -319,6 +327,10 @@ def _failed_survey(member: Member, flight: InFlight, event: Failed, now: float) 
     return leading.not_looked(member, now), ()
 
 
+def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+    return topic_check.failed(member, now), ()
+
+
 def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
     if leaving.is_farewell(member, flight):
         return leaving.failed(member, event, now), ()
@@ -343,13 +355,14 @@ _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Change]] = {
     "lookup": _failed_lookup,
     "naming": _failed_naming,
     "survey": _failed_survey,
+    "checking": _failed_checking,
     "dialogue": _failed_dialogue,
     "pulse": _failed_pulse,
 }
 
 
 def _flights(member: Member) -> tuple[InFlight | None, ...]:
-    return member.dialogue, member.pulse, member.lookup, member.naming, member.survey
+    return member.dialogue, member.pulse, member.lookup, member.naming, member.survey, member.checking
 
 
 def _most_overdue(member: Member) -> tuple[float, InFlight] | None:
@@ -392,6 +405,12 @@ def _on_returned(member: Member, event: CallbackReturned, now: float) -> Change:
     return callbacks.returned(member, event, now)
 
 
+def _on_delayed(member: Member, event: CallbackDelayed, now: float) -> Change:
+    if member.call is None or member.call.call_id != event.call_id:
+        return member, ()
+    return replace(member, call=replace(member.call, delayed=event)), ()
+
+
 _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
     Subscribe: _on_subscribe,
     Unsubscribe: _on_unsubscribe,
@@ -401,6 +420,7 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
     Answered: _on_answered,
     Failed: _on_failed,
     CallbackReturned: _on_returned,
+    CallbackDelayed: _on_delayed,
     CoordinatorDoubted: _on_doubted,
     Tick: _on_tick,
 }
@@ -434,6 +454,8 @@ RULES: tuple[Rule, ...] = (
     spoken(CLASSIC, classic_joining.ENTER),
     spoken(CLASSIC, classic_joining.BEAT),
     spoken(CLASSIC, pulse.ASK),
+    topic_check.CHANGE_QUESTION,
+    topic_check.LOOK,
 )
 """In order of precedence: time that ran out first, then what must be given up, then what can be gained."""
 

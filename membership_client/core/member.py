@@ -10,7 +10,7 @@ from uuid import UUID
 
 from membership_client.config import MemberConfig
 from membership_client.core.copying import replace
-from membership_client.core.events import CallbackKind, Effect, GroupJoined, Request, Subscribe
+from membership_client.core.events import CallbackDelayed, CallbackKind, Effect, GroupJoined, Request, Subscribe
 from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
@@ -28,7 +28,7 @@ from membership_client.types import (
 
 S = MemberState
 
-TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
+_MOVES: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
     {
         (S.UNSUBSCRIBED, S.JOINING): "subscribed",
         (S.JOINING, S.RECONCILING): "let in",
@@ -36,16 +36,16 @@ TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
         (S.ACK, S.STABLE): "owned list confirmed",
         (S.ACK, S.RECONCILING): "new target",
         (S.STABLE, S.RECONCILING): "new target",
-        (S.STABLE, S.JOINING): "the group rebalances (classic)",
-        (S.RECONCILING, S.JOINING): "the group rebalances (classic)",
-        (S.ACK, S.JOINING): "the group rebalances (classic)",
+        (S.STABLE, S.JOINING): "the group rebalances (classic), or dropped while it owned nothing",
+        (S.RECONCILING, S.JOINING): "the group rebalances (classic), or dropped while it owned nothing",
+        (S.ACK, S.JOINING): "the group rebalances (classic), or dropped while it owned nothing",
         (S.JOINING, S.FENCED): "dropped by the coordinator",
         (S.RECONCILING, S.FENCED): "dropped by the coordinator",
         (S.ACK, S.FENCED): "dropped by the coordinator",
         (S.STABLE, S.FENCED): "dropped by the coordinator",
         (S.FENCED, S.JOINING): "partitions lost, joins again",
         (S.FENCED, S.UNSUBSCRIBED): "unsubscribed meanwhile",
-        (S.FENCED, S.FATAL): "another holds the instance id",
+        (S.FENCED, S.FATAL): "another holds the instance id, or a bug ended the membership thread",
         (S.JOINING, S.STALE): "poll interval exceeded",
         (S.RECONCILING, S.STALE): "poll interval exceeded",
         (S.ACK, S.STALE): "poll interval exceeded",
@@ -59,15 +59,38 @@ TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
         (S.FENCED, S.LEAVING): "closed",
         (S.STALE, S.LEAVING): "closed",
         (S.LEAVING, S.UNSUBSCRIBED): "left",
-        (S.LEAVING, S.FATAL): "left after a failed callback",
+        (S.LEAVING, S.FATAL): "left after a failed callback, or a bug ended the membership thread",
         (S.JOINING, S.FATAL): "error that repeating cannot mend",
         (S.RECONCILING, S.FATAL): "error that repeating cannot mend",
         (S.ACK, S.FATAL): "error that repeating cannot mend",
         (S.STABLE, S.FATAL): "error that repeating cannot mend",
-        (S.FATAL, S.UNSUBSCRIBED): "new subscription, where the cause allows it",
+        (S.UNSUBSCRIBED, S.FATAL): "a bug ended the membership thread",
+        (S.STALE, S.FATAL): "a bug ended the membership thread",
+        (S.FATAL, S.UNSUBSCRIBED): "new subscription, where the cause allows it, while a lost callback runs",
     }
 )
-"""Every legal change of state and what it means. The diagram in the docs is drawn from this."""
+"""The changes that `move` makes."""
+
+_THROUGH_OTHERS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
+    {
+        (S.RECONCILING, S.STABLE): "callbacks done, and nothing was taken away (classic)",
+        (S.JOINING, S.STABLE): "the same share again (classic)",
+        (S.JOINING, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
+        (S.RECONCILING, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
+        (S.ACK, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
+        (S.STABLE, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
+        (S.LEAVING, S.JOINING): "left, and subscribed meanwhile",
+        (S.FATAL, S.JOINING): "new subscription, where the cause allows it",
+        (S.UNSUBSCRIBED, S.STALE): "subscribed, and the poll interval is exceeded",
+        (S.LEAVING, S.STALE): "left, and the poll interval is exceeded",
+        (S.FENCED, S.STALE): "partitions lost, and the poll interval is exceeded",
+        (S.FATAL, S.STALE): "new subscription, and the poll interval is exceeded",
+    }
+)
+"""One step can make several moves, and observers see its first and its last state only: these pairs are no single move."""
+
+TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType({**_MOVES, **_THROUGH_OTHERS})
+"""Every change of state that an observer can see, and what it means. The diagram in the docs is drawn from this."""
 
 IN_GROUP = frozenset({S.JOINING, S.RECONCILING, S.ACK, S.STABLE})
 """States in which the member takes part in rebalances."""
@@ -154,6 +177,8 @@ class RunningCall:
     partitions: Partitions
     began_at: float
     warned: bool = False
+    delayed: CallbackDelayed | None = None
+    """Why it cannot begin yet, if it was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +191,8 @@ class Departure:
     began_at: float
     give_up_at: float | None
     ending: MemberState
+    callback_timeout_s: float | None = None
+    """See `Close.callback_timeout_s`."""
     closes: bool = False
     problem: Problem | None = None
     telling_since: float | None = None
@@ -176,6 +203,20 @@ class Departure:
     clean: bool = True
     warned: bool = False
     steps: tuple[CloseStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCheck:
+    """Whether the subscribed topics exist, as far as this member has looked."""
+
+    topics: frozenset[str] = frozenset()
+    """In question: subscribed by name, and the member has no partitions of them."""
+    due: float | None = None
+    """When they are looked up next; None if none is in question."""
+    missing: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    """Those that do not exist, each with the nearest name that does."""
+    unnamed: frozenset[str] = frozenset()
+    """Those that do not exist, and whose nearest name is still to be looked for."""
 
 
 class ContestStep(enum.Enum):
@@ -255,6 +296,9 @@ class Member:
     survey: InFlight | None = None
     """Looking at topics, for those who assign them."""
     survey_pace: Pace = FRESH
+    checking: InFlight | None = None
+    """Looking whether subscribed topics exist."""
+    topic_check: TopicCheck = TopicCheck()
 
     departure: Departure | None = None
     contest: Contest | None = None
@@ -313,8 +357,8 @@ Change = tuple[Member, tuple[Effect, ...]]
 
 
 def move(member: Member, state: MemberState) -> Member:
-    """Change state, by the table only. An illegal change is a bug in the core, never a user's mistake."""
-    if state is not member.state and (member.state, state) not in TRANSITIONS:
+    """Change state, by the table of moves only. An illegal change is a bug in the core, never a user's mistake."""
+    if state is not member.state and (member.state, state) not in _MOVES:
         raise AssertionError(f"illegal transition {member.state.name} -> {state.name}")
     return replace(member, state=state)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from membership_client.core.callbacks import run
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
+from membership_client.core.leaving import callback_deadline
 from membership_client.core.member import IN_GROUP, Change, Member, move
 from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import send, slow_down
@@ -57,8 +58,8 @@ RECONCILE = Rule(_reconciles, _reconcile)
 
 
 def _settles(member: Member) -> float | None:
-    known = member.accepted
-    confirmed = known is not None and known.reconciled == member.reconciled and known.owned == member.owned
+    # The number suffices: what is owned changes before ACK only, and each target has a number of its own.
+    confirmed = member.accepted is not None and member.accepted.reconciled == member.reconciled
     return ASAP if member.state is S.ACK and confirmed else None
 
 
@@ -76,7 +77,7 @@ def _gives_back(member: Member) -> float | None:
 def _give_back(member: Member, now: float) -> Change:
     kind = CallbackKind.REVOKED if member.enrolled and member.epoch > 0 else CallbackKind.LOST
     assert member.departure is not None
-    return run(member, kind, member.owned, now, member.departure.give_up_at)
+    return run(member, kind, member.owned, now, callback_deadline(member.departure, now))
 
 
 GIVE_BACK = Rule(_gives_back, _give_back)

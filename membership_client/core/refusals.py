@@ -21,9 +21,14 @@ _HEEDED_WHEN_LEAVING = frozenset(
 )
 
 
+_WITHOUT_KIP_848 = frozenset({Code.UNSUPPORTED_VERSION, Code.GROUP_ID_NOT_FOUND})
+"""Said to a member that joins by KIP-848: the brokers may not use it, or the group is a classic one that they do not
+upgrade, because its members' assignor has data of its own, it is too large, or the brokers' migration policy forbids it."""
+
+
 def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Change:  # noqa: PLR0911, C901 - one per row
     """The coordinator refused what was said about our membership. Whatever it knew of us, the next word says everything."""
-    if answer.code == Code.UNSUPPORTED_VERSION and may_fall_back(member):
+    if answer.code in _WITHOUT_KIP_848 and may_fall_back(member):
         return fall_back(member), ()
     member = replace(member, dialogue=None, accepted=None)
     match _action(member, flight, answer):

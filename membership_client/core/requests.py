@@ -11,10 +11,10 @@ from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
 
-Slot = Literal["dialogue", "pulse", "lookup", "naming", "survey"]
+Slot = Literal["dialogue", "pulse", "lookup", "naming", "survey", "checking"]
 PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "survey_pace", "call_pace", "denial_pace"]
 
-SLOTS: tuple[Slot, ...] = ("dialogue", "pulse", "lookup", "naming", "survey")
+SLOTS: tuple[Slot, ...] = ("dialogue", "pulse", "lookup", "naming", "survey", "checking")
 
 JOIN_PATIENCE_S = 5.0
 """How much longer than the rebalance timeout, for which the coordinator waits for all others, a join may take."""

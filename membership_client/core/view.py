@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from membership_client.core.member import IN_GROUP, Member
-from membership_client.errors import error_for
-from membership_client.types import Health, MemberState, Share, Snapshot
+from membership_client.core.topic_check import missing_problem
+from membership_client.errors import MembershipError, error_for
+from membership_client.types import Delay, Health, MemberState, Share, Snapshot
 
 S = MemberState
 
@@ -17,6 +18,17 @@ def share_of(member: Member) -> Share:
         return Share.ASSIGNED
     pending = member.owed_gap_s is not None or member.state in IN_GROUP - {S.STABLE}
     return Share.PENDING if pending else Share.NONE
+
+
+def error_of(member: Member) -> MembershipError | None:
+    """What is wrong at the moment, if anything; topics that do not exist come after all else."""
+    problem = member.problem or missing_problem(member)
+    return error_for(problem, member.identity) if problem else None
+
+
+def _delay_of(member: Member, now: float) -> Delay | None:
+    delayed = member.call.delayed if member.call else None
+    return Delay(delayed.why, max(0.0, now - delayed.since)) if delayed else None
 
 
 def snapshot_of(member: Member, now: float) -> Snapshot:
@@ -37,7 +49,9 @@ def snapshot_of(member: Member, now: float) -> Snapshot:
         unresolved=member.unresolved,
         share=share_of(member),
         cause=member.cause,
-        error=error_for(member.problem, member.identity) if member.problem else None,
+        error=error_of(member),
+        delay=_delay_of(member, now),
+        missing_topics=frozenset(member.topic_check.missing),
     )
 
 
@@ -45,7 +59,8 @@ def health_of(member: Member, now: float) -> Health:
     """Live: not ended for good. Ready: the group counts on us, with partitions or as a standby."""
     if member.closed is not None:
         return Health(live=False, ready=False, why="closed")
-    trouble = f": {error_for(member.problem, member.identity)}" if member.problem else ""
+    problems = (member.problem, missing_problem(member))
+    trouble = "".join(f": {error_for(problem, member.identity)}" for problem in problems if problem)
     if member.state is S.FATAL:
         return Health(live=False, ready=False, why=f"fatal{trouble}")
     if member.epoch <= 0 or member.state not in IN_GROUP:
@@ -54,4 +69,6 @@ def health_of(member: Member, now: float) -> Health:
     if silent_s > _MISSED_INTERVALS * member.interval_s:
         why = f"not confirmed by the coordinator for {silent_s:.1f} s{trouble}"
         return Health(live=True, ready=False, why=why)
-    return Health(live=True, ready=True, why=f"{member.state.value} at epoch {member.epoch}{trouble}")
+    delay = _delay_of(member, now)
+    waits = f"; {delay}" if delay else ""
+    return Health(live=True, ready=True, why=f"{member.state.value} at epoch {member.epoch}{waits}{trouble}")

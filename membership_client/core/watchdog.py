@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from membership_client.core.copying import replace
 from membership_client.core.events import Budget, Warn
+from membership_client.core.leaving import GIVE_UP
 from membership_client.core.member import Change, Member
 from membership_client.core.rule import Rule
 
@@ -26,18 +27,17 @@ WARN_OF_CALL = Rule(_call_warns, _warn_of_call)
 
 
 def _close_warns(member: Member) -> float | None:
-    departure = member.departure
-    if departure is None or not departure.closes or departure.warned or departure.give_up_at is None:
+    departure, at = member.departure, GIVE_UP.due(member)
+    if departure is None or not departure.closes or departure.warned or at is None:
         return None
-    return departure.began_at + WARN_AT * (departure.give_up_at - departure.began_at)
+    return departure.began_at + WARN_AT * (at - departure.began_at)
 
 
 def _warn_of_close(member: Member, now: float) -> Change:
-    departure = member.departure
+    departure, at = member.departure, GIVE_UP.due(member)
     assert departure is not None
-    assert departure.give_up_at is not None
-    limit_s = departure.give_up_at - departure.began_at
-    warning = Warn(Budget.CLOSE, now - departure.began_at, limit_s)
+    assert at is not None
+    warning = Warn(Budget.CLOSE, now - departure.began_at, at - departure.began_at)
     return replace(member, departure=replace(departure, warned=True)), (warning,)
 
 

@@ -134,7 +134,8 @@ class FakeCoordinator:
                 classic = self._classic.get(request.group_id)
                 return classic.leave(request, now) if classic else self._leave_with_reason(request, now)
             case DescribeTopics():
-                return TopicsDescribed(self._layouts(request.topics))
+                layouts = self._layouts(request.topics)
+                return TopicsDescribed(layouts, unknown=(request.topics or frozenset()).difference(layouts))
             case DescribeClassicGroup():
                 found = self._classic.get(request.group_id)
                 return found.describe() if found else Refused(Code.GROUP_ID_NOT_FOUND)

@@ -15,6 +15,8 @@ class MockCluster:
 
     - It aborts, with its whole process, on a consumer heartbeat that names topics but has a null regex: send "".
     - It speaks no ConsumerGroupDescribe, no topic administration and no group configuration.
+    - It fetches committed offsets in versions that do not wait for transactions, so `Consumer` cannot start its partitions
+      there: poll() raises OffsetError. `GroupMember` can use it.
     - Its heartbeat interval is 3 s.
     - A member that has to wait for others gets epoch 0 and no assignment, and must repeat its full join.
     - A static member's successor is unknown to it unless the predecessor left with epoch -2.

@@ -8,6 +8,7 @@ from uuid import UUID
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import (
     Answered,
+    CallbackDelayed,
     CallbackReturned,
     ClassicHeartbeat,
     Close,
@@ -129,6 +130,8 @@ def describe_event(event: Event, names: Names) -> str:  # noqa: PLR0911 - one pe
             return f"no answer to {event.request_id}: {event.kind.value}: {event.detail}"
         case CallbackReturned():
             return f"call {event.call_id} {'raised ' + event.error if event.error else 'returned'}"
+        case CallbackDelayed():
+            return f"call {event.call_id} cannot begin: {event.why}"
         case CoordinatorDoubted():
             return f"{event.node.host} is not the coordinator, says a commit"
         case Polled() | Tick():

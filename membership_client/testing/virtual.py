@@ -135,6 +135,8 @@ class VirtualBrokers:
 class VirtualRunner:
     """`listener.CallbackRunner` on the same clock: a callback is a time that passes."""
 
+    runs_on_closing_thread = False
+
     def __init__(self, brokers: VirtualBrokers, takes_s: float) -> None:
         self.calls: list[RunCallback] = []
         self.lost: list[int] = []

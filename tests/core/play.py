@@ -27,14 +27,16 @@ from membership_client.core.events import (
     Send,
     Subscribe,
     Tick,
+    TopicsDescribed,
     TopicsResolved,
     Unsubscribe,
 )
 from membership_client.core.machine import deadline, step
-from membership_client.core.member import TRANSITIONS, Member
+from membership_client.core.member import IN_GROUP, TRANSITIONS, Member
 from membership_client.core.requests import SLOTS
 from membership_client.partitions import Partitions
 from membership_client.types import MemberState, Node
+from tests.core.typed import assert_typed
 
 ORDERS = UUID(int=1)
 BILLS = UUID(int=2)
@@ -42,6 +44,8 @@ NAMES = {ORDERS: "orders", BILLS: "bills"}
 BROKER = Node("broker", 9092, 1)
 OTHER_BROKER = Node("other", 9092, 2)
 INTERVAL_S = 5.0
+
+_SAYS_NOTHING = TopicsDescribed({})
 
 
 def config(**overrides: object) -> MemberConfig:
@@ -72,6 +76,9 @@ class Play:
         before = self.member
         self.member, effects = step(before, event, self.now)
         self._check(before, event, self.member)
+        assert_typed(self.member, before)
+        for effect in effects:
+            assert_typed(effect)
         self.effects.extend(effects)
         return list(effects)
 
@@ -79,8 +86,21 @@ class Play:
         at = deadline(after)
         assert at is None or at > self.now, f"would spin in {after.state}"
         assert before.owned == after.owned or isinstance(event, CallbackReturned), "owned changed without a callback"
-        if before.state is not after.state:
-            assert reaches(before.state, after.state)
+        seen = (before.state, after.state)
+        assert before.state is after.state or seen in TRANSITIONS, f"an observer sees {seen}, which the table has not"
+        self._check_outside(after)
+
+    def _check_outside(self, member: Member) -> None:
+        """Who is not in the group has nothing left that belongs to it; who ended has nothing under way either."""
+        if member.state in IN_GROUP:
+            return
+        left = (member.target, member.classic.admission, member.classic.rejoin, member.owed_gap_s)
+        assert left == (None,) * 4, f"{left} in {member.state}"
+        if member.state is not MemberState.FATAL:
+            return
+        assert (member.contest, member.accepted) == (None, None), "not at an end"
+        flights = {slot for slot in SLOTS if getattr(member, slot) is not None}
+        assert member.departure is not None or not flights - {"pulse"}, f"{flights} still under way"
 
     def advance(self, seconds: float) -> list[Effect]:
         """Let time pass as the owning thread would: a tick at every deadline on the way."""
@@ -116,6 +136,11 @@ class Play:
 
     def answer(self, kind: type[Request], response: Response, throttle_s: float = 0.0) -> list[Effect]:
         return self.do(Answered(self.open(kind).request_id, response, throttle_s))
+
+    def answer_check(self, response: Response = _SAYS_NOTHING) -> list[Effect]:
+        """To the question whether subscribed topics exist; by default an answer that says nothing about them."""
+        checking = self.member.checking
+        return self.do(Answered(checking.request_id, response)) if checking else []
 
     def fail(self, kind: type[Request], failure: FailureKind = FailureKind.DISCONNECTED) -> list[Effect]:
         return self.do(Failed(self.open(kind).request_id, failure, "it broke"))
@@ -169,7 +194,7 @@ class Play:
 
 
 def reaches(start: MemberState, end: MemberState) -> bool:
-    """One step may take several transitions, each of which the core itself checks against the table."""
+    """Can a member get from one state to the other, in any number of steps?"""
     seen, todo = {start}, [start]
     while todo:
         state = todo.pop()

@@ -189,3 +189,15 @@ def test_unsubscribe_while_fenced_does_not_join_again() -> None:
     play.do(Unsubscribe())
     play.returns()
     assert play.member.state is S.UNSUBSCRIBED
+
+
+def test_leave_ends_with_the_failure_also_if_the_callbacks_of_the_leave_succeed() -> None:
+    """A later success says that an earlier failure is over; what ended the member is not over."""
+    play = Play.new(callback_errors="leave").stable(0).told(orders(0, 1))
+    play.returns("ValueError: no disk")
+    assert play.callbacks()[-1].kind is CallbackKind.REVOKED
+    play.returns()
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.state is S.FATAL
+    assert play.member.problem is not None
+    assert play.member.problem.kind is ProblemKind.CALLBACK_FAILED

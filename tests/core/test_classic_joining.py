@@ -273,6 +273,7 @@ def test_a_share_that_cannot_be_read_is_none() -> None:
     assert problem is not None
     assert (play.member.state, problem.kind) == (S.STABLE, ProblemKind.UNREADABLE_ASSIGNMENT)
     assert "leader another assigns by 'range'" in problem.detail
+    play.answer_check()
     play.rebalanced()
     play.let_in(0, generation=3)
     play.returns()
@@ -340,6 +341,15 @@ def test_auto_falls_back_where_the_brokers_do_not_have_it(says_so_itself: bool) 
     assert play.member.interval_s == BEAT_S
 
 
+def test_auto_falls_back_in_a_group_that_cannot_be_upgraded() -> None:
+    """The bug: FATAL beside classic members whose assignor has data of its own, as cooperative-sticky of librdkafka."""
+    play = Play.new()
+    play.joining()
+    play.answer(Heartbeat, Refused(Code.GROUP_ID_NOT_FOUND, "Cannot upgrade classic group g to consumer group."))
+    assert isinstance(play.open(JoinGroup).request, JoinGroup)
+    assert snapshot_of(play.member, play.now).protocol is GroupProtocol.CLASSIC
+
+
 @pytest.mark.parametrize("joins_again", [True, False])
 def test_auto_that_has_settled_does_not_fall_back(joins_again: bool) -> None:
     """A member of a KIP-848 group whose broker is downgraded ends, instead of joining a group of another kind in silence."""
@@ -382,3 +392,47 @@ def test_the_snapshot_shows_the_id_that_the_coordinator_gave() -> None:
     play.let_in(0)
     assert snapshot_of(play.member, play.now).member_id == "given"
     assert not any(isinstance(send.request, FindCoordinator) for send in play.open_sends())
+
+
+def test_a_follower_does_not_look_at_topics_for_a_plan_that_another_makes() -> None:
+    """Thousands of followers would ask for the metadata of every topic in each rebalance."""
+    play = ClassicPlay.new().joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, admitted())
+    assert play.member.survey is None
+
+
+def test_a_leader_that_came_back_does_without_a_description_that_the_broker_does_not_have() -> None:
+    """It only cannot compare its plan with the topics; ending the member for that would cost the group its leader."""
+    play = ClassicPlay.cooperative(group_instance_id="i")
+    play.joining()
+    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
+    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.let_callbacks_return()
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play.fail(DescribeClassicGroup, FailureKind.UNSUPPORTED)
+    assert play.member.state is S.STABLE
+
+
+def test_a_leader_looks_at_the_topics_once_for_a_plan() -> None:
+    """Asked for again beside the sync, the answer would be about topics that the plan does not know."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, admitted(leads=True))
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    assert play.sync_request().plan["given"] == (TopicPartition("orders", 0), TopicPartition("orders", 1))
+    assert play.member.survey is None
+
+
+def test_what_failed_under_kip_848_does_not_slow_down_the_classic_join() -> None:
+    """Another protocol is another start: its first failure is repeated as soon as any first failure."""
+    play = Play.new(group_protocol="auto").joining()
+    for _ in range(4):
+        play.answer(Heartbeat, Refused(Code.COORDINATOR_LOAD_IN_PROGRESS))
+        play.advance(5.0)
+    play.fail(Heartbeat, FailureKind.UNSUPPORTED)
+    play.fail(JoinGroup)
+    play.find_coordinator()
+    play.advance(0.15)
+    assert isinstance(play.open(JoinGroup).request, JoinGroup)

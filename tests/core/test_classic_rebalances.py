@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from dataclasses import replace
 from uuid import UUID
@@ -235,6 +236,7 @@ def test_a_topic_that_does_not_exist_yet_is_looked_for_often() -> None:
     """Whoever subscribes before creating it does not wait for minutes."""
     play = ClassicPlay.new().leading({})
     play.stays(5.0)
+    play.answer_check()
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
     assert play.join_request().reason == reasons.TOPICS_CHANGED
 
@@ -313,8 +315,10 @@ def test_hundreds_of_rebalances_leave_nothing_behind_in_a_member() -> None:
     rebalance_often(play, 100)
     tracemalloc.start()
     rebalance_often(play, 100)
+    gc.collect()
     before = tracemalloc.get_traced_memory()[0]
     rebalance_often(play, 400)
+    gc.collect()
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert after - before < 4_000, "less than ten bytes for each rebalance"
@@ -423,3 +427,52 @@ def test_a_leader_looks_again_at_a_plan_that_left_something_out(given_back: bool
     play.answer(DescribeClassicGroup, GroupDescribed((described,), state="Stable"))
     assert play.member.state is (S.STABLE if given_back else S.JOINING)
     assert given_back or play.join_request().reason == reasons.OUT_OF_DATE
+
+
+def test_an_empty_share_after_a_fence_is_announced() -> None:
+    """Every join ends in an assigned callback, also that of a member which was fenced and is given nothing any more."""
+    play = ClassicPlay.new().stable(0).stays(BEAT_S)
+    play.advance(BEAT_S)
+    play.answer(ClassicHeartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+    play.returns()
+    play.let_in(generation=2)
+    assert kinds(play)[-1] == (CallbackKind.ASSIGNED, 0)
+
+
+def test_a_member_that_was_stable_since_its_last_fence_joins_again_at_once() -> None:
+    """Only fences in a row back off: one a day must not make the member wait longer each time."""
+    play = ClassicPlay.new().stable(0)
+    for generation in (2, 3, 4):
+        play.advance(BEAT_S)
+        play.answer(ClassicHeartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+        play.returns()
+        play.let_in(0, generation=generation)
+        play.returns()
+        assert play.member.state is S.STABLE
+
+
+def test_an_eager_member_announces_an_empty_share_in_each_rebalance() -> None:
+    """It gave everything back to join, so the application must hear that nothing comes instead."""
+    play = ClassicPlay.new().stable(0).rebalanced()
+    play.returns()
+    play.let_in(generation=2)
+    assert kinds(play) == [(CallbackKind.REVOKED, 1), (CallbackKind.ASSIGNED, 0)]
+
+
+def test_a_cooperative_member_that_has_nothing_and_gets_nothing_is_not_called() -> None:
+    """A rebalance that changes nothing for it is not its application's business."""
+    play = ClassicPlay.cooperative().stable().rebalanced()
+    play.let_in(generation=2)
+    assert kinds(play) == []
+
+
+def test_a_denied_topic_stays_the_problem_until_it_is_granted() -> None:
+    """It is looked for again and again, and each look that is denied as before changes nothing."""
+    play = ClassicPlay.new().leading({"orders": TopicLayout(1)})
+    shown = []
+    for denied in (frozenset({"bills"}), frozenset({"bills"}), frozenset[str]()):
+        play.stays(play.member.config.metadata_max_age_ms / 1000)
+        play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}, denied=denied))
+        shown.append(play.member.problem)
+    assert shown[0] is not None
+    assert shown == [shown[0], shown[0], None]

@@ -9,7 +9,7 @@ import pytest
 
 from membership_client.core.events import Answered, Disconnect, FailureKind, Heartbeat, Refused, Subscribe
 from membership_client.core.joining import EARLY_FRACTION
-from membership_client.core.view import share_of
+from membership_client.core.view import share_of, snapshot_of
 from membership_client.partitions import NOTHING
 from membership_client.types import CauseKind, MemberState, Share
 from tests.core.play import BROKER, INTERVAL_S, Play, accepted, orders
@@ -214,6 +214,7 @@ def test_an_empty_share_is_pending_first_and_none_later() -> None:
     for _ in range(30):
         play.advance(INTERVAL_S)
         play.answer(Heartbeat, accepted(2))
+        play.answer_check()
     assert share_of(play.member) is Share.NONE
 
 
@@ -314,3 +315,17 @@ def test_early_heartbeats_make_room_when_answers_are_slow() -> None:
     assert len(play.heartbeats()) == sent
     play.advance(1.5)
     assert len(play.heartbeats()) == sent + 1
+
+
+def test_the_first_epoch_of_a_group_is_one() -> None:
+    """The first member of a new group is let in at epoch 1, which is no epoch that went back."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(1, orders(0)))
+    assert (play.member.state, play.member.epoch) == (MemberState.RECONCILING, 1)
+
+
+def test_a_coordinator_that_makes_a_joiner_wait_has_answered() -> None:
+    """The snapshot shows when it was last heard of, so that waiting does not look like silence."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(0))
+    assert snapshot_of(play.member, play.now + 1.0).heartbeat_age_s == 1.0

@@ -7,7 +7,9 @@ import pytest
 from membership_client.core.events import (
     CallbackKind,
     Close,
+    CoordinatorDoubted,
     FailureKind,
+    FindCoordinator,
     GroupLeft,
     Heartbeat,
     LeaveGroup,
@@ -16,8 +18,9 @@ from membership_client.core.events import (
     Subscribe,
     Unsubscribe,
 )
-from membership_client.types import CauseKind, LeaveMode, MemberState
-from tests.core.play import INTERVAL_S, OTHER_BROKER, Play, accepted, orders
+from membership_client.core.view import share_of
+from membership_client.types import CauseKind, LeaveMode, MemberState, Share
+from tests.core.play import BROKER, INTERVAL_S, OTHER_BROKER, Play, accepted, orders
 
 S = MemberState
 
@@ -266,3 +269,78 @@ def test_a_raising_callback_makes_a_close_unclean_but_not_stuck() -> None:
     closed = play.member.closed
     assert closed is not None
     assert (closed.clean, closed.steps[0].outcome) == (False, "raised")
+
+
+def test_a_callback_with_time_of_its_own_outlasts_the_close() -> None:
+    """The coordinator is told after it: the bug was that the membership ended under it, and its commit was refused."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=10.0, callback_timeout_s=60.0))
+    play.advance(0.1)
+    while play.now < 1014.0:
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, accepted(play.member.epoch))
+    assert play.member.state is MemberState.LEAVING
+    assert play.callbacks()[-1].deadline == pytest.approx(1060.0)
+    play.returns()
+    assert play.member.closed is None
+    play.advance(9.0)  # What is left of the 10 s, though the callback has taken longer.
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.closed is not None
+    assert play.member.closed.clean
+
+
+def test_a_callback_has_no_more_time_than_the_group_grants() -> None:
+    """After that the close ends under it, and says so."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=10.0, callback_timeout_s=60.0))
+    play.advance(60.5)
+    assert play.member.closed is not None
+    assert [step.outcome for step in play.member.closed.steps] == ["not told: the revoked callback still runs"]
+
+
+def test_a_leave_waits_until_the_coordinator_is_known() -> None:
+    """Sent to any broker, it would be refused, and the group would wait for the session of a member that has gone."""
+    play = Play.new().stable()
+    play.do(CoordinatorDoubted(BROKER))
+    play.do(Close(timeout_s=5.0))
+    assert [type(send.request) for send in play.open_sends()] == [FindCoordinator]
+    play.find_coordinator(OTHER_BROKER)
+    assert play.open(LeaveGroup).to == OTHER_BROKER
+
+
+def test_a_coordinator_that_may_not_be_looked_for_does_not_turn_a_leave_into_a_fatal_error() -> None:
+    """Rights that were withdrawn meanwhile are no matter for a member on its way out."""
+    play = Play.new().stable()
+    play.do(CoordinatorDoubted(BROKER))
+    play.do(Unsubscribe())
+    play.answer(FindCoordinator, Refused(30))
+    assert play.member.state is S.LEAVING
+    play.advance(60.0)
+    assert play.member.state is S.UNSUBSCRIBED
+
+
+def test_a_joiner_that_was_refused_for_good_has_nothing_to_leave() -> None:
+    """A close must not wait for a coordinator that never let it in."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, Refused(30))
+    play.do(Close(timeout_s=5.0))
+    assert play.member.closed is not None
+    assert play.member.closed.clean
+
+
+def test_partitions_of_the_first_epoch_are_revoked_and_not_lost() -> None:
+    """Epoch 1 is a membership: what it owned may still be committed."""
+    play = Play.new().stable(0, epoch=1)
+    play.do(Close(timeout_s=5.0))
+    assert play.callbacks()[-1].kind is CallbackKind.REVOKED
+
+
+def test_a_member_that_has_left_is_owed_nothing() -> None:
+    """Its share would otherwise be shown as still to come."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders()))
+    assert share_of(play.member) is Share.PENDING
+    play.do(Unsubscribe())
+    play.let_callbacks_return()
+    play.answer(LeaveGroup, GroupLeft())
+    assert share_of(play.member) is Share.NONE

@@ -75,3 +75,9 @@ def test_a_line_without_a_traceback_is_enough() -> None:
     """As the runner reports that it has no thread."""
     assert str(raised_by("RuntimeError: no thread can be started any more")) == "RuntimeError"
     assert str(raised_by("")) == "an exception"
+
+
+def test_the_last_of_a_chain_without_tracebacks_counts() -> None:
+    """As with `traceback.print_exception(chain=True)` of exceptions that were never raised."""
+    link = "During handling of the above exception, another exception occurred:"
+    assert raised_by(f"ValueError: a\n\n{link}\n\nKeyError: 'b'").kind == "KeyError"

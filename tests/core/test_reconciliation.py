@@ -239,6 +239,7 @@ def test_repeated_fences_back_off() -> None:
     """Brokers of 4.0 and 4.1 fence a repeated epoch 0: without a backoff that is a storm."""
     play = Play.new().stable()
     play.advance(INTERVAL_S)
+    play.answer_check()
     sent = len(play.heartbeats())
     for _ in range(8):
         play.answer(Heartbeat, Refused(110))
@@ -294,3 +295,44 @@ def test_what_came_and_went_during_a_callback_is_acknowledged_although_the_owned
     play.returns()
     play.answer(Heartbeat, accepted(play.member.epoch))
     assert play.heartbeat().owned == orders(0)
+
+
+def test_a_revoked_callback_is_told_until_when_it_may_take() -> None:
+    """The coordinator waits for the rebalance timeout, which is the poll interval; without a deadline nobody hurries."""
+    play = Play.new(max_poll_interval_ms=60_000).stable(0, 1).told(orders(0))
+    assert play.callbacks()[-1].deadline == play.now + 60.0
+
+
+def test_an_empty_share_after_a_second_join_is_announced_as_after_the_first() -> None:
+    """Every join ends in an assigned callback, also that of a member which was fenced and is given nothing any more."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.returns()
+    play.answer(Heartbeat, accepted(5, Partitions()))
+    call = play.callbacks()[-1]
+    assert (call.kind, call.partitions) == (CallbackKind.ASSIGNED, ())
+
+
+def test_a_member_that_was_stable_since_its_last_fence_joins_again_at_once() -> None:
+    """Only fences in a row back off: one a day must not make the member wait longer each time."""
+    play = Play.new().stable(0)
+    for _ in range(3):
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, Refused(25))
+        play.returns()
+        play.answer(Heartbeat, accepted(5, orders(0)))
+        play.name_topics().returns()
+        play.answer(Heartbeat, accepted(5))
+        assert play.member.state is S.STABLE
+
+
+def test_a_callback_that_returns_again_does_not_end_the_next_one() -> None:
+    """Its id tells which one it is: the assign that runs by then has not brought anything yet."""
+    play = Play.new().stable(0, 1).told(orders(0, 5))
+    revoked = play.callbacks()[-1].call_id
+    play.returns()
+    assert play.callbacks()[-1].kind is CallbackKind.ASSIGNED
+    play.do(CallbackReturned(revoked))
+    assert play.member.owned == orders(0)
+    assert play.member.call is not None

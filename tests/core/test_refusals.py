@@ -7,16 +7,20 @@ import pytest
 from membership_client.core import policy
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
+    Answered,
     CallbackKind,
     CoordinatorDoubted,
+    FailureKind,
     FindCoordinator,
     Heartbeat,
     Refused,
+    ResolveTopics,
     Subscribe,
 )
 from membership_client.errors import ProblemKind, error_for
+from membership_client.partitions import Partitions
 from membership_client.types import MemberState
-from tests.core.play import BROKER, INTERVAL_S, OTHER_BROKER, Play, accepted, in_state, orders
+from tests.core.play import BILLS, BROKER, INTERVAL_S, ORDERS, OTHER_BROKER, Play, accepted, in_state, orders
 
 S = MemberState
 
@@ -267,3 +271,76 @@ def test_a_doubted_coordinator_is_looked_for_at_once() -> None:
     play.do(CoordinatorDoubted(BROKER))
     play.find_coordinator(OTHER_BROKER)
     assert play.heartbeat().owned == orders(0)
+
+
+def test_the_same_problem_again_is_another_problem() -> None:
+    """Whoever shows problems once each, as poll() does, tells them apart by their numbers."""
+    play = Play.new().joining()
+    numbers = set()
+    for _ in range(3):
+        play.answer(Heartbeat, Refused(14))
+        assert play.member.problem is not None
+        numbers.add(play.member.problem.number)
+        assert play.member.ids >= play.member.problem.number
+        play.advance(2.0)
+    assert len(numbers) == 3
+
+
+@pytest.mark.parametrize("code", [Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE])
+def test_a_broker_that_is_not_the_coordinator_is_not_asked_again(code: Code) -> None:
+    """The group has moved: asked on, the old broker would refuse until the session ends."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(code))
+    play.find_coordinator(OTHER_BROKER)
+    play.advance(1.0)
+    assert play.open(Heartbeat).to == OTHER_BROKER
+
+
+def test_what_was_under_way_when_a_member_ended_is_not_answered_to() -> None:
+    """A heartbeat that is accepted after a password was refused does not bring the member back."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
+    play.advance(INTERVAL_S)
+    beat = play.open(Heartbeat)
+    play.fail(ResolveTopics, FailureKind.AUTHENTICATION)
+    play.let_callbacks_return()
+    ended = play.member
+    assert ended.state is S.FATAL
+    play.do(Answered(beat.request_id, accepted(4)))
+    assert play.member == ended
+
+
+def test_a_coordinator_that_was_found_is_looked_for_quickly_the_next_time() -> None:
+    """Failures of an earlier search say nothing of the next one."""
+    play = Play.new()
+    play.do(Subscribe(frozenset({"orders"})))
+    for _ in range(5):
+        play.fail(FindCoordinator)
+        play.advance(5.0)
+    play.find_coordinator()
+    play.do(CoordinatorDoubted(BROKER))
+    play.fail(FindCoordinator)
+    play.advance(0.15)
+    assert play.member.lookup is not None
+
+
+def test_a_denied_topic_is_named_and_several_are_only_suspected() -> None:
+    """A heartbeat is refused as a whole: with several topics nobody knows which one it is."""
+    texts = []
+    for topics in ({"orders"}, {"orders", "bills"}):
+        play = Play.new().joining(*topics)
+        play.answer(Heartbeat, Refused(29))
+        assert play.member.problem is not None
+        texts.append(play.member.problem.detail)
+    assert "on topic orders is not granted" in texts[0]
+    assert "one or more of the topics bills, orders" in texts[1]
+
+
+def test_a_refusal_that_is_repeated_says_what_the_broker_said() -> None:
+    """The name of the code, and the broker's words where it has some."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, Refused(Code.COORDINATOR_LOAD_IN_PROGRESS, "loading"))
+    assert play.member.problem is not None
+    assert play.member.problem.detail == "COORDINATOR_LOAD_IN_PROGRESS: loading"

@@ -52,6 +52,8 @@ def test_fail_is_fatal_at_once_and_names_the_holder() -> None:
     assert isinstance(error, InstanceIdInUseError)
     assert error.holder == HOLDER
     assert "10.0.0.7" in str(error)
+    assert TAKEN.message is not None
+    assert TAKEN.message in str(error)
 
 
 def test_fail_without_a_description_is_fatal_too() -> None:
@@ -227,3 +229,36 @@ def test_a_contest_survives_a_coordinator_that_moves() -> None:
     play.answer(DescribeGroup, group())
     assert play.member.problem is not None
     assert play.member.problem.kind is ProblemKind.WAITING_FOR_INSTANCE_ID
+
+
+def test_a_member_that_is_fenced_while_it_waits_for_its_instance_id_joins_again() -> None:
+    """A broker of 4.0 fences a repeated epoch 0; the wait for the holder must not go on beside it, or nothing ever joins."""
+    play = contested("wait")
+    play.answer(DescribeGroup, group())
+    play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(45.0))
+    play.answer(Heartbeat, Refused(110))
+    play.advance(2.0)
+    assert play.member.state is S.JOINING
+    assert play.heartbeat().epoch == 0
+
+
+def test_a_superseded_member_asks_the_new_coordinator_who_took_its_place() -> None:
+    """The group may move in that moment; the error would then name nobody."""
+    play = Play.new(group_instance_id="i").stable()
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(82))
+    play.fail(DescribeGroup)
+    play.find_coordinator()
+    play.advance(1.0)
+    play.answer(DescribeGroup, group())
+    assert play.member.problem is not None
+    assert play.member.problem.holder == HOLDER
+
+
+def test_a_refusal_without_words_still_names_the_instance_id() -> None:
+    """Some brokers say nothing beside the code."""
+    play = Play.new(group_instance_id="i", group_instance_id_conflict="fail").joining()
+    play.answer(Heartbeat, Refused(111))
+    play.answer(DescribeGroup, group())
+    assert play.member.problem is not None
+    assert "group.instance.id i is held" in play.member.problem.detail

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,
+    CallbackDelayed,
     CallbackReturned,
     Close,
     CoordinatorDoubted,
@@ -29,6 +30,7 @@ from membership_client.core.events import (
     SessionTimeoutDescribed,
     Subscribe,
     Tick,
+    TopicsDescribed,
     TopicsResolved,
     Unsubscribe,
 )
@@ -48,6 +50,7 @@ RESPONSES: list[Response] = [
     GroupLeft(),
     TopicsResolved({}),
     TopicsResolved(NAMES),
+    TopicsDescribed({}, unknown=frozenset({"orders", "bills"})),
     GroupDescribed(()),
     GroupDescribed((DescribedMember(member_id="other", instance_id="i", client_id="c", host="h"),)),
     SessionTimeoutDescribed(45.0),
@@ -71,6 +74,7 @@ def sample_events(play: Play) -> list[Event]:
         Polled(play.now),
         Tick(),
         CoordinatorDoubted(BROKER),
+        CallbackDelayed(call_id, play.now, "offsets"),
         CallbackReturned(call_id),
         CallbackReturned(call_id, "ValueError"),
         CallbackReturned(424242),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import Budget, Close, Heartbeat, Warn
+import pytest
+
+from membership_client.core.events import Budget, Close, GroupLeft, Heartbeat, LeaveGroup, Unsubscribe, Warn
 from tests.core.play import Play, accepted, orders
 
 
@@ -25,6 +27,7 @@ def test_a_callback_warns_once_when_half_of_its_time_is_gone() -> None:
     assert warnings(play, 9) == []
     (warning,) = warnings(play, 30)
     assert (warning.budget, warning.limit_s, warning.call_id) == (Budget.CALLBACK, 20.0, call.call_id)
+    assert warning.spent_s == 10.0
 
 
 def test_the_next_callback_has_a_budget_of_its_own() -> None:
@@ -41,6 +44,19 @@ def test_a_close_warns_once_when_half_of_its_time_is_gone() -> None:
     """While a callback that does not return holds it up."""
     play = Play.new().stable(0)
     play.do(Close(timeout_s=10.0))
-    seen = warnings(play, 9)
-    assert [warning.budget for warning in seen] == [Budget.CLOSE]
-    assert seen[0].limit_s == 10.0
+    assert warnings(play, 4) == []
+    (warning,) = warnings(play, 5)
+    assert (warning.budget, warning.spent_s, warning.limit_s) == (Budget.CLOSE, 5.0, 10.0)
+    play.returns()
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.closed is not None
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_an_unsubscribe_has_no_budget_of_a_close(asked: bool) -> None:
+    """Nobody waits for it, whether a callback holds it up or the coordinator."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe())
+    if asked:
+        play.returns()
+    assert warnings(play, 9) == []

@@ -16,7 +16,7 @@ from tests.simulation.script import Action, Script
 from tests.simulation.world import Checker, World
 
 SEEDS = 240
-PLAYED = 90
+PLAYED = 130
 
 
 class Witness(Checker):

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 
+from membership_client.core.assigning import register_assignor, require_assignors
 from membership_client.core.assignors.flaws import flaw_in
 from membership_client.core.assignors.registry import BUILT_IN, Assignor
+from membership_client.errors import ConfigError
 from membership_client.subscriptions import Assignment, MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
 from tests.core.assignors.groups import Group, groups, patient
@@ -64,3 +66,22 @@ def test_a_cooperative_plan_waits_for_the_owner() -> None:
     plan = {"a": [SECOND], "b": [FIRST]}
     assert flaw_in(plan, MEMBERS, TOPICS) is None
     assert flaw_in(plan, MEMBERS, TOPICS, cooperative=True) == "it gives orders-0 to b while a still holds it"
+
+
+def test_a_strategy_that_nobody_has_is_refused_before_a_member_leads() -> None:
+    """A leader without it could make no plan; the text says which there are."""
+    require_assignors(("range", "cooperative-sticky"))
+    with pytest.raises(ConfigError, match=r"there is no assignor 'rnge'\. Use one of range, roundrobin, sticky"):
+        require_assignors(("range", "rnge"))
+
+
+def test_an_assignor_is_cooperative_or_not() -> None:
+    """A mistake here would be found by the first rebalance."""
+    with pytest.raises(ConfigError, match="cooperative must be True or False"):
+        register_assignor("standby", all_to_one, cooperative=1)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="assign must be a function"):
+        register_assignor("standby", None)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="name must be a non-empty string"):
+        register_assignor("", all_to_one)
+    with pytest.raises(ConfigError, match="There is an assignor 'range' already"):
+        register_assignor("range", all_to_one)

@@ -118,6 +118,8 @@ def test_the_later_generation_is_believed(assignor: Assignor) -> None:
     there = MemberSubscription(member_id="b", topics=WANTS, owned=_orders(0, 1), generation=4)
     plan = Group((away, there), ORDERS).plan(assignor)
     assert plan == {"a": _orders(2, 3), "b": _orders(0, 1)}
+    swapped = (replace(away, generation=4), replace(there, generation=3))
+    assert Group(swapped, ORDERS).plan(assignor) == {"a": _orders(0, 1), "b": _orders(2, 3)}
 
 
 def test_a_partition_that_two_hold_is_taken_from_both() -> None:
