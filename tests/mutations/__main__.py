@@ -1,0 +1,71 @@
+"""Mutation testing: `python -m tests.mutations`. Which one-line bugs, picked by a program, do the quick tests notice?
+
+Exits with 1 if a package is below its goal, or if an entry of equivalents.py fits no mutant any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.mutations.equivalents import EQUIVALENTS
+from tests.mutations.judges import TESTS, Means
+from tests.mutations.mutants import Mutant, mutants_of
+from tests.mutations.tally import GOALS, SOURCE, Tally, say
+from tests.mutations.verdicts import SURVIVED, Verdict, import_libraries, judge_functions, judge_module
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints all it has to say."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("only", nargs="*", help="files or packages, such as core/joining.py or net; all without it")
+    parser.add_argument("--share", type=float, default=1.0, help="judge this share of the mutants, picked at random")
+    parser.add_argument("--seed", type=int, default=1, help="of that choice")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="that judge (%(default)s)")
+    parser.add_argument("--seeds", type=int, default=300, help="of the simulation, that judge as well (%(default)s)")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one mutant (%(default)s)")
+    parser.add_argument("--survivors", type=Path, help="write the survivors to this file, too")
+    options = parser.parse_args(arguments)
+    means = Means(tuple(options.tests), options.seeds, options.budget)
+    found = [mutant for file in _files(options.only or list(GOALS)) for mutant in mutants_of(file)]
+    chosen = random.Random(options.seed).sample(found, round(len(found) * options.share))
+    tally = judge(sorted(chosen, key=lambda mutant: (mutant.file, mutant.line)), means)
+    survivors = "\n".join(_shown(verdict) for verdict in tally.verdicts if verdict.outcome == SURVIVED)
+    if options.survivors:
+        options.survivors.write_text(f"{survivors}\n")
+    say(survivors, *tally.table())
+    stale = [one for one in EQUIVALENTS if not any(one.matches(mutant) for mutant in found)] if not options.only else []
+    say(*(f"fits no mutant any more: {one}" for one in stale))
+    say(f"{len(chosen)} of {len(found)} mutants in {tally.took_s() / 60:.0f} minutes, seed {options.seed}")
+    return 1 if stale or tally.missed() else 0
+
+
+def _files(names: Sequence[str]) -> list[Path]:
+    paths = [SOURCE / name for name in names]
+    return [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
+
+
+def judge(mutants: Sequence[Mutant], means: Means) -> Tally:
+    """First those of functions, then those of what runs at import."""
+    real = [mutant for mutant in mutants if not any(one.matches(mutant) for one in EQUIVALENTS)]
+    tally = Tally(len(real), equivalents=[mutant for mutant in mutants if mutant not in real])
+    import_libraries(means)
+    in_functions = [mutant for mutant in real if mutant.function]
+    bench = judge_functions(in_functions, sorted({mutant.file for mutant in real}), means, tally.add)
+    for mutant in real:
+        if not mutant.function:
+            tally.add(judge_module(mutant, bench))
+    return tally
+
+
+def _shown(verdict: Verdict) -> str:
+    mutant = verdict.mutant
+    nth = f" (number {mutant.nth})" if mutant.nth else ""
+    return f"{mutant.file}:{mutant.line} {mutant.function}{nth}\n  - {mutant.before}\n  + {mutant.after}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""Counts verdicts per package, says how far it is, and compares the shares with the goals."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutations.mutants import Mutant
+from tests.mutations.verdicts import CAUGHT, SURVIVED, TIMED_OUT, Verdict
+
+SOURCE = Path("membership_client")
+GOALS = {
+    "core": 0.95,
+    "net": 0.85,
+    "offsets.py": 0.85,
+    "worker.py": 0.85,
+    "listener.py": 0.85,
+    "ownership.py": 0.85,
+    "arguments.py": 0.85,
+}
+"""The least share of mutants that are caught, of those that are not equivalent."""
+NEWS_S = 15.0
+
+
+def say(*lines: str) -> None:
+    for line in lines:
+        print(line, flush=True)  # noqa: T201 - that is what the program is for
+
+
+@dataclass
+class Tally:
+    """What was found so far."""
+
+    total: int
+    equivalents: list[Mutant]
+    verdicts: list[Verdict] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    said_at: float = 0.0
+
+    def add(self, verdict: Verdict) -> None:
+        """Says every now and then how far it is."""
+        self.verdicts.append(verdict)
+        if time.monotonic() - self.said_at > NEWS_S:
+            self.said_at = time.monotonic()
+            left = sum(verdict.outcome == SURVIVED for verdict in self.verdicts)
+            at = f"{verdict.mutant.file}:{verdict.mutant.line}"
+            say(f"{self.took_s():5.0f} s: {len(self.verdicts)} of {self.total}, {left} survived; {at}")
+
+    def took_s(self) -> float:
+        return time.monotonic() - self.began
+
+    def table(self) -> list[str]:
+        lines = [
+            f"{'':14}{'mutants':>9}{'caught':>9}{'timed out':>11}{'survived':>10}{'equivalent':>12}{'share':>9}{'goal':>7}"
+        ]
+        for package, goal in GOALS.items():
+            caught, late, left = (self._count(package, outcome) for outcome in (CAUGHT, TIMED_OUT, SURVIVED))
+            same = sum(_package(mutant) == package for mutant in self.equivalents)
+            if total := caught + late + left:
+                counts = f"{total + same:9}{caught:9}{late:11}{left:10}{same:12}"
+                lines.append(f"{package:14}{counts}{self._share(package):9.1%}{goal:7.0%}")
+        return lines
+
+    def missed(self) -> list[str]:
+        """Packages below their goals."""
+        judged = {_package(verdict.mutant) for verdict in self.verdicts}
+        return [package for package, goal in GOALS.items() if package in judged and self._share(package) < goal]
+
+    def _count(self, package: str, outcome: str) -> int:
+        return sum(_package(verdict.mutant) == package and verdict.outcome == outcome for verdict in self.verdicts)
+
+    def _share(self, package: str) -> float:
+        judged = [verdict for verdict in self.verdicts if _package(verdict.mutant) == package]
+        return sum(verdict.outcome != SURVIVED for verdict in judged) / len(judged)
+
+
+def _package(mutant: Mutant) -> str:
+    return mutant.file.relative_to(SOURCE).parts[0]

@@ -1,0 +1,63 @@
+"""The program that picks mutants by itself, in miniature, so that it does not stop working unnoticed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutations.equivalents import EQUIVALENTS
+from tests.mutations.mutants import mutants_of
+from tests.mutations.project import ROOT
+
+pytestmark = pytest.mark.deep
+
+
+def test_the_changes_of_a_small_file(tmp_path: Path) -> None:
+    """One of each kind, told by the function that it is in; none in annotations, assertions and texts."""
+    file = tmp_path / "small.py"
+    file.write_text(
+        "LIMIT = 3\n"
+        "def due(member: int | None, at: float) -> bool:\n"
+        "    assert at > 0, f'{at + 1}'\n"
+        "    if member and at < LIMIT:\n"
+        "        return replace(member, at=at + 1)\n"
+        "    raise ValueError('text')\n"
+    )
+    found = {(mutant.function, mutant.before, mutant.after) for mutant in mutants_of(file)}
+    assert found == {
+        ("", "3", "4"),
+        ("due", "member and at < LIMIT", "True and at < LIMIT"),
+        ("due", "member and at < LIMIT", "member and True"),
+        ("due", "at < LIMIT", "at <= LIMIT"),
+        ("due", "at=at + 1", "(left out)"),
+        ("due", "at=at + 1", "at=None"),
+        ("due", "at + 1", "at"),
+        ("due", "1", "2"),
+        ("due", "raise ValueError('text')", "(left out)"),
+    }
+
+
+def test_no_call_of_super_is_left_out(tmp_path: Path) -> None:
+    """Its function has a cell for the class then and not without it: the program ended there, and judged no more."""
+    file = tmp_path / "small.py"
+    file.write_text("class A(Exception):\n    def __init__(self) -> None:\n        super().__init__('text')\n")
+    assert mutants_of(file) == []
+
+
+def test_the_program_catches_mutants_of_functions_and_modules() -> None:
+    """Its table says how many, and its exit code that the goal is met."""
+    tests = ["--tests", "tests/core/test_watchdog.py", "--seeds", "3"]
+    command = [sys.executable, "-m", "tests.mutations", "core/watchdog.py", *tests]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "share" in result.stdout, result.stderr[-2000:]
+    assert result.returncode == 0, result.stdout[-3000:]
+
+
+def test_every_equivalent_fits_a_mutant() -> None:
+    """One that fits none hides nothing yet, but would hide the next that looks like it."""
+    for one in EQUIVALENTS:
+        file = Path("membership_client") / one.file
+        assert any(one.matches(mutant) for mutant in mutants_of(file)), f"fits no mutant any more: {one}"
