@@ -92,6 +92,8 @@ class _Broker:
 class _Runner:
     """Callbacks that return at once."""
 
+    runs_on_closing_thread = False
+
     def run(self, call: RunCallback, done: Done) -> None:
         done(CallbackReturned(call.call_id))
 

@@ -49,8 +49,10 @@ _TELL_S = 15.0
 class Production:
     """Numbered records at a steady pace, as many to each partition."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, topic: str = TOPIC, partitions: int = PARTITIONS) -> None:
         self.count = 0
+        self._topic = topic
+        self._partitions = partitions
         config = {
             "enable.idempotence": True,
             "delivery.timeout.ms": 600_000,
@@ -60,10 +62,10 @@ class Production:
         self._producer = Producer({"bootstrap.servers": servers, **config})
 
     def run(self, stop: threading.Event) -> None:
-        while not stop.wait(PARTITIONS / PER_SECOND):
-            for partition in range(PARTITIONS):
+        while not stop.wait(self._partitions / PER_SECOND):
+            for partition in range(self._partitions):
                 value = str(self.count).encode()
-                self._producer.produce(TOPIC, value, partition=partition)
+                self._producer.produce(self._topic, value, partition=partition)
                 self.count += 1
             self._producer.poll(0)
         assert self._producer.flush(120) == 0, "records were not accepted"
@@ -71,7 +73,7 @@ class Production:
     @property
     def ends(self) -> dict[int, int]:
         """An idempotent producer writes each record once, and in order."""
-        return dict.fromkeys(range(PARTITIONS), self.count // PARTITIONS)
+        return dict.fromkeys(range(self._partitions), self.count // self._partitions)
 
 
 class Soak:

@@ -52,6 +52,10 @@ class Slot:
     name: str
     group: str
     members: tuple[dict[str, Any], ...] = ()
+    module: str = "tests.benchmarks.soak_member"
+    """What its process runs, unless it transforms."""
+    task: dict[str, Any] = field(default_factory=dict)
+    """What else the module is told about each of its members."""
 
 
 def slots() -> list[Slot]:
@@ -83,6 +87,7 @@ class Fleet:
 
     servers: str
     directory: Path
+    topic: str = TOPIC
     died: list[str] = field(default_factory=list)
     diaries: dict[Path, str] = field(default_factory=dict)
     """Every diary there is, and its group."""
@@ -119,11 +124,11 @@ class Fleet:
             self.diaries[diary] = slot.group
             self._newest[slot].append(diary)
             config = {**COMMON, "bootstrap.servers": self.servers, "group.id": slot.group, **more}
-            tasks.append({"config": config, "topic": TOPIC, "diary": str(diary)})
-        return ["tests.benchmarks.soak_member", json.dumps(tasks)]
+            tasks.append({"config": config, "topic": self.topic, "diary": str(diary), **slot.task})
+        return [slot.module, json.dumps(tasks)]
 
     def _transforming(self, slot: Slot) -> list[str]:
-        task = {"servers": self.servers, "group": slot.group, "source": TOPIC, "target": DONE, "halt": None}
+        task = {"servers": self.servers, "group": slot.group, "source": self.topic, "target": DONE, "halt": None}
         how = {"transactional_id": slot.name, "more": SOCKETS, "batch": 1000}
         return ["tests.consumer.transformer", json.dumps(task | how)]
 
@@ -156,19 +161,28 @@ class Fleet:
             self.died.append(f"{slot.name} did not end within {_ENDING_S:g} s of {number.name}")
             process.kill()
             process.wait()
+        if number is signal.SIGTERM and process.returncode not in {0, -signal.SIGTERM, -signal.SIGKILL}:
+            self.died.append(self._last_words(slot, process))
         self._forget(process)
+
+    def has_begun(self, slot: Slot) -> bool:
+        """Whether its process is past its imports, so that it hears signals."""
+        return slot in self._processes and all(diary.exists() for diary in self._newest[slot])
 
     def revive(self) -> None:
         with self._lock:
             dead = [(slot, process) for slot, process in self._processes.items() if process.poll() is not None]
         for slot, process in dead:
-            said = self._log(slot).read_text(errors="replace")
-            if _FENCED in said:
+            if _FENCED in self._log(slot).read_text(errors="replace"):
                 self.fenced_producers += 1
             else:
-                self.died.append(f"{slot.name} ended with code {process.returncode}: {said[-500:]}")
+                self.died.append(self._last_words(slot, process))
             self._forget(process)
             self.start(slot)
+
+    def _last_words(self, slot: Slot, process: subprocess.Popen[bytes]) -> str:
+        said = self._log(slot).read_text(errors="replace")
+        return f"{slot.name} ended with code {process.returncode}: {said[-1500:]}"
 
     def _log(self, slot: Slot) -> Path:
         """Of its newest process."""

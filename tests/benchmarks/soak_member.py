@@ -42,53 +42,64 @@ class Life:
             consumer.subscribe([self._task["topic"]], *hooks)
             while not leaves.is_set():
                 self._read(consumer)
-        self._note("closed", [])
+        self.note("closed", [])
 
     def _read(self, consumer: Consumer) -> None:
         began_at, age_s = time.monotonic(), consumer.snapshot.heartbeat_age_s
-        batch = consumer.consume(BATCH, 0.2)
+        if self.note_read(self._take(consumer), began_at, age_s) and self._commits:
+            self._commit(consumer)
+
+    def _take(self, consumer: Consumer) -> list[Message]:
+        return consumer.consume(BATCH, 0.2)
+
+    def note_read(self, batch: list[Message], began_at: float, age_s: float | None) -> bool:
+        """Whether there were records. `began_at` is when they were asked for, `age_s` that of the last heartbeat then."""
         at = time.monotonic()
         read = _stretches([message for message in batch if message.error() is None])
         facts = {"at": at, "began_at": began_at, "confirmed_at": 0.0 if age_s is None else began_at - age_s}
-        for partition, (first, count) in read.items():
-            self._note("read", [partition], **facts, offset=first, count=count)
-        if read and self._commits:
-            self._commit(consumer)
+        for partition, first, count in read:
+            self.note("read", [partition], **facts, offset=first, count=count)
+        return bool(read)
 
     def _commit(self, consumer: Consumer) -> None:
         """A refusal means that others will read these records again."""
         began_at = time.monotonic()
         with contextlib.suppress(KafkaException):
             for place in consumer.commit(asynchronous=False) or []:
-                self._note("commit", [place.partition], began_at=began_at, offset=place.offset)
+                self.note("commit", [place.partition], began_at=began_at, offset=place.offset)
 
     def _on_commit(self, error: KafkaError | None, places: Places) -> None:
         for place in places if error is None else []:
-            self._note("report", [place.partition], offset=place.offset)
+            self.note("report", [place.partition], offset=place.offset)
 
     def _hook(self, kind: str) -> Callable[[Consumer, Places, CallbackContext], None]:
         def hook(consumer: Consumer, places: Places, context: CallbackContext) -> None:
             if kind == "revoke" and self._commits:
                 self._commit(consumer)
-            self._note(kind, [place.partition for place in places], epoch=context.epoch)
+            self.note(kind, [place.partition for place in places], epoch=context.epoch)
 
         return hook
 
-    def _note(self, kind: str, partitions: list[int], **facts: Any) -> None:
+    def note(self, kind: str, partitions: list[int], **facts: Any) -> None:
         """One write, so that a kill leaves whole lines."""
         line = {"at": time.monotonic(), "kind": kind, "partitions": partitions, **facts}
         os.write(self._file, (json.dumps(line) + "\n").encode())
 
 
-def _stretches(batch: list[Message]) -> dict[int, tuple[int, int]]:
-    """The first offset of each partition, and how many records there are."""
-    found: dict[int, tuple[int, int]] = {}
+def _stretches(batch: list[Message]) -> list[tuple[int, int, int]]:
+    """Partition, first offset and count of records that follow each other, in the order in which they came."""
+    found: list[tuple[int, int, int]] = []
+    newest: dict[int, int] = {}
     for message in batch:
         number, offset = message.partition(), message.offset()
         assert number is not None
         assert offset is not None
-        first, count = found.get(number, (offset, 0))
-        found[number] = (first, count + 1)
+        _, first, count = found[newest[number]] if number in newest else (number, offset, 0)
+        if count and first + count == offset:
+            found[newest[number]] = (number, first, count + 1)
+        else:
+            newest[number] = len(found)
+            found.append((number, offset, 1))
     return found
 
 

@@ -5,9 +5,11 @@ Reads the diaries while they are written. Nothing here depends on what a member 
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 import json
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -56,12 +58,37 @@ class Ownership:
     next_offset: int | None = None
 
 
-class Watch:
-    """All groups. `violations` is empty as long as nothing happened that must not."""
+@dataclass(slots=True)
+class Progress:
+    """How far a partition of a group is known to be committed, and since when."""
 
-    def __init__(self) -> None:
+    offsets: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+    def note(self, offset: int, at: float) -> None:
+        """In the order of time; what brings nothing new is left out."""
+        if not self.offsets or offset > self.offsets[-1]:
+            self.offsets.append(offset)
+            self.times.append(max(at, self.times[-1] if self.times else at))
+
+    def before(self, at: float) -> int:
+        """The offset that was committed by then."""
+        known = bisect.bisect_left(self.times, at)
+        return self.offsets[known - 1] if known else 0
+
+
+class Watch:
+    """All groups. `violations` is empty as long as nothing happened that must not.
+
+    `partitions_of_violations` says which partitions they are about.
+    """
+
+    def __init__(self, topic: str = TOPIC, partitions: int = PARTITIONS) -> None:
         self.violations: list[str] = []
+        self.partitions_of_violations: set[int] = set()
         self.counts: Counter[str] = Counter()
+        self._partitions = [TopicPartition(topic, number) for number in range(partitions)]
+        self._progress: dict[tuple[str, int], Progress] = defaultdict(Progress)
         self._positions: dict[Path, int] = {}
         self._newest: dict[Path, dict[int, Ownership]] = defaultdict(dict)
         self._stays: dict[tuple[str, int], list[Ownership]] = defaultdict(list)
@@ -99,7 +126,7 @@ class Watch:
                 newest[partition] = Ownership(epoch=entry["epoch"], diary=path.name, since=entry["at"])
                 self._stays[group, partition].append(newest[partition])
             elif stay is None or (stay.over and entry["kind"] != "report"):
-                self._complain(f"{path.name} is not the owner in its own eyes: {entry}")
+                self._complain(partition, f"{path.name} is not the owner in its own eyes: {entry}")
             elif entry["kind"] == "read":
                 self._read(group, partition, stay, entry)
                 _note_wake(stay, entry, wakes)
@@ -111,7 +138,9 @@ class Watch:
     def _read(self, group: str, partition: int, stay: Ownership, entry: dict[str, Any]) -> None:
         offset, count = entry["offset"], entry["count"]
         if stay.next_offset not in {None, offset}:
-            self._complain(f"{stay.diary} read {partition}@{offset} and expected {stay.next_offset}")
+            self._complain(partition, f"{stay.diary} read {partition}@{offset} and expected {stay.next_offset}")
+        if stay.next_offset is None:
+            self._compare_start(group, partition, stay, offset)
         stay.next_offset = offset + count
         stay.ends[offset + count] = entry["at"]
         stay.first_read = min(stay.first_read, entry["at"])
@@ -126,10 +155,18 @@ class Watch:
     def _commit(self, group: str, partition: int, stay: Ownership, entry: dict[str, Any]) -> None:
         """One that is only reported was begun after its last record was read; more is not known."""
         offset = entry["offset"]
+        self._progress[group, partition].note(offset, entry["at"])
         began_at = entry.get("began_at", stay.ends.get(offset, 0.0))
         stay.last_commit = max(stay.last_commit, began_at)
         stay.ends = {end: at for end, at in stay.ends.items() if end > offset}
         self._accepted[group, partition] = max(offset, self._accepted.get((group, partition), offset))
+
+    def _compare_start(self, group: str, partition: int, stay: Ownership, offset: int) -> None:
+        """What was committed before a partition came to an owner does not come to this owner again."""
+        committed = self._progress[group, partition].before(stay.since)
+        if offset < committed:
+            what = f"{stay.diary} read {partition}@{offset}, which was committed as {committed} before it had it"
+            self._complain(partition, what)
 
     def _compare(self, group: str, partition: int, stays: list[Ownership]) -> None:
         """Who has the partition at a later epoch has it alone: in what it reads, and in what is accepted of it."""
@@ -137,7 +174,7 @@ class Watch:
         for old, new in itertools.combinations(stays, 2):
             for how in self._overlaps(old, new, CLASSIC_LATE_S if group == CLASSIC_GROUP else LATE_S):
                 who = f"{old.diary} at {old.epoch} and {new.diary} at {new.epoch}"
-                self._complain(f"owned twice: {group}/{partition} of {who} {how}")
+                self._complain(partition, f"owned twice: {group}/{partition} of {who} {how}")
         del stays[:-_KEPT]
 
     def _overlaps(self, old: Ownership, new: Ownership, late_s: float) -> Iterator[str]:
@@ -163,20 +200,35 @@ class Watch:
 
     def look_at_offsets(self, admin: GroupAdmin, groups: list[str]) -> None:
         """None is lost, and none goes back. A coordinator that cannot answer now is asked again later."""
-        wanted = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
         for group in groups:
             with contextlib.suppress(MembershipError, OSError):
-                self._compare_offsets(group, {p.partition: o.offset for p, o in admin.committed(group, wanted).items()})
+                found = admin.committed(group, self._partitions)
+                self._compare_offsets(group, {place.partition: offset.offset for place, offset in found.items()})
 
     def _compare_offsets(self, group: str, found: dict[int, int]) -> None:
         self.counts["looks at offsets"] += 1
         # While a transaction is open, its offsets are not told.
-        for partition in found if group == EXACT else range(PARTITIONS):
+        for partition in found if group == EXACT else range(len(self._partitions)):
             place, offset = (group, partition), found.get(partition, -1)
             before = max(self._committed.get(place, -1), self._accepted.get(place, -1))
             if offset < before:
-                self._complain(f"offset of {group}/{partition} went back from {before} to {offset}")
+                self._complain(partition, f"offset of {group}/{partition} went back from {before} to {offset}")
             self._committed[place] = max(before, offset)
+
+    def look_for_losses(self, groups: list[str]) -> None:
+        """What is committed was read. Only for groups whose readers write down what they read before they commit it.
+
+        Offsets must be looked at before, and the diaries followed after that.
+        """
+        for group in groups:
+            for partition, offset in self.committed(group).items():
+                self._progress[group, partition].note(offset, time.monotonic())
+                lost = offset - sum(self._seen[group, partition][:offset])
+                if lost:
+                    first = self._seen[group, partition].find(0, 0, offset)
+                    first = first if first >= 0 else len(self._seen[group, partition])
+                    what = f"{lost} records of {group}/{partition} were committed and not read, from offset {first} on"
+                    self._complain(partition, what)
 
     def committed(self, group: str) -> dict[int, int]:
         """As last seen."""
@@ -188,9 +240,10 @@ class Watch:
         """How many records never came to any member."""
         return sum(end - sum(self._seen[group, partition][:end]) for partition, end in ends.items())
 
-    def _complain(self, what: str) -> None:
+    def _complain(self, partition: int, what: str) -> None:
         if what not in self.violations:
             self.violations.append(what)
+            self.partitions_of_violations.add(partition)
 
 
 def _note_wake(stay: Ownership, entry: dict[str, Any], wakes: list[float]) -> None:

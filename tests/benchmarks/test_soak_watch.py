@@ -123,6 +123,34 @@ def test_a_stop_right_after_a_read_happens_by_chance_only_once(diaries: Diaries)
     assert "continued" in diaries.violations()[0]
 
 
+def test_a_record_that_was_committed_and_comes_again_is_seen(diaries: Diaries) -> None:
+    """To whom the partition came after the commit; before, it may have been on its way."""
+    diaries.write("one", "assign", 1.0, epoch=3)
+    diaries.write("one", "read", 8.0, offset=0, count=10)
+    diaries.write("one", "commit", 9.0, began_at=8.5, offset=10)
+    diaries.write("one", "revoke", 10.0, epoch=3)
+    diaries.write("two", "assign", 8.9, epoch=5)
+    diaries.write("two", "read", 12.0, offset=8, count=2)
+    assert not [text for text in diaries.violations() if "committed as" in text]
+    diaries.write("three", "assign", 13.0, epoch=7)
+    diaries.write("three", "read", 14.0, offset=9, count=1)
+    assert "three read 0@9, which was committed as 10" in diaries.violations()[-1]
+
+
+def test_a_record_that_was_committed_and_not_read_is_seen(diaries: Diaries) -> None:
+    """Without waiting for the end: a batch that was dropped, and the next one committed."""
+    diaries.write("one", "assign", 1.0, epoch=3)
+    diaries.write("one", "read", 8.0, offset=0, count=10)
+    assert diaries.violations() == []
+    diaries.watch._compare_offsets("group", {0: 10})
+    diaries.watch.look_for_losses(["group"])
+    assert diaries.violations() == []
+    diaries.watch._compare_offsets("group", {0: 13})
+    diaries.watch.look_for_losses(["group"])
+    assert diaries.violations() == ["3 records of group/0 were committed and not read, from offset 10 on"]
+    assert diaries.watch.partitions_of_violations == {0}
+
+
 def test_a_gap_and_a_stranger_are_seen(diaries: Diaries) -> None:
     """A record that was skipped, and one of a partition that was given up."""
     diaries.hand_over("revoke")
