@@ -1,71 +1,218 @@
-"""Checks what an application passes to a method, where it passes it.
+"""Checks what an application passes to a constructor, a method or a configuration key, where it passes it.
 
-A value that Kafka's format cannot hold would otherwise be found by the membership thread, when it writes the request.
+Each check takes the name that the application knows the value by, and returns the value, or raises ConfigError. A wrong
+value would otherwise be found by the membership thread when it writes a request, or not at all.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Mapping
-from typing import Any
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
 from membership_client.errors import ConfigError
 from membership_client.types import Offset, TopicPartition
 
-_INT32 = range(2**31)
-_INT64 = range(2**63)
+T = TypeVar("T")
+
+MOST_INT32 = 2**31 - 1
+MOST_INT64 = 2**63 - 1
+LONGEST_WAIT_S = float(MOST_INT64 // 10**9)
+"""What threads and queues can wait at most: threading.TIMEOUT_MAX, which the core may not import."""
+
+_LONGEST_TEXT_BYTES = 32_767
+"""Of a string in Kafka's format, whose length is an int16."""
+_LONGEST_SHOWN = 200
+_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
-def checked_partition(value: object) -> TopicPartition:
-    """As a TopicPartition, from one or from a pair. Raises ConfigError if no partition has that name."""
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise ConfigError(f"A partition is a TopicPartition, or a pair of topic and number, not {value!r}.")
-    topic, number = value
-    if not topic or not _is_utf8(topic):
-        raise ConfigError(f"The topic of a partition is a name, not {topic!r}.")
-    if not _is_int(number) or number not in _INT32:
-        raise ConfigError(f"The number of a partition of {topic} is an int from 0 to {_INT32[-1]}, not {number!r}.")
-    return TopicPartition(topic, number)
+def shown(value: object) -> str:
+    """For an error text: short, and also for an int of 5,000 digits or an object whose repr raises."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - it is the application's own __repr__
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def checked_offsets(value: object) -> dict[TopicPartition, Offset]:
-    """From a mapping whose values are Offsets or ints. Raises ConfigError if they cannot be committed."""
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"commit() takes a mapping of partitions to offsets, not {value!r}.")
-    return {(place := checked_partition(key)): _checked_offset(offset, place) for key, offset in value.items()}
+# --- texts -----------------------------------------------------------------------------------------------------------
 
 
-def _checked_offset(value: Any, partition: TopicPartition) -> Offset:
-    offset = value if isinstance(value, Offset) else Offset(value)
-    if not _is_int(offset.offset) or offset.offset not in _INT64:
-        raise ConfigError(
-            f"The offset of {partition} is the number of a record, so an int that is not negative and below 2**63, "
-            f"not {offset.offset!r}."
-        )
-    epoch = offset.leader_epoch
-    if epoch is not None and (not _is_int(epoch) or epoch not in _INT32):
-        raise ConfigError(f"The leader epoch of {partition} is None or an int from 0 to {_INT32[-1]}, not {epoch!r}.")
-    if not _is_utf8(offset.metadata):
-        raise ConfigError(f"The metadata of {partition} is text that UTF-8 can hold, not {offset.metadata!r}.")
-    return offset
-
-
-def checked_timeout_s(value: object) -> float:
-    """As threads and queues take it: neither the negative rest of a budget nor infinity. Raises ConfigError for NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise ConfigError(f"timeout_s is a number of seconds, not {value!r}.")
-    return min(max(0.0, value), threading.TIMEOUT_MAX)
-
-
-def _is_int(value: object) -> bool:
-    """A bool is one for Python, and a mistake here; a float with a whole number is one, too."""
-    return isinstance(value, int) and not isinstance(value, bool)
+def is_text(value: object) -> bool:
+    """Not blank, and a broker and librdkafka can be told it: in UTF-8, without NUL, and not too long for Kafka's format."""
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value and _is_utf8(value)
 
 
 def _is_utf8(value: object) -> bool:
     """A lone surrogate is in a string of Python's, and in no UTF-8."""
     try:
-        return isinstance(value, str) and value.encode() is not None
+        return isinstance(value, str) and len(value.encode()) <= _LONGEST_TEXT_BYTES
     except UnicodeEncodeError:
         return False
+
+
+def checked_text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not is_text(value):
+        raise ConfigError(f"{name} must be a non-empty string, not {shown(value)}.")
+    return value
+
+
+def checked_topic(name: str, value: object) -> str:
+    """A name that a topic can have: a subscription to any other would wait for ever."""
+    topic = checked_text(name, value)
+    if not _LEGAL_TOPIC.fullmatch(topic) or topic in {".", ".."}:
+        raise ConfigError(
+            f"{name}: {shown(topic)} is not the name of a topic, which has 1 to 249 letters, digits, '.', '_' or '-', and "
+            "is not '.' or '..'. Patterns are for GroupMember.subscribe_pattern(), or begin with '^' in Consumer.subscribe()."
+        )
+    return topic
+
+
+def checked_path(name: str, value: object) -> Path:
+    """Of a file or a directory, which need not be there."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str) or not text or "\0" in text or not _is_utf8(text):
+        raise ConfigError(f"{name} must be a path, not {shown(value)}.")
+    return Path(text)
+
+
+def checked_choice(name: str, value: object, choices: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}.")
+    return value
+
+
+def reason_text(value: object) -> str | None:
+    """Whatever it is, an exception for example, as text that can be sent: no leave may fail over its reason."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else _said(value)
+    return text.encode(errors="backslashreplace")[:_LONGEST_TEXT_BYTES].decode(errors="ignore")
+
+
+def _said(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - it is the application's own __str__
+        return shown(value)
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def is_whole(value: object) -> bool:
+    """A bool is an int for Python, and a mistake here; so is a float with a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not NaN
+
+
+def checked_whole(name: str, value: object, *, least: int = 0, most: int = MOST_INT64) -> int:
+    if not isinstance(value, int) or not is_whole(value) or not least <= value <= most:
+        raise ConfigError(f"{name} must be a whole number from {least} to {most}, not {shown(value)}.")
+    return value
+
+
+def checked_seconds(name: str, value: object) -> float:
+    """A time that comes to an end, and is not negative."""
+    if not isinstance(value, int | float) or not _is_number(value) or not 0 <= value < math.inf:
+        raise ConfigError(f"{name} must be a number of seconds that is not negative, not {shown(value)}.")
+    return float(min(value, LONGEST_WAIT_S))
+
+
+def checked_timeout_s(value: object, name: str = "timeout_s") -> float:
+    """As threads and queues take it: neither the negative rest of a budget nor infinity. Raises ConfigError for NaN."""
+    if not isinstance(value, int | float) or not _is_number(value):
+        raise ConfigError(f"{name} is a number of seconds, not {shown(value)}.")
+    return float(min(max(0.0, value), LONGEST_WAIT_S))
+
+
+def checked_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be True or False, not {shown(value)}.")
+    return value
+
+
+# --- classes and functions -------------------------------------------------------------------------------------------
+
+
+def checked_instance(name: str, value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{name} must be a {kind.__name__}, not {shown(value)}.")
+    return value
+
+
+def checked_function(name: str, value: object, of: str) -> None:
+    """`of` says what it is called with."""
+    if not callable(value):
+        raise ConfigError(f"{name} must be a function of {of}, not {shown(value)}.")
+
+
+def optional(check: Callable[[str, Any], T], name: str, value: object) -> T | None:
+    """As `check`, and None is right as well."""
+    return None if value is None else check(name, value)
+
+
+# --- collections -----------------------------------------------------------------------------------------------------
+
+
+def checked_mapping(name: str, value: object) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} must be a mapping, not {shown(value)}.")
+    return value
+
+
+def with_dots(config: object, known: Collection[str]) -> dict[str, Any]:
+    """A configuration whose known keys are all spelt with dots. ConfigError for a key in both spellings, or that is no text."""
+    dotted: dict[str, Any] = {}
+    for key, value in checked_mapping("The configuration", config).items():
+        if not isinstance(key, str):
+            raise ConfigError(f"A configuration key is a string, not {shown(key)}.")
+        name = key.replace("_", ".") if key.replace("_", ".") in known else key
+        if name in dotted:
+            raise ConfigError(f"{name} is given twice, with dots and with underscores: which of them is meant?")
+        dotted[name] = value
+    return dotted
+
+
+def checked_items(name: str, value: object, check: Callable[[str, Any], T]) -> tuple[T, ...]:
+    """Each element checked. A single string would be taken for a list of its letters, a mapping for its keys."""
+    if isinstance(value, str | bytes | Mapping | type) or not isinstance(value, Iterable):
+        raise ConfigError(f"{name} must be a list, not {shown(value)}.")
+    return tuple(check(f"{name}: each of them", item) for item in value)
+
+
+def checked_partition(value: object) -> TopicPartition:
+    """As a TopicPartition, from one or from a pair. Raises ConfigError if no partition has that name."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise ConfigError(f"A partition is a TopicPartition, or a pair of topic and number, not {shown(value)}.")
+    topic = value[0]
+    if not is_text(topic):
+        raise ConfigError(f"The topic of a partition is a name, not {shown(topic)}.")
+    return TopicPartition(topic, checked_whole(f"The number of a partition of {topic}", value[1], most=MOST_INT32))
+
+
+def checked_partitions(name: str, value: object) -> tuple[TopicPartition, ...]:
+    return checked_items(name, value, lambda _, partition: checked_partition(partition))
+
+
+def checked_offsets(value: object) -> dict[TopicPartition, Offset]:
+    """From a mapping whose values are Offsets or ints. Raises ConfigError if they cannot be committed."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"Offsets are a mapping of partitions to offsets, not {shown(value)}.")
+    return {(place := checked_partition(key)): _checked_offset(offset, place) for key, offset in value.items()}
+
+
+def _checked_offset(value: Any, partition: TopicPartition) -> Offset:
+    offset = value if isinstance(value, Offset) else Offset(value)
+    checked_whole(f"The offset of {partition}, the number of a record,", offset.offset)
+    if offset.leader_epoch is not None:
+        checked_whole(f"The leader epoch of {partition}", offset.leader_epoch, most=MOST_INT32)
+    if not _is_utf8(offset.metadata):
+        raise ConfigError(f"The metadata of {partition} is text that UTF-8 can hold, not {shown(offset.metadata)}.")
+    return offset

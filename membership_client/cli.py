@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 from membership_client.admin.groups_parser import add_connection, add_groups
+from membership_client.command_output import GuardedOutput, OutputError
+from membership_client.command_values import path, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +72,24 @@ otherwise librdkafka's mock cluster, which needs neither but cannot tell every s
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong."""
+    """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong.
+
+    So does a standard output that cannot be written. One whose reader is gone, as by `| head -1`, exits with 141.
+    """
+    # Standard output is None where it was closed before the command began: print() does nothing then.
+    if sys.stdout is None:
+        return _run(arguments)
+    output, code = GuardedOutput(sys.stdout), 0
+    with contextlib.suppress(OutputError), contextlib.redirect_stdout(cast("TextIO", output)):
+        try:
+            code = _run(arguments)
+        finally:
+            # Also after --help, which exits: errors must come here, and not when Python ends.
+            output.flush()
+    return output.exit_code(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
     return int(options.run(options))
 
@@ -105,7 +126,7 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument(
         "--plain", action="store_true", help="lines instead of the live view, as when the output is not a terminal"
     )
-    demo.add_argument("--svg", type=Path, metavar="FILE", help="also write the picture of the run to FILE (needs rich)")
+    demo.add_argument("--svg", type=path, metavar="FILE", help="also write the picture of the run to FILE (needs rich)")
     demo.set_defaults(run=_demo)
 
 
@@ -125,7 +146,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _add_replay(replay: argparse.ArgumentParser) -> None:
     replay.description = _REPLAY
-    replay.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces, written by trace.file")
+    replay.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces, written by trace.file")
     replay.set_defaults(run=_replay)
 
 
@@ -137,11 +158,11 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
     diagnose.description = _DIAGNOSE
-    diagnose.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces of any members, in any order")
+    diagnose.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces of any members, in any order")
     diagnose.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
     diagnose.add_argument(
         "--skew",
-        type=float,
+        type=seconds,
         default=2.0,
         metavar="SECONDS",
         help="by how much the machines' clocks may differ; nothing is concluded from less (default: 2)",
@@ -156,7 +177,7 @@ def _add_broker_log(command: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        type=Path,
+        type=path,
         metavar="FILE",
         help="server.log of the brokers, after the traces: why the coordinator let members go",
     )
@@ -170,12 +191,12 @@ def _diagnose(options: argparse.Namespace) -> int:
 
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.description = _REPORT
-    report.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces of any members, in any order")
-    report.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: report.html, or report.json")
+    report.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces of any members, in any order")
+    report.add_argument("-o", "--output", type=path, metavar="FILE", help="default: report.html, or report.json")
     report.add_argument("--format", choices=["html", "perfetto"], default="html", help="default: html")
     report.add_argument(
         "--skew",
-        type=float,
+        type=seconds,
         default=2.0,
         metavar="SECONDS",
         help="by how much the machines' clocks may differ; two owners for less are only perhaps two (default: 2)",
@@ -198,7 +219,7 @@ def _add_watch(watch: argparse.ArgumentParser) -> None:
     watch.formatter_class = argparse.RawDescriptionHelpFormatter
     watch.add_argument("group", metavar="GROUP")
     add_connection(watch)
-    watch.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
+    watch.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
     watch.add_argument("--once", action="store_true", help="one look, then end")
     watch.add_argument("--json", action="store_true", help="a line of JSON for every look")
     watch.set_defaults(run=_watch)

@@ -10,19 +10,42 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from membership_client import lifetime
-from membership_client.arguments import checked_offsets, checked_partition, checked_timeout_s
-from membership_client.config import MemberConfig, is_text, parse_bootstrap
+from membership_client import forked, lifetime
+from membership_client.arguments import (
+    checked_function,
+    checked_instance,
+    checked_items,
+    checked_mapping,
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_text,
+    checked_timeout_s,
+    checked_topic,
+    optional,
+    reason_text,
+    shown,
+)
+from membership_client.config import MemberConfig, parse_bootstrap
 from membership_client.core import reasons
 from membership_client.core.assigning import require_assignors
-from membership_client.core.events import Budget, CallbackReturned, Close, Rebalance, Subscribe, Tick, Unsubscribe, Warn
+from membership_client.core.events import (
+    Budget,
+    CallbackDelayed,
+    CallbackReturned,
+    Close,
+    Rebalance,
+    Subscribe,
+    Tick,
+    Unsubscribe,
+    Warn,
+)
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.core.view import health_of, snapshot_of
+from membership_client.core.view import error_of, health_of, snapshot_of
 from membership_client.errors import (
     CallbackFailedError,
     ConfigError,
@@ -30,6 +53,7 @@ from membership_client.errors import (
     Identity,
     MemberClosedError,
     MembershipError,
+    OffsetError,
     Problem,
     ProblemKind,
     WaitTimeoutError,
@@ -43,10 +67,13 @@ from membership_client.offsets import Offsets
 from membership_client.ownership import Ownership, OwnershipNumbers
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.security import PLAINTEXT, Security, split_security
+from membership_client.security.settings import with_password
+from membership_client.security.weaknesses import warn_of_weaknesses
 from membership_client.telemetry import Telemetry
 from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
 from membership_client.trace.commit_tally import CommitTally
+from membership_client.trace.file_name import trace_path
 from membership_client.trace.trace_file import TraceFile
 from membership_client.types import (
     CloseReport,
@@ -65,6 +92,9 @@ _TOPIC_NAMES = TopicNames()
 
 Condition = MemberState | Callable[[Snapshot], bool]
 """What can be waited for."""
+
+_CLOSE_S = 10.0
+"""How long a close() without a timeout waits, beside its callbacks."""
 
 _CLOSE_GRACE_S = 0.5
 """How much longer close() waits for the thread to stop than the thread itself may take."""
@@ -97,6 +127,8 @@ class GroupMember:
         if runner is not None and listener is not None:
             raise ConfigError("Give a listener, or a runner that brings its own callbacks, not both.")
         callbacks = callbacks_of(listener) if listener is not None else {}
+        optional(_checked_runner, "runner", runner)
+        observers = checked_items("observers", observers, _checked_observer)
         self._transport = BrokerTransport(
             parse_bootstrap(self._config.bootstrap_servers),
             client_id=self._config.client_id,
@@ -104,6 +136,7 @@ class GroupMember:
             answer_timeout_s=self._config.request_timeout_ms / 1000,
             security=security,
         )
+        warn_of_weaknesses(security)
         member = Member(config=self._config, member_id=_new_member_id())
         self._journal = Journal(member, _trace_file(member))
         self._tally = CommitTally(self._journal)
@@ -129,6 +162,7 @@ class GroupMember:
         self._forked = False
         self._named: tuple[Partitions, frozenset[TopicPartition]] = (NOTHING, frozenset())
         lifetime.register(self)
+        forked.refuse_in_forked_children(self, GroupMember._forked_error)
 
     # --- asking for membership ---------------------------------------------------------------------------------------
 
@@ -136,20 +170,19 @@ class GroupMember:
         """Join with these topics, or change them while a member. Returns at once.
 
         In FATAL this starts over where the cause allows it (a full group that was enlarged, an ACL that was granted),
-        and raises the error where it does not.
+        and raises the error where it does not. A name that no topic can have is a ConfigError; a topic that does not
+        exist is in `snapshot.missing_topics` some seconds later, until it does.
         """
         if isinstance(topics, str):
             raise ConfigError(f"subscribe() takes a list of topics; did you mean [{topics!r}]?")
-        names = frozenset(topics)
-        if not names or any(not is_text(name) for name in names):
-            raise ConfigError("subscribe() needs at least one topic, each a non-empty string; see unsubscribe().")
-        self._subscribe(Subscribe(topics=names))
+        names = checked_items("topics", topics, checked_topic)
+        if not names:
+            raise ConfigError("subscribe() needs at least one topic; see unsubscribe().")
+        self._subscribe(Subscribe(topics=frozenset(names)))
 
     def subscribe_pattern(self, regex: str) -> None:
         """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
-        if not is_text(regex):
-            raise ConfigError(f"subscribe_pattern() needs a non-empty regular expression, not {regex!r}.")
-        self._subscribe(Subscribe(regex=regex))
+        self._subscribe(Subscribe(regex=checked_text("subscribe_pattern(): the regular expression", regex)))
 
     def _subscribe(self, event: Subscribe) -> None:
         self._check_usable()
@@ -165,7 +198,7 @@ class GroupMember:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
         self._check_usable()
         self._check_mode(leave)
-        self._worker.post(self._telemetry.asked(Unsubscribe(mode=leave, reason=_as_text(reason))))
+        self._worker.post(self._telemetry.asked(Unsubscribe(mode=leave, reason=reason_text(reason))))
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
         """Have a classic group rebalance, and say why: it is in the broker's log. Returns at once.
@@ -173,7 +206,7 @@ class GroupMember:
         Under KIP-848 the coordinator alone decides; it is only told everything about this member once more.
         """
         self._check_usable()
-        self._worker.post(Rebalance(reason=_as_text(reason)))
+        self._worker.post(Rebalance(reason=reason_text(reason)))
 
     def poll(self) -> None:
         """Tell the member that the application is alive, and learn what went wrong since the last time.
@@ -206,6 +239,10 @@ class GroupMember:
         whole = checked_offsets(offsets)
         self._commit(whole, self._ownership_of(whole), checked_timeout_s(timeout_s))
 
+    def _delayed(self, call_id: int, since: float, why: str) -> None:
+        """A callback cannot begin yet. Any thread."""
+        self._worker.post(CallbackDelayed(call_id, since, why))
+
     def _ownership_of(self, partitions: Iterable[TopicPartition]) -> Ownership:
         """For a `_commit` that may come later. Any thread."""
         return self._offsets.ownership.of(partitions, lambda partition: self.epoch > 0 and self.owns(partition))
@@ -222,10 +259,10 @@ class GroupMember:
         self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
         """What the group last committed; None where nothing. Needs a subscription, but not that they are owned."""
+        timeout_s = checked_timeout_s(timeout_s)
+        wanted = frozenset(checked_partitions("partitions", partitions))
         self._check_usable()
         self._check_may_wait()
-        timeout_s = checked_timeout_s(timeout_s)
-        wanted = frozenset(map(checked_partition, partitions))
         return self._offsets.committed(wanted, timeout_s) if wanted else {}
 
     # --- looking -----------------------------------------------------------------------------------------------------
@@ -251,13 +288,18 @@ class GroupMember:
 
     def owns(self, partition: TopicPartition) -> bool:
         """Cheap enough for every record: a look-up in a set that is built once per rebalance."""
-        return partition in self.assignment()
+        try:
+            if partition in self.assignment():
+                return True
+        except TypeError:  # It cannot be hashed.
+            pass
+        checked_partition(partition)  # Only here: what is owned is a partition.
+        return False
 
     @property
     def error(self) -> MembershipError | None:
         """What is wrong at the moment, if anything; fatal errors stay."""
-        member = self._worker.member
-        return error_for(member.problem, member.identity) if member.problem else None
+        return error_of(self._worker.member)
 
     @property
     def trace(self) -> Journal:
@@ -267,7 +309,7 @@ class GroupMember:
     def health(self) -> Health:
         """For liveness and readiness probes."""
         if self._forked:
-            return Health(live=False, ready=False, why="forked")
+            return forked.HEALTH
         return health_of(self._worker.member, time.monotonic())
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
@@ -287,7 +329,9 @@ class GroupMember:
     def _waiting(self, condition: Condition, tell: Callable[[Snapshot | Exception], None]) -> Iterator[_Waiter]:
         """Inside, `tell` is called with what ends the wait: on any thread, at once or later, maybe more than once."""
         if not callable(condition) and not isinstance(condition, MemberState):
-            raise ConfigError(f"wait_until() takes a MemberState or a function of the snapshot, not {condition!r}.")
+            raise ConfigError(
+                f"wait_until() takes a MemberState or a function of the snapshot, not {shown(condition)}."
+            )
         self._check_usable(closing_is_fine=True)
         waiter = _Waiter(condition if callable(condition) else lambda snapshot: snapshot.state is condition, tell)
         self._waiters.append(waiter)
@@ -315,24 +359,32 @@ class GroupMember:
     # --- going -------------------------------------------------------------------------------------------------------
 
     def close(
-        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
         """Give the partitions back, leave, and end the thread: within `timeout_s`, and a second time does nothing.
 
+        Without a timeout the coordinator has 10 s, and each callback what the group grants it: `max.poll.interval.ms`.
+        With one, the membership ends in time also under a callback that still runs, whose commits are refused then.
         The report says what was done and how it ended. Called from within a callback or an observer it cannot wait for
         itself: it returns at once, and the close goes on when that returns.
         """
-        self._check_mode(leave)
-        # Not a number is no time: a close that refuses its arguments would leave the member in the group.
-        reason, timeout_s = _as_text(reason), 0.0 if timeout_s != timeout_s else checked_timeout_s(timeout_s)  # noqa: PLR0124
+        reason, timeout_s = self._close_arguments(leave, reason, timeout_s)
         if self._close_report is not None or self._forked:
-            return self._close_report or CloseReport(clean=True, reason="forked child: the parent is the member")
+            return self._close_report or forked.CLOSED
+        began_at = time.monotonic()
         self._begin_close(leave, reason, timeout_s)
         if self._may_start():
             self._run()
         elif not self._is_own_thread():
-            self._runner.await_end(self._has_ended, timeout_s + _CLOSE_GRACE_S)
-        return self._report(reason, timeout_s)
+            self._runner.await_end(self._has_ended, self._close_wait_s(timeout_s))
+        return self._report(reason, time.monotonic() - began_at)
+
+    def _close_arguments(
+        self, leave: LeaveMode, reason: object, timeout_s: float | None
+    ) -> tuple[str | None, float | None]:
+        """Reason and time, checked before anything is done."""
+        self._check_mode(leave)
+        return reason_text(reason), _close_timeout_s(timeout_s)
 
     def _has_ended(self, within_s: float) -> bool:
         try:
@@ -344,18 +396,35 @@ class GroupMember:
             self._thread.join(_CLOSE_GRACE_S)
         return True
 
-    def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float) -> None:
-        if not self._worker.stopped:
-            self._worker.post(self._telemetry.asked(Close(mode=leave, reason=reason, timeout_s=timeout_s)))
+    def _close_wait_s(self, timeout_s: float | None) -> float:
+        """The membership thread ends by itself; this is for the case that it does not."""
+        if timeout_s is not None:
+            return timeout_s + _CLOSE_GRACE_S
+        # A callback that brings partitions may run first, and then the one that takes them away.
+        return _CLOSE_S + 2 * self._poll_interval_s + _CLOSE_GRACE_S
 
-    def _report(self, reason: str | None, timeout_s: float) -> CloseReport:
+    def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> None:
+        # The thread that closes cannot return before a callback that it runs itself, so the membership may last as long.
+        granted = timeout_s is None or self._runner.runs_on_closing_thread
+        close = Close(
+            mode=leave,
+            reason=reason,
+            timeout_s=_CLOSE_S if timeout_s is None else timeout_s,
+            callback_timeout_s=self._poll_interval_s if granted else None,
+        )
+        if not self._worker.stopped:
+            self._worker.post(self._telemetry.asked(close))
+
+    @property
+    def _poll_interval_s(self) -> float:
+        return self._config.max_poll_interval_ms / 1000
+
+    def _report(self, reason: str | None, took_s: float) -> CloseReport:
         closed = self._worker.member.closed
         if closed is not None:
             self._close_report = CloseReport(clean=closed.clean, reason=closed.reason, steps=closed.steps)
             return self._close_report
-        step = CloseStep(
-            "membership thread", timeout_s, "goes on by itself" if self._is_own_thread() else "has not ended"
-        )
+        step = CloseStep("membership thread", took_s, "goes on by itself" if self._is_own_thread() else "has not ended")
         return CloseReport(clean=False, reason=reason or reasons.CLOSED, steps=(step,))
 
     def __enter__(self) -> Self:
@@ -365,6 +434,10 @@ class GroupMember:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
+
+    def _set_sasl_credentials(self, username: object, password: object) -> None:
+        """For new connections and for sessions that are renewed. Any thread; ConfigError shows neither of them."""
+        self._transport.use(with_password(self._transport.security, username, password))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -443,27 +516,33 @@ class GroupMember:
             raise MembershipError(
                 "An observer runs on the membership thread, which cannot wait for itself.", self._identity
             )
+        if self._start_token:
+            # The thread starts with the first subscription: without it the whole timeout would pass.
+            raise OffsetError("Offsets are committed and read as a member: call subscribe() first.", self._identity)
 
     def _check_mode(self, leave: LeaveMode) -> None:
-        if not isinstance(leave, LeaveMode):
-            raise ConfigError(f"The way to leave is a LeaveMode, not {leave!r}.")
+        checked_instance("leave", leave, LeaveMode)
         if leave is LeaveMode.TEMPORARY and self._config.group_instance_id is None:
             raise ConfigError("Only static members can leave temporarily: set group.instance.id, or use another mode.")
 
     def _check_usable(self, *, closing_is_fine: bool = False) -> None:
         if self._forked:
-            raise ForkedMemberError("This member belongs to the parent process.", self._identity)
+            raise self._forked_error()
         problem = self._worker.member.problem
         if problem is not None and problem.kind is ProblemKind.CRASHED:
             raise error_for(problem, self._identity)
         if self._worker.stopped and not closing_is_fine:
             raise MemberClosedError("This member is closed.", self._identity)
 
+    def _forked_error(self) -> ForkedMemberError:
+        return ForkedMemberError(forked.BELONGS_TO_PARENT, self._identity)
+
     def _after_fork(self) -> None:
         """In the child: let go of everything without a trace on the wire."""
         self._forked = True
         self._worker.stopped = True
         self._transport.abandon()
+        self._journal.after_fork()
 
 
 class _Waiter:
@@ -481,12 +560,23 @@ class _Waiter:
 
 
 def _split(config: MemberConfig | Mapping[str, Any], security: Security | None) -> tuple[MemberConfig, Security]:
+    optional(lambda name, value: checked_instance(name, value, Security), "security", security)
     if isinstance(config, MemberConfig):
         return config, security or PLAINTEXT
-    found, rest = split_security(config)
+    found, rest = split_security(checked_mapping("The configuration", config))
     if security is not None and found is not PLAINTEXT:
         raise ConfigError("Give security in the configuration or beside it, not both.")
     return MemberConfig.from_dict(rest), security or found
+
+
+def _checked_observer(name: str, value: Observer) -> Observer:
+    checked_function(name, value, of="a step")
+    return value
+
+
+def _checked_runner(name: str, value: object) -> None:
+    if isinstance(value, type) or not isinstance(value, CallbackRunner):
+        raise ConfigError(f"{name} must have the methods of a CallbackRunner, not be {shown(value)}.")
 
 
 def _trace_file(member: Member) -> TraceFile | None:
@@ -494,15 +584,16 @@ def _trace_file(member: Member) -> TraceFile | None:
     if config.trace_file is None:
         return None
     instance = config.group_instance_id or member.member_id
-    filled = config.trace_file.format(
-        group=config.group_id, member=member.member_id, instance=instance, pid=os.getpid()
-    )
-    return TraceFile(Path(filled), max_bytes=config.trace_file_max_bytes, keep=config.trace_file_keep)
+    names = {"group": config.group_id, "member": member.member_id, "instance": instance}
+    path = trace_path(config.trace_file, pid=os.getpid(), **names)
+    return TraceFile(path, max_bytes=config.trace_file_max_bytes, keep=config.trace_file_keep)
 
 
-def _as_text(reason: object) -> str | None:
-    """An exception, for example: no leave may fail over the reason it was given."""
-    return None if reason is None else str(reason)
+def _close_timeout_s(given: float | None) -> float | None:
+    """Not a number is no time: a close that refuses its arguments would leave the member in the group."""
+    if given is None:
+        return None
+    return 0.0 if given != given else checked_timeout_s(given)  # noqa: PLR0124
 
 
 def _new_member_id() -> str:

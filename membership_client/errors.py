@@ -11,6 +11,7 @@
     │   └── NotKafkaError            something else answers on that port
     ├── UnreadableAssignmentError    the leader wrote what we cannot read (classic); heals with its next plan
     ├── TopicAuthorizationError      no access to a topic; heals when granted
+    ├── UnknownTopicError            a subscribed topic does not exist; heals when it is created
     ├── GroupNotFoundError           no coordinator knows the group
     ├── OffsetError                  offsets could not be committed or read
     │   ├── NotOwnedError            the partition is others' by now
@@ -53,6 +54,7 @@ class ProblemKind(enum.Enum):
     REJECTED = "rejected"
     CALLBACK_FAILED = "callback failed"
     TOPIC_DENIED = "topic denied"
+    UNKNOWN_TOPIC = "unknown topic"
     WAITING_FOR_INSTANCE_ID = "waiting for instance id"
     WAITING_FOR_ROOM = "waiting for room"
     FENCED_INSTANCE_ID = "fenced instance id"
@@ -161,6 +163,10 @@ class UnreadableAssignmentError(MembershipError):
 
 class TopicAuthorizationError(MembershipError):
     advice = "Grant DESCRIBE and READ on the topics; the member recovers by itself."
+
+
+class UnknownTopicError(MembershipError):
+    advice = "Correct the name, or create the topic: the member notices it within some seconds, by itself."
 
 
 class GroupNotFoundError(MembershipError, LookupError):
@@ -280,6 +286,7 @@ _ERRORS: dict[ProblemKind, type[MembershipError]] = {
     ProblemKind.REJECTED: ConnectionProblem,
     ProblemKind.CALLBACK_FAILED: CallbackFailedError,
     ProblemKind.TOPIC_DENIED: TopicAuthorizationError,
+    ProblemKind.UNKNOWN_TOPIC: UnknownTopicError,
     ProblemKind.WAITING_FOR_INSTANCE_ID: InstanceIdInUseError,
     ProblemKind.WAITING_FOR_ROOM: GroupFullError,
     ProblemKind.FENCED_INSTANCE_ID: FencedInstanceIdError,

@@ -8,8 +8,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from membership_client.arguments import checked_timeout_s
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import ListenerError
 from membership_client.types import Cause, TopicPartition
@@ -34,7 +35,7 @@ class CallbackContext:
 
     def wait_lost(self, timeout_s: float) -> bool:
         """Sleep in a callback, but wake up when the partitions are lost."""
-        return self._lost.wait(timeout_s)
+        return self._lost.wait(checked_timeout_s(timeout_s))
 
     def remaining_s(self) -> float | None:
         """Seconds until the group stops waiting for this callback; None where it does not wait for it."""
@@ -97,19 +98,26 @@ def _checked(name: str, method: object, coroutines: bool) -> Callback:
 
 
 def accepts(function: Callable[..., object], count: int) -> bool:
-    """Can it be called with that many positional arguments?"""
+    """Can it be called with that many positional arguments? Some functions written in C do not tell, so they may."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
+    except ValueError:
+        return True
     return True
 
 
 Done = Callable[[CallbackReturned], None]
 
 
+@runtime_checkable
 class CallbackRunner(Protocol):
     """Where callbacks run. Called by the membership thread, which must not be made to wait."""
+
+    @property
+    def runs_on_closing_thread(self) -> bool:
+        """Can the thread that closes the member be the one that runs a callback, so that it must wait for it?"""
 
     def run(self, call: RunCallback, done: Done) -> None:
         """Have it run; `done` is called exactly once when it has, on any thread."""
@@ -131,6 +139,8 @@ class CallbackRunner(Protocol):
 
 class ThreadRunner:
     """Runs callbacks on one daemon thread, started with the first of them; `done` is called there when each returns."""
+
+    runs_on_closing_thread = False
 
     def __init__(self, callbacks: dict[CallbackKind, Callback], name: str, on_warning: OnWarning | None = None) -> None:
         self._callbacks = callbacks

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from membership_client.core.events import Budget, CallbackReturned
+from membership_client.config import CLASSIC_ONLY, KIP_848_ONLY
+from membership_client.core.error_codes import Code
+from membership_client.core.events import Answered, Budget, CallbackDelayed, CallbackReturned, Refused
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
 from membership_client.partition_text import shares
-from membership_client.types import GroupProtocol, MemberState, TopicPartition
+from membership_client.types import Delay, GroupProtocol, MemberState, TopicPartition
 from membership_client.watchdog import BudgetWarning
 
 S = MemberState
@@ -37,8 +40,13 @@ class StepLog:
         who = name_of(after)
         if isinstance(step.event, CallbackReturned) and step.event.error:
             logger.warning("%s: a callback raised: %s", who, step.event.error)
-        if after.settled is GroupProtocol.CLASSIC and before.settled is None:
-            logger.info("%s: these brokers do not have KIP-848; it speaks the classic protocol with them", who)
+        if isinstance(step.event, CallbackDelayed) and after is not before:
+            delay = Delay(step.event.why, step.at - step.event.since)
+            logger.warning("%s: %s. Nothing of these partitions is read meanwhile.", who, delay)
+        if after.config.group_protocol == "auto" and after.settled is not None and before.settled is None:
+            _log_protocol(who, step)
+        if after.topic_check.missing != before.topic_check.missing:
+            _log_missing(who, before, after)
         if after.state is not before.state:
             self._log_state(who, step)
         elif _is_new_problem(before, after):
@@ -81,6 +89,38 @@ def _is_new_problem(before: Member, after: Member) -> bool:
     if new is None or new.kind is ProblemKind.CALLBACK_FAILED:
         return False
     return old is None or (old.kind, old.detail) != (new.kind, new.detail)
+
+
+def _log_protocol(who: str, step: Step) -> None:
+    """Which one `auto` took, why, and which of the given keys have no effect with it."""
+    config, answer = step.after.config, step.event.response if isinstance(step.event, Answered) else None
+    unused, protocol = CLASSIC_ONLY, "KIP-848"
+    if step.after.settled is GroupProtocol.CONSUMER:
+        logger.info("%s: group.protocol=auto takes KIP-848: the coordinator has it", who)
+    else:
+        unused, protocol = KIP_848_ONLY, "the classic protocol"
+        if isinstance(answer, Refused) and answer.code == Code.GROUP_ID_NOT_FOUND:
+            logger.warning("%s: group.protocol=auto takes the classic protocol. %s %s", who, answer.message, _MIGRATION)
+        else:
+            logger.info("%s: group.protocol=auto takes the classic protocol: these brokers do not have KIP-848", who)
+    for key, why in config.without_effect(unused).items():
+        logger.warning("%s: %s has no effect with %s: %s", who, key, protocol, why)
+
+
+_MIGRATION = (
+    "To migrate the group, stop all its members and start them with KIP-848: an empty group can be upgraded, and keeps its "
+    "offsets; or have all members assign by range first. With group.protocol=classic this member says nothing more about it."
+)
+
+
+def _log_missing(who: str, before: Member, after: Member) -> None:
+    """Each topic once when it is found missing, and once when it is not any more."""
+    old, new = before.topic_check.missing, after.topic_check.missing
+    for topic in sorted(new.keys() - old.keys()):
+        logger.warning("%s: %s", who, missing_text(topic, new[topic]))
+    subscribed = after.subscription.topics if after.subscription else frozenset()
+    for topic in sorted((old.keys() - new.keys()) & subscribed):
+        logger.info("%s: topic %s exists now", who, topic)
 
 
 def log_warning(member: Member, warning: BudgetWarning) -> None:

@@ -79,12 +79,19 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
 """What an error means for a commit or a fetch of offsets; a code that is not listed is REFUSED."""
 
 
+_NEVER_SENT = frozenset({FailureKind.UNENCODABLE, FailureKind.UNSUPPORTED})
+"""Asked again, such a request fails in the same way."""
+
 _LAG_S = 0.3
 """So long a coordinator may not know a topic only because it has not heard of it yet."""
 
 
 class _AgainError(Exception):
     """This attempt came to nothing, and another may do better."""
+
+
+class _SilenceError(_AgainError):
+    """No answer came before time was up, of which the last attempt may have had next to nothing."""
 
 
 class _Unknown:
@@ -170,16 +177,16 @@ class Offsets:
 
     def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
         """Attempt until it succeeds, fails for good, or time is up."""
-        deadline = time.monotonic() + timeout_s
+        deadline, answers = time.monotonic() + timeout_s, list[_AgainError]()
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_AgainError),
             stop=tenacity.stop_after_delay(timeout_s),
             wait=tenacity.wait_random_exponential(multiplier=0.05, max=1.0),
         )
         try:
-            retrying(attempt, deadline)
+            retrying(_listening(attempt, answers), deadline)
         except tenacity.RetryError as gave_up:
-            why = gave_up.last_attempt.exception()
+            why = answers[-1] if answers else gave_up.last_attempt.exception()
             raise OffsetTimeoutError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
 
     def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
@@ -189,10 +196,10 @@ class Offsets:
         try:
             outcome = errand.reply.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise _AgainError("the coordinator did not answer.") from None
+            raise _SilenceError("the coordinator did not answer.") from None
         if isinstance(outcome, MembershipError):
             raise outcome
-        if isinstance(outcome, Failed) and outcome.kind is FailureKind.UNENCODABLE:
+        if isinstance(outcome, Failed) and outcome.kind in _NEVER_SENT:
             raise OffsetError(f"{outcome.detail}.", self._worker.member.identity)
         if isinstance(outcome, Failed):
             raise _AgainError(outcome.detail)
@@ -234,6 +241,20 @@ _ERRORS = {
     Verdict.REFUSED: OffsetError,
 }
 _GRAVITY = (Verdict.NO_TOPIC, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
+
+
+def _listening(attempt: Callable[[float], None], answers: list[_AgainError]) -> Callable[[float], None]:
+    """That attempt, which adds to `answers` what was said, and not that nothing was."""
+
+    def listen(deadline: float) -> None:
+        try:
+            attempt(deadline)
+        except _AgainError as error:
+            if not isinstance(error, _SilenceError):
+                answers.append(error)
+            raise
+
+    return listen
 
 
 def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> FetchOffsets:

@@ -151,6 +151,17 @@ class Holder:
         return f"member {self.member_id} (client {self.client_id or 'unnamed'}, host {self.host or 'unknown'})"
 
 
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What a callback waits for before it can begin, and for how long already."""
+
+    why: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"for {self.seconds:.1f} s, the assigned callback waits for {self.why}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One moment of one member, never torn: every field belongs to the same instant."""
@@ -176,6 +187,10 @@ class Snapshot:
     cause: Cause | None
     """Why the assignment last changed."""
     error: MembershipError | None
+    delay: Delay | None = None
+    """What an assignment waits for, once that takes seconds: a Consumer needs the committed offsets of its partitions."""
+    missing_topics: frozenset[str] = frozenset()
+    """Topics subscribed to by name that do not exist, or that the brokers hide; `error` says which names are near."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ class Asker:
             return retrying(attempt)
         except tenacity.RetryError as gave_up:
             why = gave_up.last_attempt.exception()
-            raise NoAnswerError(f"Given up after {self._timeout_s:g} s: {why}") from why
+            told = f"Given up after {self._timeout_s:g} s: {why}"
+            raise NoAnswerError(told if told.endswith((".", "?")) else f"{told}.") from why
 
     def close(self) -> None:
         self._transport.close()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from membership_client.config import parse_bootstrap
+from membership_client.arguments import MOST_INT32, checked_text, checked_timeout_s, shown, with_dots
+from membership_client.config import checked_milliseconds, parse_bootstrap
 from membership_client.errors import ConfigError
 from membership_client.security import PLAINTEXT, Security, split_security
+from membership_client.security.weaknesses import warn_of_weaknesses
 from membership_client.types import Node
 
+_DIGITS = re.compile(r"[0-9]{1,10}")
+_LONGEST_TIMEOUT_S = MOST_INT32 / 1000
+"""As request.timeout.ms has it; epoll takes no more either."""
 _KEYS = ("bootstrap.servers", "client.id", "request.timeout.ms")
 
 
@@ -26,25 +32,34 @@ class Connection:
         """From `host:port,...`, or from librdkafka's keys, which win over the arguments. ConfigError for any other key."""
         given = {"bootstrap.servers": config} if isinstance(config, str) else config
         security, rest = split_security(given)
-        rest = {key.replace("_", "."): value for key, value in rest.items()}
+        rest = with_dots(rest, _KEYS)
         if unknown := sorted(rest.keys() - set(_KEYS)):
             raise ConfigError(
-                f"{', '.join(unknown)}: of no use to an administrator, who takes {', '.join(_KEYS)} and security keys."
+                f"{', '.join(map(shown, unknown))}: of no use to an administrator, who takes {', '.join(_KEYS)} and "
+                "security keys."
             )
+        warn_of_weaknesses(security)
         if "bootstrap.servers" not in rest:
             raise ConfigError("bootstrap.servers must be set.")
         return cls(
             bootstrap=parse_bootstrap(rest["bootstrap.servers"]),
-            client_id=str(rest.get("client.id", client_id)),
+            client_id=checked_text("client.id", rest.get("client.id", client_id)),
             timeout_s=_seconds(rest.get("request.timeout.ms"), timeout_s),
             security=security,
         )
 
 
-def _seconds(milliseconds: object, default_s: float) -> float:
+def _seconds(milliseconds: object, default_s: object) -> float:
     """Properties files have numbers as text."""
     if milliseconds is None:
-        return default_s
-    if not str(milliseconds).isdecimal() or int(str(milliseconds)) == 0:
-        raise ConfigError(f"request.timeout.ms must be a positive whole number, not {milliseconds!r}.")
-    return int(str(milliseconds)) / 1000
+        return _checked(default_s)
+    if isinstance(milliseconds, str) and _DIGITS.fullmatch(milliseconds):
+        milliseconds = int(milliseconds)
+    return checked_milliseconds("request.timeout.ms", milliseconds) / 1000
+
+
+def _checked(timeout_s: object) -> float:
+    seconds = checked_timeout_s(timeout_s)
+    if not seconds:
+        raise ConfigError(f"timeout_s must be a positive number of seconds, not {shown(timeout_s)}.")
+    return min(seconds, _LONGEST_TIMEOUT_S)

@@ -20,9 +20,20 @@ from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
 from membership_client.admin.signs import Life, Sign, Signs
-from membership_client.admin.targets import Target
+from membership_client.admin.targets import Target, checked_target
 from membership_client.admin.views import GroupView
 from membership_client.admin.watching import Watch
+from membership_client.arguments import (
+    checked_flag,
+    checked_function,
+    checked_instance,
+    checked_items,
+    checked_mapping,
+    checked_partitions,
+    checked_seconds,
+    checked_text,
+    optional,
+)
 from membership_client.core.events import DescribeSessionTimeout, SessionTimeoutDescribed
 from membership_client.errors import GroupNotFoundError
 from membership_client.types import Offset, TopicPartition
@@ -57,16 +68,23 @@ class GroupAdmin:
         self, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
     ) -> tuple[GroupSummary, ...]:
         """Groups of consumers, as all brokers together know them; of these states, protocols and beginnings of names."""
-        return listing.list_groups(self._asker, states=states, protocols=protocols, prefix=prefix)
+        return listing.list_groups(
+            self._asker,
+            states=checked_items("states", states, checked_text),
+            protocols=checked_items("protocols", protocols, checked_text),
+            prefix=checked_instance("prefix", prefix, str),
+        )
 
     def describe(self, group_id: str, *, lag: bool = True) -> GroupView:
         """As its coordinator sees it; with committed offsets and lag, unless that is not wanted."""
-        view = describing.describe(self._asker, group_id)
+        checked_flag("lag", lag)
+        view = describing.describe(self._asker, checked_text("group_id", group_id))
         return describing.with_offsets(self._asker, view) if lag else view
 
     def committed(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """What the group has committed of these; those of which it has not are missing. Open transactions are waited for."""
-        wanted = frozenset(TopicPartition(*partition) for partition in partitions)
+        checked_text("group_id", group_id)
+        wanted = frozenset(checked_partitions("partitions", partitions))
         return describing.committed(self._asker, group_id, wanted)
 
     def waiting_for(self, group_id: str) -> Waiting:
@@ -89,6 +107,9 @@ class GroupAdmin:
 
         Returns when all have shown it, or after `watch_s`; who is no member is missing. `progress` is told the seconds left.
         """
+        members = optional(_checked_names, "members", members)
+        optional(_checked_progress, "progress", progress)
+        watch_s = checked_seconds("watch_s", watch_s)
         first, began = self.describe(group_id), time.monotonic()
         names = [member.name for member in first.members] if members is None else members
         watched = {name: member for name in names if (member := first.find(name)) is not None}
@@ -116,7 +137,10 @@ class GroupAdmin:
         First they are watched as `signs_of_life` does. Who looks alive, or may be, is not removed, but has
         MemberAliveError as its outcome. `force` removes all of them, at once. The reason is in the coordinator's log.
         """
-        names = tuple(dict.fromkeys(members))
+        names = tuple(dict.fromkeys(_checked_names("members", members)))
+        checked_flag("force", force)
+        checked_seconds("watch_s", watch_s)
+        optional(_checked_progress, "progress", progress)
         # Before they are watched: who takes an instance id meanwhile is not the one to be removed.
         view = self.describe(group_id, lag=False)
         found = {name: view.find(name) for name in names}
@@ -141,6 +165,9 @@ class GroupAdmin:
         progress: Callable[[float], None] | None = None,
     ) -> tuple[Removal, ...]:
         """All members, as `remove` does."""
+        checked_flag("force", force)
+        checked_seconds("watch_s", watch_s)
+        optional(_checked_progress, "progress", progress)
         names = [member.name for member in self.describe(group_id, lag=False).members]
         return self.remove(group_id, names, reason=reason, force=force, watch_s=watch_s, progress=progress)
 
@@ -158,6 +185,9 @@ class GroupAdmin:
 
         Changes nothing, so a group with members may be asked about as well. `Given` names its partitions itself.
         """
+        checked_text("group_id", group_id)
+        to, topics = checked_target(to), checked_items("topics", topics, checked_text)
+        partitions = checked_partitions("partitions", partitions)
         committed = describing.all_committed(self._asker, group_id)
         return resetting.plan(self._asker, group_id, to, committed, topics=topics, partitions=partitions)
 
@@ -168,6 +198,7 @@ class GroupAdmin:
             GroupNotEmptyError: it has members; nothing was changed.
             OffsetsNotChangedError: not all could be changed; says which were.
         """
+        resetting.checked_plan(plan)
         # Offsets may be there before the group has its first member.
         with contextlib.suppress(GroupNotFoundError):
             resetting.require_empty(self.describe(plan.group_id, lag=False))
@@ -175,17 +206,19 @@ class GroupAdmin:
 
     def forget_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Deletes committed offsets, of topics that no member subscribes to. Raises as `reset` does."""
-        resetting.forget(self._asker, group_id, frozenset(TopicPartition(*partition) for partition in partitions))
+        checked_text("group_id", group_id)
+        resetting.forget(self._asker, group_id, frozenset(checked_partitions("partitions", partitions)))
 
     # --- settings ----------------------------------------------------------------------------------------------------
 
     def settings(self, group_id: str) -> tuple[Setting, ...]:
         """Session timeout and intervals, with the brokers' defaults and limits."""
-        return group_settings.settings(self._asker, group_id)
+        return group_settings.settings(self._asker, checked_text("group_id", group_id))
 
     def change_settings(self, group_id: str, values: Mapping[str, int | None]) -> None:
         """By name, in milliseconds; None goes back to the default. SettingRefusedError, and none of them is changed."""
-        group_settings.change_settings(self._asker, group_id, values)
+        checked_text("group_id", group_id)
+        group_settings.change_settings(self._asker, group_id, checked_mapping("values", values))
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -211,3 +244,11 @@ class GroupAdmin:
         except UnsupportedByBrokerError:
             return None
         return answer.session_timeout_s if isinstance(answer, SessionTimeoutDescribed) else None
+
+
+def _checked_names(name: str, value: object) -> tuple[str, ...]:
+    return checked_items(name, value, checked_text)
+
+
+def _checked_progress(name: str, value: object) -> None:
+    checked_function(name, value, of="the seconds left")

@@ -44,9 +44,17 @@ def connection_of(options: argparse.Namespace) -> dict[str, Any]:
     return config
 
 
+def content_of(file: Path) -> bytes:
+    """ConfigError, which names the file, if it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
+
+
 def _text(file: Path) -> str:
     """Java takes every byte for a letter of Latin-1, so a file that is not UTF-8 must be that."""
-    content = file.read_bytes()
+    content = content_of(file)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

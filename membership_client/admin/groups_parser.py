@@ -6,9 +6,9 @@ import argparse
 import datetime as dt
 import re
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from membership_client.command_values import path, seconds
 from membership_client.types import TopicPartition
 
 EXIT_CODES = """\
@@ -18,6 +18,7 @@ exit codes:
   2  not possible: a wrong command line, no answer, no access, no such group, a refusal of the brokers
   3  not done, because nobody confirmed it (answer y, or give --yes)
   130  interrupted
+  141  the reader of the output is gone, as in "| head -1"
 """
 
 _EXAMPLES = {
@@ -87,12 +88,12 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="where the cluster is")
     parser.add_argument(
         "--command-config",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="a client.properties of Kafka's own tools; it may also name bootstrap.servers",
     )
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="for each answer; default: request.timeout.ms of FILE, or 10"
+        "--timeout", type=seconds, metavar="SECONDS", help="for each answer; default: request.timeout.ms of FILE, or 10"
     )
 
 
@@ -116,7 +117,7 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_waiting(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--watch", type=float, default=0.0, metavar="SECONDS", help="look for so long; default: once")
+    parser.add_argument("--watch", type=seconds, default=0.0, metavar="SECONDS", help="look for so long; default: once")
     _add_group(parser, "waiting")
 
 
@@ -133,7 +134,7 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
         "--force", action="store_true", help="also members that look alive or may be, without watching them"
     )
     parser.add_argument(
-        "--watch", type=float, default=10.0, metavar="SECONDS", help="for signs of life before removing; default: 10"
+        "--watch", type=seconds, default=10.0, metavar="SECONDS", help="for signs of life before removing; default: 10"
     )
     _add_yes(parser)
     _runs(parser, "remove_command", "remove")
@@ -187,7 +188,7 @@ def _add_reset(parser: argparse.ArgumentParser) -> None:
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
-    parser.add_argument("file", type=Path, metavar="FILE", help="lines of topic,partition,offset")
+    parser.add_argument("file", type=path, metavar="FILE", help="lines of topic,partition,offset")
     _add_execution(parser)
     _runs(parser, "offsets_command", "import_offsets")
 
@@ -219,7 +220,7 @@ def _topic(text: str) -> str | tuple[TopicPartition, ...]:
     topic, colon, numbers = text.partition(":")
     if not colon:
         return topic
-    if not re.fullmatch(r"\d+(,\d+)*", numbers):
+    if not topic or not re.fullmatch(r"[0-9]{1,10}(,[0-9]{1,10})*", numbers):
         raise argparse.ArgumentTypeError(f"{text!r} is not TOPIC or TOPIC:NUMBER,NUMBER,...")
     return tuple(TopicPartition(topic, int(number)) for number in numbers.split(","))
 
@@ -235,12 +236,15 @@ def _duration(text: str) -> dt.timedelta:
     parts = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", text)
     if parts is None or not any(parts.groups()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as P1D, PT6H or PT1H30M")
-    days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
-    return dt.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    names = ("days", "hours", "minutes", "seconds")
+    try:
+        return dt.timedelta(**{name: float(part or 0) for name, part in zip(names, parts.groups(), strict=True)})
+    except OverflowError:
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is longer than any time that is known") from None
 
 
 def _setting(text: str) -> tuple[str, int | None]:
     name, equals, value = text.partition("=")
-    if not equals or not (value == "default" or value.isdecimal()):
+    if not equals or not re.fullmatch(r"default|[0-9]{1,10}", value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=MILLISECONDS or NAME=default")
     return name, None if value == "default" else int(value)

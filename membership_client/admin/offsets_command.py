@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from membership_client.admin import as_json
 from membership_client.admin.errors import OffsetsNotChangedError
@@ -14,6 +15,7 @@ from membership_client.admin.groups_command import (
     DONE,
     NOT_CONFIRMED,
     complain,
+    content_of,
     is_confirmed,
     show,
 )
@@ -49,8 +51,20 @@ def _target(options: argparse.Namespace) -> Target:
 
 
 def import_offsets(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    given = Given(read_csv(options.file.read_text(encoding="utf-8"), options.group))
-    return _carry_out(admin, options, admin.plan_reset(options.group, given))
+    return _carry_out(admin, options, admin.plan_reset(options.group, Given(_offsets_in(options.file, options.group))))
+
+
+def _offsets_in(file: Path, group: str) -> dict[TopicPartition, int]:
+    """ConfigError if there are none: a file of another group must not look like one that was imported."""
+    try:
+        text = content_of(file).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file} is not text in UTF-8.") from None
+    offsets = read_csv(text, group)
+    if not offsets:
+        why = f"every line of {file} is of another group than {group}" if text.strip() else f"{file} has no lines"
+        raise ConfigError(f"Nothing was changed: {why}.")
+    return offsets
 
 
 def _carry_out(admin: GroupAdmin, options: argparse.Namespace, plan: Plan) -> int:

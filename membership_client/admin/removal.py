@@ -12,6 +12,7 @@ from membership_client.admin.asking import Asker
 from membership_client.admin.errors import MemberAliveError, UnknownMemberError, expect, refusal
 from membership_client.admin.signs import Sign
 from membership_client.admin.views import MemberView
+from membership_client.arguments import reason_text
 from membership_client.core.events import Response
 from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
@@ -37,8 +38,9 @@ class Removal:
         return self.error is None
 
 
-def full_reason(reason: str | None) -> str:
+def full_reason(reason: object) -> str:
     """As Kafka's own admin client words it, and brokers take at most this much."""
+    reason = reason_text(reason)
     return (f"{DEFAULT_REASON}: {reason}" if reason else DEFAULT_REASON)[:_LONGEST_REASON]
 
 

@@ -54,7 +54,7 @@ def _chosen(view: GroupView, options: argparse.Namespace) -> dict[str, MemberVie
 
 def _signs(admin: GroupAdmin, options: argparse.Namespace, members: Collection[str]) -> dict[str, Sign]:
     tell = progress("watching for signs of life")
-    return admin.signs_of_life(options.group, members, watch_s=options.watch, progress=tell)
+    return admin.signs_of_life(options.group, tuple(members), watch_s=options.watch, progress=tell)
 
 
 def _question(options: argparse.Namespace, members: Mapping[str, MemberView], signs: Mapping[str, Sign]) -> str:

@@ -18,6 +18,13 @@ from membership_client.admin.errors import (
 )
 from membership_client.admin.targets import Change, Given, Target, changes
 from membership_client.admin.views import GroupView
+from membership_client.arguments import (
+    checked_instance,
+    checked_items,
+    checked_offsets,
+    checked_partition,
+    checked_text,
+)
 from membership_client.core.events import CommitOffsets, OffsetsCommitted, Request, Response
 from membership_client.errors import ConfigError
 from membership_client.net.admin_requests import ForgetOffsets
@@ -37,6 +44,19 @@ class Plan:
     changes: tuple[Change, ...]
 
 
+def checked_plan(value: object) -> Plan:
+    """ConfigError unless it is one that can be carried out, as `plan` makes it."""
+    made = checked_instance("plan", value, Plan)
+    checked_text("plan: the group", made.group_id)
+    checked_items("plan: the changes", made.changes, _checked_change)
+    return made
+
+
+def _checked_change(name: str, value: object) -> None:
+    change = checked_instance(name, value, Change)
+    checked_offsets({checked_partition(change.partition): change.after})
+
+
 def plan(
     asker: Asker,
     group_id: str,
@@ -49,8 +69,7 @@ def plan(
     """Of these topics and partitions, or of whatever the group has committed if none are named."""
     if isinstance(to, Given):
         return Plan(group_id, changes(asker, to, to.offsets, committed))
-    named = frozenset(TopicPartition(*partition) for partition in partitions)
-    wanted = named | _all_of(asker, frozenset(topics)) or committed.keys()
+    wanted = frozenset(partitions) | _all_of(asker, frozenset(topics)) or committed.keys()
     return Plan(group_id, changes(asker, to, wanted, committed))
 
 

@@ -9,6 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import Asker
 from membership_client.admin.errors import SettingRefusedError, UnsupportedByBrokerError, expect
+from membership_client.arguments import MOST_INT32, checked_whole, optional, shown
 from membership_client.core.events import Refused
 from membership_client.net.admin_requests import (
     AlterGroupConfigs,
@@ -52,13 +53,18 @@ def settings(asker: Asker, group_id: str) -> tuple[Setting, ...]:
 
 def change_settings(asker: Asker, group_id: str, values: Mapping[str, int | None]) -> None:
     """None goes back to the brokers' default. SettingRefusedError if they do not take a value; then none is changed."""
-    if unknown := values.keys() - SETTINGS.keys():
-        raise SettingRefusedError(f"{', '.join(sorted(unknown))}: not among {', '.join(SETTINGS)}.")
-    texts = {name: None if value is None else str(value) for name, value in values.items()}
+    if unknown := [shown(name).strip("'") for name in values if name not in SETTINGS]:
+        raise SettingRefusedError(f"{', '.join(unknown)}: not among {', '.join(SETTINGS)}.")
+    wanted = {name: optional(_checked_ms, name, value) for name, value in values.items()}
+    texts = {name: None if value is None else str(value) for name, value in wanted.items()}
     answer = asker.ask(AlterGroupConfigs(group_id=group_id, values=texts))
     if isinstance(answer, Refused) and answer.code in _REFUSED:
         raise SettingRefusedError(f"The brokers refuse this: {answer.message}")
     expect(ConfigsAltered, answer, group_id, "have its settings changed")
+
+
+def _checked_ms(name: str, value: object) -> int:
+    return checked_whole(name, value, most=MOST_INT32)
 
 
 def _setting(entry: ConfigEntry, limits: Mapping[str, int | None]) -> Setting:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from membership_client.admin.asking import Asker
 from membership_client.admin.errors import OffsetsNotChangedError, raise_if_denied
 from membership_client.admin.log_offsets import log_offsets
+from membership_client.arguments import MOST_INT64, checked_instance, checked_offsets, checked_whole, shown
+from membership_client.errors import ConfigError
 from membership_client.net.admin_requests import Moment
 from membership_client.types import Offset, TopicPartition
 
@@ -32,7 +34,10 @@ class Since:
     @classmethod
     def ago(cls, duration: dt.timedelta) -> Since:
         """By duration: so long before now."""
-        return cls(dt.datetime.now(dt.UTC) - duration)
+        try:
+            return cls(dt.datetime.now(dt.UTC) - checked_instance("duration", duration, dt.timedelta))
+        except OverflowError:
+            raise ConfigError(f"duration reaches back beyond all times that a datetime holds: {duration}.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,22 @@ class Shift:
 
 
 Target = Earliest | Latest | Since | Given | Shift
+
+
+def checked_target(value: object) -> Target:
+    """ConfigError unless it is one, with what it needs in it."""
+    match value:
+        case Earliest() | Latest():
+            return value
+        case Since(when):
+            checked_instance("Since: the time", when, dt.datetime)
+            return value
+        case Given(offsets):
+            return Given({partition: offset.offset for partition, offset in checked_offsets(offsets).items()})
+        case Shift(by):
+            checked_whole("Shift: the number of records", by, least=-MOST_INT64)
+            return value
+    raise ConfigError(f"Offsets are set to an Earliest, Latest, Since, Given or Shift, not {shown(value)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ class GroupView:
 
     def find(self, name: str) -> MemberView | None:
         """By instance id or member id."""
-        return next((m for m in self.members if name in {m.instance_id, m.member_id}), None)
+        return next((m for m in self.members if name in (m.instance_id, m.member_id)), None)
 
     def waits(self) -> tuple[Wait, ...]:
         """Whom the group waits for. In a classic group the coordinator does not tell."""

@@ -19,12 +19,16 @@ from membership_client.aio.member import running_loop
 from membership_client.aio.reading import Reading
 from membership_client.aio.records import Records
 from membership_client.aio.reply import Reply, in_thread
+from membership_client.arguments import checked_mapping, checked_timeout_s, checked_whole, optional
+from membership_client.consumer.arguments import checked_places
 from membership_client.consumer.commits import Places
-from membership_client.consumer.consumer import Record
+from membership_client.consumer.consumer import Record, forked_error
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
+from membership_client.consumer.topic_events import is_about_subscription
 from membership_client.consumer.translate import ours
 from membership_client.errors import ConfigError, MemberClosedError
+from membership_client.forked import refuse_in_forked_children
 from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Snapshot
 
@@ -54,8 +58,11 @@ class Consumer:
         with as_kafka_exceptions():
             loop = running_loop()
         self._actor = Actor("aio-consumer", between=self._between, at_end=self._reading.end, nudge=self._nudge)
-        self._fetcher = Fetcher({**(config or {}), **more}, self._records, self._actor.do)
+        with as_kafka_exceptions():
+            given = checked_mapping("The configuration", config or {})
+        self._fetcher = Fetcher({**given, **more}, self._records, self._actor.do)
         self._bridge = Bridge(loop, self._actor, self._records)
+        refuse_in_forked_children(self, _forked_error)
 
     # --- the group ---------------------------------------------------------------------------------------------------
 
@@ -115,9 +122,8 @@ class Consumer:
 
     async def getmany(self, max_records: int = 500, timeout_s: float | None = 1.0) -> list[Message]:
         """What there is, up to `max_records`, as consume() returns it; waits for the first, none when time is up."""
-        if max_records < 1:
-            with as_kafka_exceptions():
-                raise ConfigError(f"getmany() returns at least one record, not {max_records}.")
+        with as_kafka_exceptions():
+            checked_whole("max_records", max_records, least=1)
         return await self._take(max_records, max_records, timeout_s)
 
     def __aiter__(self) -> Self:
@@ -133,11 +139,15 @@ class Consumer:
             error = message.error() if message is not None else None
             if message is not None and error is None:
                 return message
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
+            if message is None or error is None or is_about_subscription(message):
+                continue
+            if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
                 raise KafkaException(error)
 
     async def _take(self, count: int, ahead: int, timeout_s: float | None) -> list[Message]:
         calling = self._bridge.is_calling
+        with as_kafka_exceptions():
+            timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
         if not calling and (taken := self._reading.at_hand(count)):
             return taken
         with as_kafka_exceptions():
@@ -157,21 +167,21 @@ class Consumer:
 
     async def seek(self, partition: confluent_kafka.TopicPartition) -> None:
         """Read on from there; what was read ahead is dropped. Works from on_assign on."""
-        await self._do(
-            functools.partial(self._fetcher.seek, partition), functools.partial(self._records.drop, ours([partition]))
-        )
+        places = ours(checked_places([partition]))
+        await self._do(functools.partial(self._fetcher.seek, partition), functools.partial(self._records.drop, places))
 
     async def pause(self, partitions: Places) -> None:
         """Hand out no records of these; they wait."""
+        places = ours(checked_places(partitions))
         await self._do(
-            functools.partial(self._fetcher.pause, partitions), functools.partial(self._records.pause, ours(partitions))
+            functools.partial(self._fetcher.pause, partitions), functools.partial(self._records.pause, places)
         )
 
     async def resume(self, partitions: Places) -> None:
         """Hand out records of these again."""
+        places = ours(checked_places(partitions))
         await self._do(
-            functools.partial(self._fetcher.resume, partitions),
-            functools.partial(self._records.resume, ours(partitions)),
+            functools.partial(self._fetcher.resume, partitions), functools.partial(self._records.resume, places)
         )
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -192,7 +202,9 @@ class Consumer:
 
     async def committed(self, partitions: Places, timeout_s: float = 60.0) -> Places:
         """What the group last committed."""
-        return await in_thread(functools.partial(self._fetcher.committed, partitions, timeout_s))
+        with as_kafka_exceptions():
+            timeout_s = checked_timeout_s(timeout_s)
+        return await in_thread(functools.partial(self._fetcher.committed, checked_places(partitions), timeout_s))
 
     # --- long work ---------------------------------------------------------------------------------------------------
 
@@ -219,11 +231,12 @@ class Consumer:
     # --- going -------------------------------------------------------------------------------------------------------
 
     async def close(
-        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
         """Commit, give the partitions back, leave, and end: within `timeout_s`, and a second time does nothing.
 
-        What a callback raises is raised when all is done. A cancelled close goes on by itself.
+        Without a timeout commits and the coordinator have 10 s each, and a callback has `max.poll.interval.ms`; with one,
+        a callback that is still under way then is cancelled. What a callback raises is raised when all is done. A cancelled close goes on by itself.
         """
         return await self._end(functools.partial(self._fetcher.close, leave, reason=reason, timeout_s=timeout_s))
 
@@ -268,3 +281,7 @@ class Consumer:
     def _nudge(self) -> None:
         if self._reading.inside_poll:
             self._fetcher.ring(self._actor.serve_all)
+
+
+def _forked_error(consumer: Consumer) -> Exception:
+    return forked_error(consumer._fetcher)  # noqa: SLF001 - of this class

@@ -58,7 +58,7 @@ class Fetcher(Consumer):
         self._polling.desk.leave(task)
 
     def close(  # type: ignore[override]  # as the Consumer's
-        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
         self.report = super().close(leave, reason=reason, timeout_s=timeout_s)
         return self.report

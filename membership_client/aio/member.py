@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,9 +13,11 @@ from membership_client.aio.actor import Actor
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.aio.runner import LoopRunner
 from membership_client.aio.warnings import on_loop
+from membership_client.arguments import checked_offsets, checked_partitions, checked_timeout_s, optional
 from membership_client.client import Condition
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
+from membership_client.forked import refuse_in_forked_children
 from membership_client.listener import callbacks_of, warned_of
 from membership_client.security import Security
 from membership_client.trace import Journal
@@ -43,6 +45,7 @@ class GroupMember:
         self._runner = LoopRunner(loop, callbacks, on_loop(loop, warned_of(listener)))
         self._member = _Awaitable(config, observers=observers, runner=self._runner, security=security)
         self._errands = Actor(f"{self.snapshot.group_id}-offsets")
+        refuse_in_forked_children(self, lambda refused: refused._member._forked_error())  # noqa: SLF001 - of this class
 
     # --- asking for membership ---------------------------------------------------------------------------------------
 
@@ -70,13 +73,14 @@ class GroupMember:
 
     async def commit(self, offsets: Mapping[TopicPartition, Offset | int], *, timeout_s: float = 10.0) -> None:
         """Commit as this member, in the order of the calls. One that is cancelled may still be carried out."""
-        await self._errands.ask(functools.partial(self._member.commit, dict(offsets), timeout_s=timeout_s))
+        await self._errands.ask(self._member.prepared_commit(offsets, timeout_s))
 
     async def committed(
         self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
         """What the group last committed; None where nothing."""
-        return await self._errands.ask(functools.partial(self._member.committed, list(partitions), timeout_s=timeout_s))
+        wanted = checked_partitions("partitions", partitions)
+        return await self._errands.ask(functools.partial(self._member.committed, wanted, timeout_s=timeout_s))
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -121,11 +125,11 @@ class GroupMember:
     # --- going -------------------------------------------------------------------------------------------------------
 
     async def close(
-        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
         """Give the partitions back and leave: within `timeout_s`, and a second time does nothing.
 
-        A cancelled close goes on by itself, and so does one that a callback asks for, when that returns.
+        Without a timeout the coordinator has 10 s, and each callback `max.poll.interval.ms`. A cancelled close goes on by itself, and so does one that a callback asks for, when that returns.
         """
         close = functools.partial(self._member.close, leave, reason=reason, timeout_s=timeout_s)
         return close() if self._runner.is_current_thread() else await in_thread(functools.partial(self._end, close))
@@ -145,7 +149,13 @@ class GroupMember:
 
 
 class _Awaitable(client.GroupMember):
+    def prepared_commit(self, offsets: Mapping[TopicPartition, Offset | int], timeout_s: float) -> Callable[[], None]:
+        """To be called later, when other commits are done: it belongs to the ownership of this moment."""
+        whole, timeout_s = checked_offsets(offsets), checked_timeout_s(timeout_s)
+        return functools.partial(self._commit, whole, self._ownership_of(whole), timeout_s)
+
     async def when(self, condition: Condition, timeout_s: float | None) -> Snapshot:
+        timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
         reply: Reply[Snapshot | Exception] = Reply()
         with self._waiting(condition, reply.give) as waiter:
             try:

@@ -20,6 +20,8 @@ _SLICE_S = 0.1
 class LoopRunner:
     """A `listener.CallbackRunner`. One callback at a time, because the member asks for one at a time."""
 
+    runs_on_closing_thread = False
+
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,

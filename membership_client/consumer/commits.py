@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from membership_client.arguments import checked_offsets
 from membership_client.client import GroupMember
+from membership_client.consumer.arguments import checked_message, checked_places
 from membership_client.consumer.committer import Commit, Committer, Offsets
 from membership_client.consumer.desk import Desk
 from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exception, as_kafka_exceptions
@@ -110,11 +111,15 @@ class Commits:
     def _wanted(self, message: Message | None, offsets: Places | None) -> Offsets:
         if message is not None and offsets is not None:
             raise as_kafka_exception(ConfigError("Give a message or offsets, not both."))
-        if message is not None and (error := message.error()) is not None:
-            raise KafkaException(error)
         if message is not None:
+            if (error := checked_message(message).error()) is not None:
+                raise KafkaException(error)
             return after(message)
-        return ours_at(offsets) if offsets is not None else self.ledger.due(self._in_scope())
+        return self._given(offsets) if offsets is not None else self.ledger.due(self._in_scope())
+
+    def _given(self, offsets: Places) -> Offsets:
+        with as_kafka_exceptions():
+            return checked_offsets(ours_at(checked_places(offsets)))
 
     def _refuse_nothing(self, *, asynchronous: bool) -> None:
         error = KafkaError(KafkaError._NO_OFFSET, "Nothing was read since the last commit.")

@@ -8,7 +8,6 @@ import re
 import signal
 import threading
 import time
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType, TracebackType
 from typing import Any, Self, cast
@@ -16,15 +15,19 @@ from typing import Any, Self, cast
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from membership_client.arguments import checked_items, checked_mapping, checked_text
+from membership_client.consumer.arguments import checked_places, checked_record, checked_signals, checked_wait
 from membership_client.consumer.commits import PATIENCE_S, Places
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
 from membership_client.consumer.knock import is_knock
 from membership_client.consumer.polling import Polling
 from membership_client.consumer.settings import settings_of
+from membership_client.consumer.topic_events import is_about_subscription
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
 from membership_client.consumer.watching import Checked, plain, watched
 from membership_client.errors import ConfigError, MemberClosedError, MembershipError
+from membership_client.forked import refuse_in_forked_children
 from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
 
@@ -36,6 +39,9 @@ _SLICE_S = 0.2
 
 _LONGEST_STAY_S = 2.0
 """Longest stay inside librdkafka's poll(), where callbacks can run but not raise."""
+
+_CLOSE_S = 10.0
+"""How long a close() without a timeout waits for commits that were submitted before it."""
 
 _CLOSE_GRACE_S = 0.5
 """So much longer than it was told may a close take, for librdkafka's threads to end."""
@@ -55,23 +61,26 @@ class Consumer(Checked):
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         with as_kafka_exceptions():
-            settings = settings_of({**(config or {}), **more})
+            settings = settings_of({**checked_mapping("The configuration", config or {}), **more})
         super().__init__({**settings.fetcher, "on_commit": self._on_report})
         # The C methods, whatever this class makes of their names.
         self._raw = cast("confluent_kafka.Consumer", super(Checked, self))
-        self._polling = Polling(self._raw, settings, self._watch)
+        with as_kafka_exceptions():
+            self._polling = Polling(self._raw, settings, self._watch)
         self._absence = self._polling.absence
         self._member = self._polling.member
         self._path = self._polling.path
         self._commits = self._polling.commits
         self._gathering = False
+        self._credentials = threading.RLock()
+        """So that fetching and membership end with the same ones."""
         self._stop_reason: str | None = None
         self._old_handlers: dict[signal.Signals, Any] = {}
         self._closed_by: int | None = None
         self._pid = os.getpid()
         self._longest_stay_s = min(_LONGEST_STAY_S, settings.member.max_poll_interval_ms / 4000)
         self._watch()
-        _consumers.add(self)
+        refuse_in_forked_children(self, forked_error)
 
     # --- the group ---------------------------------------------------------------------------------------------------
 
@@ -89,7 +98,8 @@ class Consumer(Checked):
         A callback takes the consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
         methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
         """
-        names, regex = _subscription(topics)
+        with as_kafka_exceptions():
+            names, regex = _subscription(topics)
         with (
             as_kafka_exceptions(),
             self._polling.hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
@@ -104,6 +114,8 @@ class Consumer(Checked):
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
         """Leave the group; its last callbacks run in the next poll()."""
+        with as_kafka_exceptions():
+            self._member._check_mode(leave)
         if not self._polling.subscribed:
             self._raw.unassign()
             return
@@ -138,6 +150,17 @@ class Consumer(Checked):
         ours_now = self._member.epoch > 0 and self._member.owns(partition)
         return self._path.epochs.get(partition) if ours_now else None
 
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Another user or password (PLAIN, SCRAM), for fetching and for the membership. Any thread.
+
+        New connections and sessions that are renewed use it; those that are open stay. ConfigError, which shows neither,
+        if there is no password to replace. A member that was refused with the old one starts over with subscribe().
+        """
+        self._check_open()
+        with as_kafka_exceptions(), self._credentials:
+            self._member._set_sasl_credentials(username, password)
+            self._polling.as_poller(lambda: self._raw.set_sasl_credentials(username, password))
+
     # --- records -----------------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
@@ -148,10 +171,13 @@ class Consumer(Checked):
 
     def _watched_poll(self, timeout: float = -1) -> Message | None:
         """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
+        timeout = checked_wait(timeout)
         with self._polling.time:
             self._polling.arrive()
             if not self._polling.await_certainty(timeout):
                 return None
+            if (event := self._polling.topic_events.take()) is not None:
+                return event
             if not 0 <= timeout <= self._longest_stay_s:
                 return self._patient_poll(timeout)
             message = self._raw.poll(timeout)
@@ -170,9 +196,12 @@ class Consumer(Checked):
             if message is not None or time.monotonic() >= deadline:
                 return message
             self._polling.look()
+            if (event := self._polling.topic_events.take()) is not None:
+                return event
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
+        timeout = checked_wait(timeout)
         while True:
             batch = self._consume_once(num_messages, timeout)
             if not batch or time.monotonic() < self._absence.until or self._may_hand_out(batch):
@@ -188,6 +217,8 @@ class Consumer(Checked):
             self._polling.arrive()
             if not self._polling.await_certainty(timeout):
                 return []
+            if num_messages > 0 and (event := self._polling.topic_events.take()) is not None:
+                return [event]
             batch = self._consume(num_messages, timeout)
         self._watched_calls -= 1
         if self._watched_calls <= 0:
@@ -227,7 +258,10 @@ class Consumer(Checked):
         return False
 
     def __iter__(self) -> Iterator[Message]:
-        """Records for ever, or until a signal of stop_on_signals(). Errors that are not events are raised."""
+        """Records for ever, or until a signal of stop_on_signals(). Errors that are not events are raised.
+
+        A subscribed topic that does not exist is an event here: it may be created later, and the log names it.
+        """
         while self._stop_reason is None:
             message = self.poll(_SLICE_S)
             if message is None:
@@ -235,7 +269,7 @@ class Consumer(Checked):
             error = message.error()
             if error is None:
                 yield message
-            elif error.code() != KafkaError._PARTITION_EOF:
+            elif error.code() != KafkaError._PARTITION_EOF and not is_about_subscription(message):
                 raise KafkaException(error)
 
     # --- assignment --------------------------------------------------------------------------------------------------
@@ -245,7 +279,7 @@ class Consumer(Checked):
         self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
-                self._path.place_only(partitions)
+                self._path.place_only(checked_places(partitions))
         else:
             self._raw.assign(partitions)
             self._polling.attendant.start()
@@ -255,7 +289,7 @@ class Consumer(Checked):
         self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
-                self._path.place(partitions)
+                self._path.place(checked_places(partitions))
         else:
             self._raw.incremental_assign(partitions)
             self._polling.attendant.start()
@@ -274,7 +308,7 @@ class Consumer(Checked):
         self._check_open()
         if self._polling.subscribed:
             with as_kafka_exceptions():
-                self._path.let_go(ours(partitions))
+                self._path.let_go(ours(checked_places(partitions)))
         else:
             self._raw.incremental_unassign(partitions)
 
@@ -302,10 +336,13 @@ class Consumer(Checked):
         self._commits.store(message, offsets)
 
     def committed(self, partitions: Places, timeout: float = -1) -> Places:
+        timeout = checked_wait(timeout)
         if not self._polling.subscribed:
             return self._raw.committed(partitions, timeout)
         with as_kafka_exceptions():
-            found = self._member.committed(ours(partitions), timeout_s=PATIENCE_S if timeout < 0 else timeout)
+            found = self._member.committed(
+                ours(checked_places(partitions)), timeout_s=PATIENCE_S if timeout < 0 else timeout
+            )
         nothing = Offset(confluent_kafka.OFFSET_INVALID)
         return theirs_at({p: found[p] or nothing for p in map(partition_of, partitions)})
 
@@ -325,13 +362,16 @@ class Consumer(Checked):
     def revoke_pending(self, record: Record) -> bool:
         """Does the group wait for us to give this partition up, or is it gone already? Any thread; cheap."""
         call = self._polling.desk.call
-        return call is not None and call.takes_away(partition_of(record))
+        if call is None:
+            checked_record(record)  # What would be wrong in a rebalance is wrong before it.
+            return False
+        return call.takes_away(partition_of(record))
 
     # --- going -------------------------------------------------------------------------------------------------------
 
     def stop_on_signals(self, *signals: signal.Signals) -> Self:
         """Iteration ends after the record in hand when one of these comes (SIGTERM and SIGINT). Main thread only."""
-        for number in signals or (signal.SIGTERM, signal.SIGINT):
+        for number in checked_signals(signals) or (signal.SIGTERM, signal.SIGINT):
             self._old_handlers[number] = signal.signal(number, self._on_signal)
         return self
 
@@ -339,11 +379,13 @@ class Consumer(Checked):
         self._stop_reason = signal.Signals(number).name
 
     def close(  # type: ignore[override]  # the report is more than confluent-kafka's nothing
-        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float = 10.0
+        self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
-        """Commit, give the partitions back, leave, and end: within `timeout_s`, and once. Any thread.
+        """Commit, give the partitions back, leave, and end: within `timeout_s` (10 s), and once. Any thread.
 
-        Callbacks run on this thread; what they raise is raised when all is done.
+        Callbacks run on this thread, and what they take comes on top; what they raise is raised when all is done.
+        The membership lasts for them, so they can commit: each for `max.poll.interval.ms`, as the group grants it.
+        With a `timeout_s` their context's remaining_s() counts down to it.
         """
         if self._closed_by is not None or os.getpid() != self._pid:  # A forked child has none of librdkafka's threads.
             return self._member.close()
@@ -351,10 +393,14 @@ class Consumer(Checked):
             raise as_kafka_exception(
                 ConfigError("close() cannot end what it is called from: return from the callback.")
             )
-        deadline = time.monotonic() + timeout_s
+        with as_kafka_exceptions():
+            reason, timeout_s = self._member._close_arguments(leave, reason, timeout_s)
+        within_s = _CLOSE_S if timeout_s is None else timeout_s
+        deadline = time.monotonic() + within_s
         with contextlib.suppress(TimeoutError):
-            self._commits.committer.commit_and_wait({}, timeout_s)  # What was submitted before goes first.
-        left_s = max(0.0, deadline - time.monotonic())
+            self._commits.committer.commit_and_wait({}, within_s)  # What was submitted before goes first.
+        left_s = None if timeout_s is None else max(0.0, deadline - time.monotonic())
+        self._polling.desk.close_by = None if timeout_s is None else deadline
         try:
             return self._polling.as_poller(
                 lambda: self._member.close(leave, reason=reason or self._stop_reason, timeout_s=left_s)
@@ -397,6 +443,8 @@ class Consumer(Checked):
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise forked_error(self)
         if self._closed_by is not None:
             raise as_kafka_exception(MemberClosedError("This consumer is closed."))
 
@@ -413,22 +461,15 @@ class Consumer(Checked):
             self._polling.note_poll() if self._gathering else self._polling.look_from_within()
 
 
-_consumers: weakref.WeakSet[Consumer] = weakref.WeakSet()
-
-
-def _in_forked_child() -> None:
-    """Their next poll() says that they are the parent's, instead of waiting for threads that are not there."""
-    for consumer in tuple(_consumers):
-        consumer._watch()
-
-
-os.register_at_fork(after_in_child=_in_forked_child)
+def forked_error(consumer: Consumer) -> MembershipError:
+    """What all its methods raise in a forked child."""
+    return as_kafka_exception(consumer._member._forked_error())
 
 
 def _subscription(topics: Iterable[str]) -> tuple[Iterable[str], str | None]:
     """Names, or one pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
-    names = topics if isinstance(topics, str) else list(topics)
-    if isinstance(names, str) or not any(str(name).startswith("^") for name in names):
+    names = topics if isinstance(topics, str) else checked_items("topics", topics, checked_text)
+    if isinstance(names, str) or not any(name.startswith("^") for name in names):
         return names, None
     return [], "|".join(_whole_name(name) for name in names)
 

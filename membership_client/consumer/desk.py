@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.listener import CallbackContext, Done, OnWarning, as_text, tell
@@ -39,8 +39,12 @@ class Desk:
     `attract` makes the polling thread come by, and `poller` says which one that is.
     """
 
+    runs_on_closing_thread = True
+
     def __init__(self, prepare: Callable[[Call], None], attract: Callable[[], None], poller: Callable[[], int]) -> None:
         self.on_warning: OnWarning | None = None
+        self.close_by: float | None = None
+        """By when the application wants its close() to be done: callbacks that begin then are told so."""
         self._prepare = prepare
         self._attract = attract
         self.busy: Callable[[], int | None] = lambda: self._served_by or poller()
@@ -89,8 +93,13 @@ class Desk:
     # --- listener.CallbackRunner -------------------------------------------------------------------------------------
 
     def run(self, call: RunCallback, done: Done) -> None:
-        self._call = Call(call, done)
+        self._call = Call(self._in_time(call), done)
         self._prepare(self._call)
+
+    def _in_time(self, call: RunCallback) -> RunCallback:
+        if self.close_by is None or (call.deadline is not None and call.deadline < self.close_by):
+            return call
+        return replace(call, deadline=self.close_by)
 
     def tell_lost(self, call_id: int) -> None:
         call = self._call
@@ -107,14 +116,18 @@ class Desk:
         return threading.get_ident() == self._served_by
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
-        """The application closes instead of polling, so its callbacks run here; what they raise, at the end."""
+        """The application closes instead of polling, so its callbacks run here; what they raise, at the end.
+
+        Their own time does not count: it cannot be cut short, and the member must be told to leave after it.
+        """
         deadline = time.monotonic() + timeout_s
         raised: list[Exception] = []
-        while not ended(_SLICE_S) and time.monotonic() < deadline:
+        while not ended(_SLICE_S) and (now := time.monotonic()) < deadline:
             try:
                 self.serve()
             except Exception as error:  # noqa: BLE001 - whatever it is, the group must not wait for it
                 raised.append(error)
+            deadline += time.monotonic() - now
         if raised:
             raise raised[0]
 

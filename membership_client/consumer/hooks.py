@@ -32,7 +32,7 @@ def hooks_of(
     given = {
         CallbackKind.ASSIGNED: ("on_assign", on_assign),
         CallbackKind.REVOKED: ("on_revoke", on_revoke),
-        CallbackKind.LOST: ("on_lost", on_lost or on_revoke),
+        CallbackKind.LOST: ("on_lost", on_revoke if on_lost is None else on_lost),
     }
     found = {
         kind: _adapted(consumer, name, hook, coroutines) for kind, (name, hook) in given.items() if hook is not None

@@ -19,6 +19,7 @@ _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
         errors.CallbackFailedError: KafkaError._APPLICATION,
         errors.ConnectionProblem: KafkaError._TRANSPORT,
         errors.TopicAuthorizationError: KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        errors.UnknownTopicError: KafkaError.UNKNOWN_TOPIC_OR_PART,
         errors.NotOwnedError: KafkaError._ASSIGNMENT_LOST,
         errors.TopicGoneError: KafkaError.UNKNOWN_TOPIC_ID,
         errors.OffsetTimeoutError: KafkaError._TIMED_OUT,
@@ -50,6 +51,11 @@ def as_kafka_exception(error: MembershipError, code: int | None = None) -> Membe
     both.__dict__.update(error.__dict__)
     both.args = (as_kafka_error(error, code),)
     return both
+
+
+def refusal(detail: str) -> MembershipError:
+    """For an argument that cannot be one."""
+    return as_kafka_exception(errors.ConfigError(detail))
 
 
 _MADE: dict[type[MembershipError], type[MembershipError]] = {}

@@ -25,9 +25,11 @@ from membership_client.consumer.holds import Holds
 from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.knock import knock, pass_for
+from membership_client.consumer.offset_wait import OffsetWait, reason
 from membership_client.consumer.poll_time import PollTime
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.starts import Starts, look_up
+from membership_client.consumer.topic_events import TopicEvents
 from membership_client.consumer.translate import ours
 from membership_client.consumer.unseen import Spent
 from membership_client.core.events import CallbackKind, Warn
@@ -75,7 +77,8 @@ class Polling:
             f"{settings.member.group_id}-attendant",
         )
         self.desk = Desk(self._prepare, self.attendant.call, lambda: self.thread)
-        observers = (self.absence.on_step, self._on_step)
+        self.topic_events = TopicEvents(self.attendant.call)
+        observers = (self.absence.on_step, self._on_step, self.topic_events.on_step)
         self.member = GroupMember(settings.member, observers=observers, runner=self.desk, security=settings.security)
         self.commits = Commits(raw, self.member, self.desk, settings, self._in_scope)
         self.path = DataPath(raw, self.commits.ledger, self.commits.committer, settings)
@@ -233,15 +236,21 @@ class Polling:
 
     def _committed(self, call: Call) -> Starts | None:
         """However long it takes, because a transaction may be open; None once the partitions are not ours to read."""
-        turn_s = _FIRST_TURN_S
+        turn_s, wait = _FIRST_TURN_S, OffsetWait(time.monotonic())
         while not call.context.lost and self.member.snapshot.state not in _GOING:
             try:
                 return self.member.committed(call.wanted.partitions, timeout_s=turn_s)
-            except OffsetTimeoutError:
+            except OffsetTimeoutError as error:
                 turn_s = min(2 * turn_s, _LONGEST_TURN_S)
-            except NotOwnedError:
+                self._tell_wait(call, wait, error)
+            except NotOwnedError as error:
+                self._tell_wait(call, wait, error)
                 call.context.wait_lost(_FIRST_TURN_S)  # The group has dropped us, and the next heartbeat will say so.
         return None
+
+    def _tell_wait(self, call: Call, wait: OffsetWait, error: MembershipError) -> None:
+        if wait.is_to_tell(time.monotonic()):
+            self.member._delayed(call.wanted.call_id, wait.since, reason(call.wanted.partitions, error))
 
     # --- on the attendant's thread -----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ A key that would reach neither is refused, because a setting that is silently ig
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
 
+from membership_client.arguments import MOST_INT32, checked_choice, checked_function, shown, with_dots
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
@@ -34,6 +36,9 @@ _MEMBER_ONLY = frozenset(field.name.replace("_", ".") for field in fields(Member
 _CONSUMER_ONLY = frozenset(
     {"enable.auto.commit", "auto.commit.interval.ms", "enable.auto.offset.store", "on_commit", "auto.offset.reset"}
 )
+
+_DOTTED = _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY | Security.KEYS
+_DIGITS = re.compile(r"[0-9]{1,10}")
 
 _STARTS = {
     "smallest": confluent_kafka.OFFSET_BEGINNING,
@@ -71,11 +76,12 @@ class Settings:
 def settings_of(config: Mapping[str, Any]) -> Settings:
     """Checked as far as it is ours; librdkafka's constructor checks the rest."""
     given = _normalised(config)
+    on_commit = given.get("on_commit")
+    if on_commit is not None:
+        checked_function("on_commit", on_commit, of="an error, or None, and partitions")
     _refuse_what_reaches_nobody(given)
     seconds = _whole(given, "auto.commit.interval.ms", 5000) / 1000
-    reset = str(given.get("auto.offset.reset", "largest"))
-    if reset not in _STARTS:
-        raise ConfigError(f"auto.offset.reset must be one of {', '.join(_STARTS)}, not {reset!r}.")
+    reset = checked_choice("auto.offset.reset", given.get("auto.offset.reset", "largest"), _STARTS)
     return Settings(
         member=_member_config(given),
         security=split_security(given)[0],
@@ -83,21 +89,17 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
         auto_commit_s=seconds if _flag(given, "enable.auto.commit") and seconds > 0 else None,
         auto_store=_flag(given, "enable.auto.offset.store"),
         start=_STARTS[reset],
-        on_commit=given.get("on_commit"),
+        on_commit=on_commit,
     )
 
 
 def _normalised(config: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys for all that has a dotted name, as confluent-kafka's keyword arguments allow both."""
-    dotted = {key.replace("_", ".") if _is_dotted(key) else key: value for key, value in config.items()}
-    nested = dotted.pop("default.topic.config", None) or {}
+    dotted = with_dots(config, _DOTTED)
+    nested = with_dots(dotted.pop("default.topic.config", None) or {}, _DOTTED)
     if "metadata.broker.list" in dotted:
         dotted.setdefault("bootstrap.servers", dotted.pop("metadata.broker.list"))
     return {**nested, **dotted}
-
-
-def _is_dotted(key: str) -> bool:
-    return "." not in key and key.replace("_", ".") in _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY | Security.KEYS
 
 
 def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
@@ -122,17 +124,18 @@ def _fetcher_config(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flag(given: Mapping[str, Any], key: str) -> bool:
     """As librdkafka reads it: a bool, or a word for one."""
-    value = str(given.get(key, True)).lower()
-    if value not in {"true", "t", "1", "false", "f", "0"}:
-        raise ConfigError(f"{key} must be true or false, not {given[key]!r}.")
-    return value in {"true", "t", "1"}
+    value = given.get(key, True)
+    word = str(value).lower() if isinstance(value, str | bool) or value in (0, 1) else ""
+    if word not in {"true", "t", "1", "false", "f", "0"}:
+        raise ConfigError(f"{key} must be true or false, not {shown(value)}.")
+    return word in {"true", "t", "1"}
 
 
 def _whole(given: Mapping[str, Any], key: str, default: int) -> int:
     """As librdkafka reads it: an int, or the digits of one."""
     value = given.get(key, default)
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"{key} must be a whole number of milliseconds, not {value!r}.")
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_INT32:
+        raise ConfigError(f"{key} must be a whole number of milliseconds, below 2**31, not {shown(value)}.")
     return value

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 import confluent_kafka
 from confluent_kafka import Message
 
+from membership_client.consumer.arguments import checked_record
+from membership_client.consumer.kafka_errors import refusal
 from membership_client.types import Offset, Snapshot, TopicPartition
 
 
@@ -44,19 +46,19 @@ def ours_at(partitions: Iterable[confluent_kafka.TopicPartition]) -> dict[TopicP
 def after(message: Message) -> dict[TopicPartition, Offset]:
     """The offset to commit once this record is done."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
-    assert topic is not None
-    assert partition is not None
-    assert offset is not None
+    if topic is None or partition is None or offset is None:
+        raise refusal(f"This message is no record of a partition: {message.error()}.")
     return {TopicPartition(topic, partition): Offset(offset + 1, message.leader_epoch())}
 
 
 def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartition) -> TopicPartition:
-    """A record's, or the partition itself in either library's type."""
+    """A record's, or the partition itself in either library's type. ConfigError, as both libraries', for anything else."""
     if isinstance(record, TopicPartition):
         return record
     if isinstance(record, Message):
         (partition,) = after(record)
         return partition
+    checked_record(record)
     return TopicPartition(record.topic, record.partition)
 
 

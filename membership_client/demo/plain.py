@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import TYPE_CHECKING, Self
 
+from membership_client.command_output import OutputError
 from membership_client.demo.story import Storyteller
 from membership_client.demo.summary import Summary, plain_lines
 
@@ -39,11 +39,10 @@ class PlainView:
         space = "\n" if line.tone == "step" else ""
         try:
             print(f"{space}[{line.at - self._began_at:5.1f}s] {line.who:<9}{line.text}", flush=True)
-        except BrokenPipeError:
+        except OutputError:
             _stop_playing()
 
 
 def _stop_playing() -> None:
-    """Whoever read our output is gone: what is still printed goes nowhere, and the play ends as if interrupted."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Nobody can read our output any more: the play ends as if interrupted."""
     os.kill(os.getpid(), signal.SIGTERM)

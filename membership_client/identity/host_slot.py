@@ -11,9 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from membership_client.arguments import MOST_INT32, checked_path, checked_text, checked_whole, optional
 from membership_client.errors import ConfigError
 from membership_client.identity.errors import SlotsTakenError, UnstableIdentityError
 from membership_client.identity.kubernetes import is_pod, refuse_deployment, refuse_generated
+from membership_client.identity.lock_file import lock_directory, lock_file
 from membership_client.identity.numbered import numbered_id
 
 _CONTAINER = re.compile(r"[0-9a-f]{12}")
@@ -25,9 +27,11 @@ class HostSlot:
 
     `instance_id` is `<name>-<host>-<number>`. Who comes next after a crash gets the same number, if nobody else was
     faster. All processes of one name and host must use the same directory, on a local disk that is not swept: by default
-    `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot.
+    `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot. Lock files can be opened by
+    the user who runs these processes, and by no other.
 
     Raises:
+        ConfigError: no legal name, or a directory or lock file that cannot be used, or that other users could lock.
         SlotsTakenError: other processes have all of them.
         UnstableIdentityError: the host's name is random, as in a container.
     """
@@ -35,9 +39,9 @@ class HostSlot:
     def __init__(
         self, name: str, *, slots: int = 100, directory: str | Path | None = None, host: str | None = None
     ) -> None:
-        self.host = _stable_host(host)
-        numbered_id(f"{name}-{self.host}", slots)  # For its ConfigError, before anything is made.
-        folder = _made(Path(directory) if directory else Path.home() / ".local/state/membership-client/slots")
+        self.host = _stable_host(optional(checked_text, "host", host))
+        _check(name, self.host, slots)
+        folder = lock_directory(optional(checked_path, "directory", directory) or _default_directory())
         self.number, self._file = _lock_first(folder, f"{name}-{self.host}", slots)
         self.instance_id = numbered_id(f"{name}-{self.host}", self.number)
         _held.add(self)
@@ -64,6 +68,13 @@ class HostSlot:
         self.close()
 
 
+def _check(name: str, host: str, slots: int) -> None:
+    """ConfigError, before anything is made."""
+    checked_whole("slots", slots, least=1, most=MOST_INT32)
+    numbered_id(name, slots)
+    numbered_id(f"{name}-{host}", slots)
+
+
 def _stable_host(given: str | None) -> str:
     """Real hosts have names such as build-srv24, too: of five such letters only Kubernetes' own are known to be random."""
     host = given or socket.gethostname()
@@ -76,34 +87,18 @@ def _stable_host(given: str | None) -> str:
     return host
 
 
-def _made(folder: Path) -> Path:
+def _default_directory() -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{folder} cannot be made ({error.strerror}): pass directory=, on a local disk.") from error
-    return folder
+        return Path.home() / ".local/state/membership-client/slots"
+    except RuntimeError as error:
+        raise ConfigError("This user has no home directory: pass directory=, on a local disk.") from error
 
 
 def _lock_first(folder: Path, name: str, slots: int) -> tuple[int, int]:
     for number in range(slots):
-        if (file := _lock(folder / f"{name}-{number}.lock")) is not None:
+        if (file := lock_file(folder / f"{name}-{number}.lock")) is not None:
             return number, file
     raise SlotsTakenError(f"All {slots} slots of {name} in {folder} are taken.")
-
-
-def _lock(path: Path) -> int | None:
-    """The open file, or None if another process has it."""
-    # Not inherited by programs that are started from here.
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        return None
-    # For whoever wonders who holds it.
-    os.ftruncate(file, 0)
-    os.write(file, f"{os.getpid()}\n".encode())
-    return file
 
 
 def _let_go() -> None:

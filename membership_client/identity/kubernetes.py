@@ -6,6 +6,7 @@ import os
 import re
 import socket
 
+from membership_client.arguments import checked_text, optional
 from membership_client.config import require_instance_id
 from membership_client.identity.errors import UnstableIdentityError
 
@@ -26,7 +27,7 @@ def stateful_set_id(pod_name: str | None = None) -> str:
         UnstableIdentityError: the name is random, or has no number. Five digits that Kubernetes may have drawn at random
             count as random: a StatefulSet has not got that far. Or this is no pod, and its host name means something else.
     """
-    name = pod_name or os.environ.get("POD_NAME") or _host_name_of_pod()
+    name = optional(checked_text, "pod_name", pod_name) or os.environ.get("POD_NAME") or _host_name_of_pod()
     refuse_generated(name)
     if not _ORDINAL.fullmatch(name):
         raise UnstableIdentityError(f"{name} does not end in the number of a StatefulSet's pod, such as till-3.")

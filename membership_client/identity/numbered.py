@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
+from membership_client.arguments import checked_mapping, checked_text, checked_whole, shown
 from membership_client.config import require_instance_id
 from membership_client.errors import ConfigError
 from membership_client.identity.errors import UnstableIdentityError
+
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def numbered_id(name: str, number: int) -> str:
@@ -15,11 +19,9 @@ def numbered_id(name: str, number: int) -> str:
 
     The name is yours, and the same over restarts. ConfigError if the result is not a legal group.instance.id.
     """
-    if not name:
+    if name == "":
         raise ConfigError("The name is empty; give one that stays the same over restarts.")
-    if number < 0:
-        raise ConfigError(f"{number} is negative; slots are numbered from 0.")
-    instance_id = f"{name}-{number}"
+    instance_id = f"{checked_text('name', name)}-{checked_whole('number', number)}"
     require_instance_id(instance_id)
     return instance_id
 
@@ -30,10 +32,11 @@ def nomad_id(environ: Mapping[str, str] = os.environ) -> str:
     The index is unique among the allocations of one version of a job. A canary runs beside the allocation whose index it
     has, and takes its place in the group or waits for it, by group.instance.id.conflict.
     """
+    checked_mapping("environ", environ)
     names = ("NOMAD_JOB_NAME", "NOMAD_GROUP_NAME", "NOMAD_ALLOC_INDEX")
     if missing := [name for name in names if not environ.get(name)]:
         raise ConfigError(f"{' and '.join(missing)} not set: is this a Nomad allocation?")
-    job, group, index = (environ[name] for name in names)
+    job, group, index = (checked_text(name, environ[name]) for name in names)
     if "/" in job:
         raise UnstableIdentityError(
             f"{job} is one run of a dispatched or periodic job, whose name is new every time. "
@@ -47,7 +50,7 @@ def ecs_id(name: str, *, variable: str = "MEMBER_SLOT", environ: Mapping[str, st
 
     ECS itself numbers nothing: the tasks of a service are alike, and a task's id is new with every task.
     """
-    given = environ.get(variable)
+    given = checked_mapping("environ", environ).get(checked_text("variable", variable))
     if given is None:
         raise UnstableIdentityError(
             f"{variable} is not set, and ECS gives its tasks no number that would outlast them: ids and addresses are new "
@@ -57,7 +60,7 @@ def ecs_id(name: str, *, variable: str = "MEMBER_SLOT", environ: Mapping[str, st
     return numbered_id(name, _number(variable, given))
 
 
-def _number(variable: str, text: str) -> int:
-    if not text.isdecimal():
-        raise ConfigError(f"{variable} is {text!r}, which is no number.")
+def _number(variable: str, text: object) -> int:
+    if not isinstance(text, str) or not _DIGITS.fullmatch(text):
+        raise ConfigError(f"{variable} is {shown(text)}, which is no number.")
     return int(text)

@@ -23,6 +23,7 @@ from membership_client.subscriptions import MemberSubscription, TopicLayout
 PROTOCOL_TYPE = "consumer"
 MEMBER_ID_REQUIRED = 79
 TOPIC_DENIED = 29
+UNKNOWN_TOPIC = 3
 
 
 def said(text: str | None) -> str | None:
@@ -201,8 +202,12 @@ def topics_described(request: events.DescribeTopics, answer: Any) -> events.Resp
     known = (topic for topic in answer.topics if not topic.error_code and topic.name is not None)
     # Whoever asks for all topics does not mean Kafka's own.
     wanted = (topic for topic in known if request.topics is not None or not topic.is_internal)
-    denied = frozenset(topic.name for topic in answer.topics if topic.error_code == TOPIC_DENIED and topic.name)
-    return events.TopicsDescribed({topic.name: _layout(topic, racks) for topic in wanted}, denied)
+    denied, unknown = _with_code(answer, TOPIC_DENIED), _with_code(answer, UNKNOWN_TOPIC)
+    return events.TopicsDescribed({topic.name: _layout(topic, racks) for topic in wanted}, denied, unknown)
+
+
+def _with_code(answer: Any, code: int) -> frozenset[str]:
+    return frozenset(topic.name for topic in answer.topics if topic.error_code == code and topic.name)
 
 
 def _layout(topic: Any, racks: Mapping[int, str]) -> TopicLayout:

@@ -61,12 +61,14 @@ class _Link:
     peer: _Peer
     connection: Connection | None = None
     waiting: list[tuple[int, Request]] = field(default_factory=list)
+    security: Security = PLAINTEXT
+    """As whom it was last opened or renewed, or is being."""
 
 
 class BrokerTransport:
     """Carries requests to brokers over connections that are opened on demand.
 
-    One thread owns it and calls everything but `wakeup()`. Only `wait()` blocks: connections are opened by short-lived
+    One thread owns it and calls everything but `wakeup()` and `use()`. Only `wait()` blocks: connections are opened by short-lived
     threads, at most one per broker at a time, so a name server, a firewall or a broker that stays silent costs the owner
     nothing. Without open requests there are no threads, and every open connection is a socket and a few hundred bytes.
 
@@ -91,7 +93,7 @@ class BrokerTransport:
         self._connect_timeout_s = connect_timeout_s
         self._advertised_timeout_s = _ending_first(connect_timeout_s, answer_timeout_s)
         self._max_frame_bytes = max_frame_bytes
-        self._security = security
+        self.security = security
         self._links: dict[_Peer, _Link] = {}
         self._completed: list[Completion] = []
         self._waker = Waker()
@@ -138,6 +140,10 @@ class BrokerTransport:
         completed, self._completed = self._completed, []
         return completed
 
+    def use(self, security: Security) -> None:
+        """From now on for connections that are opened and sessions that are renewed. Any thread; one assignment."""
+        self.security = security
+
     def wakeup(self) -> None:
         """Make `wait()` return, now or the next time. Any thread, any signal handler; never blocks; also after `close()`."""
         self._waker.wake()
@@ -175,33 +181,40 @@ class BrokerTransport:
     # --- connecting --------------------------------------------------------------------------------------------------
 
     def _connect(self, link: _Link) -> None:
+        link.security = self.security
         if link.peer.is_bootstrap:
-            openers = [self._opener(node, self._connect_timeout_s) for node in self._bootstrap_in_turn()]
+            openers = [self._opener(link, node, self._connect_timeout_s) for node in self._bootstrap_in_turn()]
             self._open(link, functools.partial(open_first, openers))
         else:
-            self._open(link, self._opener(link.peer.node, self._advertised_timeout_s))
+            self._open(link, self._opener(link, link.peer.node, self._advertised_timeout_s))
 
-    def _opener(self, node: Node, timeout_s: float) -> Callable[[], Connection]:
+    def _opener(self, link: _Link, node: Node, timeout_s: float) -> Callable[[], Connection]:
         return functools.partial(
             open_connection,
             node,
             client_id=self._client_id,
             timeout_s=timeout_s,
             max_frame_bytes=self._max_frame_bytes,
-            security=self._security,
+            security=link.security,
         )
 
     def _renew_if_idle(self, link: _Link, connection: Connection) -> None:
         """A session ends: what is under way is still answered, and what comes then waits until we are known again."""
-        if connection.idle:
-            link.connection = None
-            timeout_s, security = self._connect_timeout_s, self._security
-            renewer = functools.partial(renew_session, connection, timeout_s=timeout_s, security=security)
-            self._open(link, renewer, connection)
+        if not connection.idle:
+            return
+        link.connection, before, link.security = None, link.security, self.security
+        if _user(before) != _user(link.security):
+            connection.close()  # Brokers take no proof of another user on it.
+            self._connect(link)
+            return
+        renewer = functools.partial(
+            renew_session, connection, timeout_s=self._connect_timeout_s, security=link.security
+        )
+        self._open(link, renewer, connection)
 
     def _open(self, link: _Link, opener: Callable[[], Connection], held: Connection | None = None) -> None:
-        timeout_s, security = self._connect_timeout_s * _FOR_TOKENS, self._security
-        prepare = functools.partial(await_token, link.peer.node, timeout_s=timeout_s, security=security)
+        timeout_s = self._connect_timeout_s * _FOR_TOKENS
+        prepare = functools.partial(await_token, link.peer.node, timeout_s=timeout_s, security=link.security)
         args = (prepare, opener, link, held, self._arrivals)
         try:
             threading.Thread(
@@ -214,6 +227,9 @@ class BrokerTransport:
             self._connected(link, _unreachable(link, error))
 
     def _connected(self, link: _Link, outcome: Connection | OpenFailed) -> None:
+        if self._was_denied_as_before(link, outcome):
+            self._connect(link)
+            return
         waiting, link.waiting = link.waiting, []
         if isinstance(outcome, OpenFailed):
             del self._links[link.peer]
@@ -225,6 +241,11 @@ class BrokerTransport:
         else:
             link.connection = outcome
             self._complete(link, [done for request in waiting for done in outcome.send(*request)])
+
+    def _was_denied_as_before(self, link: _Link, outcome: Connection | OpenFailed) -> bool:
+        """Was it refused with credentials that were replaced meanwhile? That says nothing about the new ones."""
+        denied = isinstance(outcome, OpenFailed) and outcome.kind is FailureKind.AUTHENTICATION
+        return denied and bool(link.waiting) and link.security is not self.security
 
     # --- serving -----------------------------------------------------------------------------------------------------
 
@@ -310,6 +331,10 @@ def _advertised(peer: _Peer, failed: OpenFailed) -> str:
     if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
         return ""
     return f" (the address that broker {peer.node.node_id} advertises: see its advertised.listeners)"
+
+
+def _user(security: Security) -> str | None:
+    return security.sasl.username if security.sasl else None
 
 
 def _is_refused(completion: Completion) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from membership_client.arguments import checked_instance, optional, shown, with_dots
 from membership_client.errors import ConfigError
 from membership_client.security import keys
 from membership_client.security.secret import Secret
@@ -14,8 +15,6 @@ from membership_client.security.tokens import CallbackTokens, Token, TokenCache
 
 _PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-
-_BY_ANY_NAME = {name: key for key in keys.ALL for name in (key, key.replace(".", "_"))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +25,8 @@ class Sasl:
     username: str = ""
     password: Secret | None = None
     tokens: TokenCache | None = None
+    token_endpoint: str | None = field(default=None, repr=False)
+    """Who gives the tokens; None if a callback does. A query may hold a secret, so it is not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,10 @@ class Security:
     tls: Tls | None = None
     sasl: Sasl | None = None
 
+    def __post_init__(self) -> None:
+        optional(lambda name, value: checked_instance(name, value, Tls), "tls", self.tls)
+        optional(lambda name, value: checked_instance(name, value, Sasl), "sasl", self.sasl)
+
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> Security:
         """From librdkafka's keys, dotted or snake_case, and no others.
@@ -50,7 +55,7 @@ class Security:
         """
         security, rest = split_security(config)
         if rest:
-            raise ConfigError(f"{', '.join(map(repr, rest))}: not about security.")
+            raise ConfigError(f"{', '.join(map(shown, rest))}: not about security.")
         return security
 
     @property
@@ -62,10 +67,22 @@ class Security:
 PLAINTEXT = Security()
 
 
+def with_password(security: Security, username: object, password: object) -> Security:
+    """The same with other credentials. Raises ConfigError, which shows neither, if they are none or of no use."""
+    if security.sasl is None or security.sasl.password is None:
+        raise ConfigError("set_sasl_credentials() needs sasl.mechanism=PLAIN or SCRAM: nothing here has a password.")
+    given = {"sasl.username": username, "sasl.password": password}
+    _require({key: value for key, value in given.items() if value is not None}, given, "set_sasl_credentials()")
+    name, secret = _text(given, "sasl.username"), _secret(given, "sasl.password")
+    assert name
+    return replace(security, sasl=replace(security.sasl, username=name, password=secret))
+
+
 def split_security(config: Mapping[str, Any]) -> tuple[Security, dict[str, Any]]:
     """What a configuration says about security, and the rest of it. Raises as `Security.from_dict` does."""
-    given = {_BY_ANY_NAME[key]: value for key, value in config.items() if key in _BY_ANY_NAME and value is not None}
-    rest = {key: value for key, value in config.items() if key not in _BY_ANY_NAME}
+    dotted = with_dots(config, keys.ALL)
+    given = {key: value for key, value in dotted.items() if key in keys.ALL and value is not None}
+    rest = {key: value for key, value in dotted.items() if key not in keys.ALL}
     return _security(given) if given else PLAINTEXT, rest
 
 
@@ -126,7 +143,8 @@ def _sasl(given: Mapping[str, Any]) -> Sasl:
     mechanism = _mechanism(given)
     if mechanism == "OAUTHBEARER":
         _refuse(given, keys.PASSWORD, "OAUTHBEARER takes a token")
-        return Sasl(mechanism=mechanism, tokens=_tokens(given))
+        endpoint = _text(given, f"{keys.BEARER}token.endpoint.url")
+        return Sasl(mechanism=mechanism, tokens=_tokens(given), token_endpoint=endpoint)
     _refuse(given, keys.TOKEN, f"{mechanism} takes a password")
     _require(given, keys.PASSWORD, f"sasl.mechanism={mechanism}")
     username, password = _text(given, "sasl.username"), _secret(given, "sasl.password")
@@ -135,12 +153,14 @@ def _sasl(given: Mapping[str, Any]) -> Sasl:
 
 
 def _mechanism(given: Mapping[str, Any]) -> str:
-    named = {str(given[key]).upper() for key in ("sasl.mechanism", "sasl.mechanisms") if key in given}
+    named = {_word(given[key]).upper() for key in ("sasl.mechanism", "sasl.mechanisms") if key in given}
     if len(named) > 1:
         raise ConfigError(f"sasl.mechanism and sasl.mechanisms differ: {' and '.join(sorted(named))}.")
     mechanism = named.pop() if named else "GSSAPI, librdkafka's default"
     if mechanism not in _MECHANISMS:
-        raise ConfigError(f"sasl.mechanism must be one of {', '.join(_MECHANISMS)}; {mechanism} is not supported.")
+        raise ConfigError(
+            f"sasl.mechanism must be one of {', '.join(_MECHANISMS)}; {mechanism[:100]} is not supported."
+        )
     return mechanism
 
 
@@ -158,11 +178,14 @@ def _tokens(given: Mapping[str, Any]) -> TokenCache:
 
 def _oidc(given: Mapping[str, Any]) -> Callable[[], Token]:
     from membership_client.security.oidc import OidcTokens  # noqa: PLC0415 - loads an HTTP client
+    from membership_client.security.tls_context import check_trust  # noqa: PLC0415 - loads ssl
 
     _require(given, keys.OIDC[:3], f"{keys.BEARER}method=oidc")
     url, secret = _text(given, f"{keys.BEARER}token.endpoint.url"), _secret(given, f"{keys.BEARER}client.secret")
     assert url
     assert secret
+    ca_location, ca_pem = _text(given, "https.ca.location"), _text(given, "https.ca.pem")
+    check_trust(ca_location, ca_pem, "https.ca")
     if not url.startswith(("https://", "http://")) or "@" in url:
         raise ConfigError(f"{keys.BEARER}token.endpoint.url must begin with https:// or http://, and hold no password.")
     return OidcTokens(
@@ -171,8 +194,8 @@ def _oidc(given: Mapping[str, Any]) -> Callable[[], Token]:
         client_secret=secret,
         scope=_text(given, f"{keys.BEARER}scope"),
         extensions=_extensions(_text(given, f"{keys.BEARER}extensions") or ""),
-        ca_location=_text(given, "https.ca.location"),
-        ca_pem=_text(given, "https.ca.pem"),
+        ca_location=ca_location,
+        ca_pem=ca_pem,
     )
 
 
@@ -194,10 +217,15 @@ def _require(given: Mapping[str, Any], needed: Iterable[str], why: str) -> None:
 
 
 def _choice(given: Mapping[str, Any], key: str, choices: tuple[str, ...], default: str) -> str:
-    value = str(given.get(key, default)).lower()
+    value = _word(given.get(key, default)).lower()
     if value not in choices:
-        raise ConfigError(f"{key} must be one of {', '.join(choices)}, not {value!r}.")
+        raise ConfigError(f"{key} must be one of {', '.join(choices)}, not {shown(value)}.")
     return value
+
+
+def _word(value: object) -> str:
+    """A word, or what librdkafka takes for one: True, False, 1, 0."""
+    return str(value) if isinstance(value, str | bool) or value in (0, 1) else shown(value)
 
 
 def _text(given: Mapping[str, Any], key: str) -> str | None:

@@ -52,10 +52,23 @@ def trust(context: ssl.SSLContext, location: str | None, pem: str | None, key: s
         _load(f"{key}.pem", lambda: context.load_verify_locations(cadata=pem))
     elif location is None or location == "probe":
         context.load_default_certs()
-    elif Path(location).is_dir():
+    else:
+        _load(f"{key}.location", lambda: _trust_files(context, location))
+
+
+def _trust_files(context: ssl.SSLContext, location: str) -> None:
+    if Path(location).is_dir():
         context.load_verify_locations(capath=location)
     else:
-        _load(f"{key}.location", lambda: context.load_verify_locations(cafile=location))
+        context.load_verify_locations(cafile=location)
+
+
+def check_trust(location: str | None, pem: str | None, key: str) -> None:
+    """ConfigError for authorities that cannot be used, or that are set twice; `key` as for `trust`."""
+    if location is not None and pem is not None:
+        raise ConfigError(f"{key}.location and {key}.pem are both set: which of them is meant?")
+    if location is not None or pem is not None:  # Loading the system's takes long, and cannot fail.
+        trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), location, pem, key)
 
 
 def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
@@ -85,7 +98,7 @@ def _load(key: str, load: Callable[[], None]) -> None:
         if error.errno == errno.ESPIPE:
             raise ConfigError(f"{key} cannot be used: not PEM, or another password.") from None
         raise ConfigError(f"{key} cannot be read: {error.strerror}.") from None
-    except ValueError:
+    except (ValueError, TypeError):  # A TypeError for letters that are not ASCII.
         raise ConfigError(f"{key} cannot be used: not PEM.") from None
 
 

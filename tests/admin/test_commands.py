@@ -21,6 +21,7 @@ from membership_client.cli import main
 from membership_client.testing import KafkaCluster
 from tests.admin.command_line import WIPE, Run, looking, printed, told, typed_on
 from tests.integration.members import PATIENCE_S, log_about
+from tests.output import ENDS, run_with_output
 from tests.peers.group import PeerGroup
 from tests.records import filled_topic, produce
 
@@ -159,6 +160,17 @@ def test_an_interrupt_leaves_no_progress_on_the_terminal(kafka: KafkaCluster, gr
     assert command.returncode == 130
 
 
+@pytest.mark.kafka
+@pytest.mark.parametrize("command", [["groups", "list"], ["groups", "describe", "{group}"], ["watch", "{group}"]])
+@pytest.mark.parametrize("output", ["full", "closed"])
+def test_an_output_that_cannot_be_written_ends_a_command(
+    kafka: KafkaCluster, group: str, command: list[str], output: str
+) -> None:
+    """As of all other commands. A closed pipe once was "[Errno 32] Broken pipe" here."""
+    words = [*(word.format(group=group) for word in command), "--bootstrap-server", kafka.bootstrap_servers]
+    assert run_with_output(words, output) == ENDS[output]
+
+
 HOUR_S = 3600
 
 
@@ -241,6 +253,7 @@ def test_the_cluster_may_be_named_in_a_properties_file(
         (["list"], "Where is the cluster?"),
         (["list", "--command-config", "no-such-file"], "no-such-file"),
         (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"], "Given up after 0.3 s"),
+        (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.4"], "Connection refused. Check the address"),
         (["remove", "shop", "--bootstrap-server", "h:1"], "Say which members to remove"),
         (["offsets", "reset", "shop", "--to-latest", "--bootstrap-server", "h:1"], "Say which topics"),
     ],
@@ -251,6 +264,30 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(
     """Without a traceback."""
     assert main(["groups", *arguments]) == 2
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "other,orders,0,5\n"], ids=["empty", "blank", "of another group"])
+@pytest.mark.parametrize("arguments", [[], ["--execute", "--yes"]], ids=["plan", "execute"])
+def test_a_file_without_offsets_of_the_group_is_refused(
+    content: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was "Done." with exit code 0, and nothing was imported."""
+    file = tmp_path / "offsets.csv"
+    file.write_text(content)
+    where = ["--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"]
+    assert main(["groups", "offsets", "import", "shop", str(file), *where, *arguments]) == 2
+    why = f"every line of {file} is of another group than shop" if content.strip() else f"{file} has no lines"
+    assert capsys.readouterr().err.splitlines()[0] == f"Nothing was changed: {why}."
+
+
+@pytest.mark.parametrize("arguments", [["list", "--command-config", "{file}"], ["offsets", "import", "shop", "{file}"]])
+def test_a_file_that_cannot_be_read_is_a_sentence(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was "[Errno 21] Is a directory: 'dir'", as Python says it."""
+    words = [word.format(file=tmp_path) for word in arguments]
+    assert main(["groups", *words, "--bootstrap-server", "127.0.0.1:1"]) == 2
+    assert f"{tmp_path} cannot be read: Is a directory." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,11 @@ def test_removals_are_told_one_by_one(version: int) -> None:
     assert answered(REMOVE, version, answer) == admin.MembersRemoved({LEAVERS[0]: 0, LEAVERS[1]: 25})
 
 
+def test_a_removal_says_why() -> None:
+    """In the broker's log, for each member; brokers before 3.2 have no field for it."""
+    assert [member.reason for member in sent(REMOVE, 5).message.members] == ["node ?lost"] * 2
+
+
 @pytest.mark.parametrize("version", [1, 9])
 def test_offsets_of_logs_are_found_or_refused_one_by_one(version: int) -> None:
     """A leader that moved is an error of its partitions only."""

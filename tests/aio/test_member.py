@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 from typing import Any
@@ -116,6 +117,33 @@ def test_a_revoked_callback_can_commit(stage: Stage) -> None:
 
     run(story())
     assert stage.committed() == 17
+
+
+def _wait(event: threading.Event) -> None:
+    assert event.wait(2 * PATIENCE_S)
+
+
+def test_a_commit_that_waits_for_its_turn_belongs_to_the_ownership_of_its_call(stage: Stage) -> None:
+    """It is refused when the member was thrown out meanwhile, although the partition is its own once more.
+
+    It used to be sent under the new ownership, and set the group back behind what was committed in between.
+    """
+
+    async def story() -> None:
+        diary, released, partition = Diary(), threading.Event(), TopicPartition(stage.topic, 0)
+        async with await joined(stage, diary) as member:
+            member._errands.post(functools.partial(_wait, released))
+            late = asyncio.create_task(member.commit({partition: 100}))
+            await asyncio.sleep(0)
+            stage.group.remove(member.snapshot.member_id)
+            await until(lambda: diary.entries[1:] == [("lost", 4), ("assigned", 4)], "thrown out, and back")
+            await asyncio.to_thread(member._member.commit, {partition: 200})
+            released.set()
+            with pytest.raises(NotOwnedError, match="Not owned any more"):
+                await late
+
+    run(story())
+    assert stage.committed() == 200
 
 
 def test_a_callback_that_outlasts_the_groups_patience_is_cancelled(stage: Stage) -> None:

@@ -55,8 +55,8 @@ if (child := os.fork()) == 0:
         consumer.poll(1.0)
     except Exception as error:
         print(json.dumps(["child", type(error).__name__, consumer.close().reason]), flush=True)
-    os._exit(0)
-os.waitpid(child, 0)
+    sys.exit()  # The interpreter frees what the child has inherited: librdkafka must not wait for its threads.
+assert os.waitpid(child, 0)[1] == 0
 while consumer.poll(1.0) is not None:
     pass
 print(json.dumps(["parent", consumer.snapshot.state.name, consumer.close().clean]), flush=True)

@@ -75,7 +75,7 @@ def test_a_reader_that_goes_away_ends_it() -> None:
         await_line(demo, "orders-a starts")
         assert demo.stdout is not None
         demo.stdout.close()
-        assert demo.wait(LIMIT_S) == 130
+        assert demo.wait(LIMIT_S) == 141
     assert launch.await_silence(30) == []
 
 

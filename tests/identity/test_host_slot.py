@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,112 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"file/slots cannot be made .* pass directory="):
         HostSlot("till", directory=tmp_path / "file" / "slots", host="mars")
+
+
+@pytest.mark.parametrize(("name", "slots"), [("", 3), ("till", 0), ("till", -1)])
+def test_no_name_or_no_slots_is_refused_before_anything_is_made(tmp_path: Path, name: str, slots: int) -> None:
+    """An empty name used to give `-mars-0`, which every other program without a name has too."""
+    with pytest.raises(ConfigError):
+        HostSlot(name, directory=tmp_path / "slots", host="mars", slots=slots)
+    assert not (tmp_path / "slots").exists()
+
+
+def test_no_other_user_can_open_what_is_locked(tmp_path: Path) -> None:
+    """A file that others may read they may lock as well, and keep the slot from its process."""
+    with slot(tmp_path / "slots"):
+        assert (tmp_path / "slots").stat().st_mode & 0o777 == 0o700
+        assert (tmp_path / "slots" / "till-mars-0.lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_files_of_an_earlier_release_are_closed_to_others(tmp_path: Path) -> None:
+    """They were readable by everyone."""
+    file = tmp_path / "till-mars-0.lock"
+    file.touch()
+    file.chmod(0o644)
+    with slot(tmp_path) as ours:
+        assert ours.number == 0
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def _symlink(path: Path) -> None:
+    (path.parent / "precious").write_text("precious")
+    path.symlink_to(path.parent / "precious")
+
+
+@pytest.mark.parametrize("make", [_symlink, Path.mkdir, os.mkfifo])
+def test_what_is_no_plain_file_is_refused_and_left_alone(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """A link of that name used to be followed, and what it points to was emptied."""
+    make(tmp_path / "till-mars-0.lock")
+    with pytest.raises(ConfigError, match=r"till-mars-0\.lock.*directory="):
+        slot(tmp_path)
+    if make is _symlink:
+        assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner could lock it at any time."""
+    (tmp_path / "till-mars-0.lock").touch()
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(ConfigError, match=f"belongs to user {owner}, .*directory="):
+        slot(tmp_path)
+
+
+def test_a_directory_in_which_everyone_may_replace_files_is_refused(tmp_path: Path) -> None:
+    """Who deletes a locked file can lock another one of its name: two processes would have one identity."""
+    tmp_path.chmod(0o777)
+    with pytest.raises(ConfigError, match="every user may replace files"):
+        slot(tmp_path)
+    tmp_path.chmod(0o1777)
+    with slot(tmp_path) as ours:
+        assert ours.number == 0
+
+
+def test_a_file_that_is_replaced_while_it_is_locked_is_not_taken_for_the_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock on a file that has no name any more excludes nobody."""
+    file, flock = tmp_path / "till-mars-0.lock", fcntl.flock
+
+    def replaced_first(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        file.unlink()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", replaced_first)
+    with slot(tmp_path, slots=1) as ours:
+        assert os.fstat(ours._file).st_ino == file.stat().st_ino
+
+
+PERMISSION = """
+import os, sys
+from membership_client import ConfigError
+from membership_client.identity import HostSlot
+if os.geteuid() == 0:
+    os.setuid(12345)
+try:
+    HostSlot("till", directory=sys.argv[1], host="mars")
+except ConfigError as error:
+    print(error)
+"""
+
+
+def test_a_directory_without_permission_is_told_in_a_sentence() -> None:
+    """It used to be a raw PermissionError. Not in `tmp_path`, which nobody but root may enter if root runs the tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o555)
+        said = subprocess.run([sys.executable, "-c", PERMISSION, folder], capture_output=True, text=True, check=False)
+        Path(folder).chmod(0o700)
+    assert "till-mars-0.lock cannot be opened (Permission denied)" in said.stdout, said.stderr
+    assert "directory=" in said.stdout
+
+
+def test_a_user_without_a_home_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in many containers; it used to be a raw RuntimeError."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(ConfigError, match=r"no home directory.*directory="):
+        HostSlot("till", host="mars")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.kafka
 def test_an_ordinary_life_is_told_in_info_lines(
     kafka: KafkaCluster, new_group: GroupFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line per rebalance, with epoch, cause and what moved, and one for the end; nothing that asks anybody to act."""
+    """A line for the protocol, one per rebalance with epoch, cause and what moved, and one for the end; nothing that asks anybody to act."""
     caplog.set_level(logging.INFO, "membership_client")
     group = new_group(kafka, consumer_session_timeout_ms=45_000)
     first = group.join("one")
@@ -33,7 +33,8 @@ def test_an_ordinary_life_is_told_in_info_lines(
     second.close()
     assert {record.levelno for record in caplog.records} == {logging.INFO}
     mine = [line for line in caplog.messages if line.startswith(f"[{group.id}/one]: ")]
-    joined, *_, shared, left = [line.removeprefix(f"[{group.id}/one]: ") for line in mine]
+    protocol, joined, *_, shared, left = [line.removeprefix(f"[{group.id}/one]: ") for line in mine]
+    assert protocol == "group.protocol=auto takes KIP-848: the coordinator has it"
     assert joined.startswith("stable at epoch 2 with 6 partitions (joined: joined the group), got ")
     assert "with 3 partitions (group changed: " in shared
     assert f", lost {group.topic}[" in shared

@@ -83,7 +83,7 @@ def strict_kafka() -> Iterator[KafkaCluster]:
 def test_a_classic_group_that_may_not_be_converted(strict_kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """The group is of another kind: fatal, with the broker's words; once it is empty, subscribe() succeeds."""
     group = new_group(strict_kafka)
-    member = group.member()
+    member = group.member(group_protocol="consumer")
     with classic_consumer(group) as classic:
         eventually(lambda: len(classic.owned) == 6, "a classic group")
         member.subscribe([group.topic])

@@ -165,7 +165,7 @@ def live(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
         member.subscribe([topic])
         member.wait_until(MemberState.STABLE, PATIENCE_S)
         evidence.add(member, member.snapshot, member.health(), member.trace.lines(), vars(member))
-        evidence.add(vars(member._transport), member._transport._security)
+        evidence.add(vars(member._transport), member._transport.security)
 
 
 def fail(config: dict[str, Any], topic: str, evidence: Evidence) -> None:

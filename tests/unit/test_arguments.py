@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from membership_client import ConfigError, Offset, TopicPartition
+from membership_client import ConfigError, GroupMember, Offset, OffsetError, TopicPartition
 from membership_client.arguments import checked_offsets, checked_partition, checked_timeout_s
 
 PLACE = TopicPartition("orders", 0)
@@ -42,7 +42,7 @@ NO_METADATA: tuple[Any, ...] = ("\ud800", None, b"bytes")
 )
 def test_what_cannot_be_committed(value: object) -> None:
     """The sentence names the partition, because there may be many."""
-    with pytest.raises(ConfigError, match="of orders-0 is"):
+    with pytest.raises(ConfigError, match="of orders-0"):
         checked_offsets({PLACE: value})
 
 
@@ -79,3 +79,13 @@ def test_the_rest_of_a_budget_may_be_negative(value: float, expected: float) -> 
 def test_more_than_threads_can_wait_is_as_long_as_they_can(value: float) -> None:
     """Queues raise OverflowError for it."""
     assert 1e6 < checked_timeout_s(value) < math.inf
+
+
+@pytest.mark.parametrize(("method", "places"), [("commit", {PLACE: 7}), ("committed", [PLACE])])
+def test_offsets_before_the_first_subscription(method: str, places: object) -> None:
+    """A member that never subscribed has no thread yet: the call used to wait for its whole timeout."""
+    with (
+        GroupMember({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop"}) as member,
+        pytest.raises(OffsetError, match=r"subscribe\(\) first"),
+    ):
+        getattr(member, method)(places, timeout_s=60.0)

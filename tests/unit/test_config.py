@@ -150,6 +150,12 @@ def test_what_is_missing_is_named(missing: str) -> None:
         {"bootstrap_servers": "broker"},
         {"bootstrap_servers": "broker:"},
         {"bootstrap_servers": ":9092"},
+        {"bootstrap_servers": "PLAINTEXT://broker:9092"},
+        {"bootstrap_servers": "clerk:secret@broker:9092"},
+        {"trace_file": "{group.__class__}.jsonl"},
+        {"trace_file": "{pid:>1000000}.jsonl"},
+        {"trace_file": "{group!r}.jsonl"},
+        {"trace_file": "{"},
         {"bootstrap_servers": "broker:0"},
         {"bootstrap_servers": "broker:65536"},
         {"bootstrap_servers": "broker:port"},
@@ -184,3 +190,10 @@ def test_a_config_cannot_be_changed() -> None:
     """It may be shared by members."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         config().group_id = "other"  # type: ignore[misc]
+
+
+def test_an_address_with_a_password_is_not_repeated() -> None:
+    """It was taken for a host's name, and shown in health and log."""
+    with pytest.raises(ConfigError) as refused:
+        parse_bootstrap("clerk:secret@broker:9092")
+    assert "secret" not in str(refused.value)

@@ -9,6 +9,7 @@ import pytest
 
 from membership_client.core.events import (
     Budget,
+    CallbackDelayed,
     Close,
     DescribedMember,
     DescribeGroup,
@@ -22,6 +23,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.core.view import health_of, snapshot_of
 from membership_client.logs import StepLog, log_warning
 from membership_client.types import LeaveMode
 from membership_client.watchdog import BudgetWarning
@@ -59,7 +61,7 @@ def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
 
 def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
     """It tells who, how it ended, why, what moved and how long it took; nobody has to act, so nothing is louder."""
-    play = logged()
+    play = logged(group_protocol="consumer")
     play.stable(0, 1).told(orders(0, 2))
     play.now += 1.5
     play.let_callbacks_return()
@@ -146,3 +148,48 @@ def test_the_end_is_an_error_with_its_cause(log: pytest.LogCaptureFixture) -> No
     assert lines(log, logging.ERROR) == [
         "[g/me]: ended: READ on group g is not granted (GROUP_AUTHORIZATION_FAILED: no access)."
     ]
+
+
+def test_auto_says_which_protocol_it_took_and_which_keys_have_no_effect(log: pytest.LogCaptureFixture) -> None:
+    """The bug: KIP-848 was taken without a word, and keys of the classic protocol that were given had no effect."""
+    play = logged(session_timeout_ms=30_000)
+    play.joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    assert [line for line in lines(log, logging.INFO) if "takes KIP-848: the coordinator has it" in line]
+    (told,) = lines(log, logging.WARNING)
+    assert "session.timeout.ms has no effect with KIP-848: the brokers set it: consumer.session.timeout.ms" in told
+
+
+def test_a_group_that_cannot_be_upgraded_is_told_with_the_way_to_migrate(log: pytest.LogCaptureFixture) -> None:
+    """With the broker's own words; and the key of KIP-848 that was given has no effect then."""
+    play = logged(group_remote_assignor="range")
+    play.joining()
+    play.answer(Heartbeat, Refused(69, "Cannot upgrade classic group g."))
+    migration, unused = lines(log, logging.WARNING)
+    assert "takes the classic protocol. Cannot upgrade classic group g. To migrate the group, stop all" in migration
+    assert "group.remote.assignor has no effect with the classic protocol: members assign" in unused
+
+
+def test_a_protocol_that_was_chosen_is_no_news(log: pytest.LogCaptureFixture) -> None:
+    """Nothing was found out, so nothing is said."""
+    play = logged(group_protocol="consumer")
+    play.joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    assert not any("takes" in record.getMessage() for record in log.records)
+
+
+def test_a_callback_that_cannot_begin_is_a_warning(log: pytest.LogCaptureFixture) -> None:
+    """The bug: a consumer waited for committed offsets without a word."""
+    play = logged(group_protocol="consumer")
+    play.stable(0).told(orders(0, 1))
+    assert play.member.call is not None
+    play.now += 5.0
+    play.do(CallbackDelayed(play.member.call.call_id, play.now - 5.0, "the committed offsets of 1 partitions"))
+    (told,) = lines(log, logging.WARNING)
+    assert told.startswith("[g/me]: for 5.0 s, the assigned callback waits for the committed offsets of 1 partitions. ")
+    snapshot = snapshot_of(play.member, play.now + 1.0)
+    assert snapshot.delay is not None
+    assert snapshot.delay.seconds == 6.0
+    assert "; for 6.0 s, the assigned callback waits" in health_of(play.member, play.now + 1.0).why
+    play.returns()
+    assert snapshot_of(play.member, play.now).delay is None

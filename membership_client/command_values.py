@@ -1,0 +1,27 @@
+"""Values of the command line: seconds that are a number, and paths that can be one. For argparse's `type=`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+_MOST_S = 1e9
+"""More than thirty years, which sleeps and timeouts can hold."""
+
+
+def seconds(text: str) -> float:
+    """Not negative, and neither NaN nor infinity: time.sleep() and timeouts raise for these, or never end."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= _MOST_S:
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a number of seconds")
+    return value
+
+
+def path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a path")
+    return Path(text)

@@ -1,0 +1,59 @@
+"""Checks what is passed to a Consumer where confluent-kafka's C code does not: what it refuses, we refuse as both libraries."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import confluent_kafka
+from confluent_kafka import Message
+
+from membership_client.arguments import LONGEST_WAIT_S, shown
+from membership_client.consumer.kafka_errors import refusal
+from membership_client.types import TopicPartition
+
+_NO_TIMEOUT = -1
+
+
+def checked_record(record: object) -> None:
+    """ConfigError, as both libraries', unless it says which partition is meant. Cheap enough for every record."""
+    if not isinstance(record, Message | confluent_kafka.TopicPartition | TopicPartition):
+        raise refusal(f"A record, or its partition, is a Message or a TopicPartition, not {shown(record)}.")
+
+
+def checked_message(message: object) -> Message:
+    """ConfigError, as both libraries', unless it is one."""
+    if not isinstance(message, Message):
+        raise refusal(f"message must be a Message, as poll() returns it, not {shown(message)}.")
+    return message
+
+
+def checked_places(partitions: object) -> list[confluent_kafka.TopicPartition]:
+    """ConfigError, as both libraries', unless it is what confluent-kafka's own methods take."""
+    if isinstance(partitions, list) and all(isinstance(one, confluent_kafka.TopicPartition) for one in partitions):
+        return partitions
+    raise refusal(f"Partitions are a list of confluent_kafka.TopicPartition, not {shown(partitions)}.")
+
+
+def checked_wait(timeout: float) -> float:
+    """Of poll() and its like: negative is for ever, NaN is refused, and what no clock holds is for ever, too.
+
+    What is no number is left to confluent-kafka, which raises TypeError for it.
+    """
+    if timeout != timeout:  # noqa: PLR0124 - not a number
+        raise refusal("timeout is a number of seconds, not nan.")
+    return _NO_TIMEOUT if timeout > LONGEST_WAIT_S else timeout
+
+
+def checked_signals(signals: tuple[object, ...]) -> tuple[signal.Signals, ...]:
+    """Python allows handlers to be set on the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        raise refusal("stop_on_signals() works on the main thread only.")
+    return tuple(map(_checked_signal, signals))
+
+
+def _checked_signal(number: object) -> signal.Signals:
+    catchable = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+    if isinstance(number, bool) or not isinstance(number, int) or number not in catchable:
+        raise refusal(f"A signal that can be handled is a signal.Signals such as SIGTERM, not {shown(number)}.")
+    return signal.Signals(number)

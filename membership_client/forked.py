@@ -1,0 +1,80 @@
+"""What a member is in a forked child: an object whose methods raise ForkedMemberError and touch nothing of the parent's."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from membership_client.types import CloseReport, Health
+
+CLOSED = CloseReport(clean=True, reason="forked child: the parent is the member")
+HEALTH = Health(live=False, ready=False, why="forked")
+BELONGS_TO_PARENT = "This member belongs to the parent process."
+
+_ENTRANCES = frozenset({"__enter__", "__aenter__", "__iter__", "__next__", "__aiter__", "__anext__"})
+
+Error = Callable[[Any], Exception]
+"""What the methods of an object raise."""
+
+_watched: weakref.WeakKeyDictionary[Any, Error] = weakref.WeakKeyDictionary()
+
+
+def refuse_in_forked_children(thing: object, error: Error) -> None:
+    """In children forked from now on all public methods and properties of `thing` raise `error(thing)`.
+
+    All but close(), which returns at once, and health(). None of the object's own code runs there: the threads that
+    would answer are the parent's, and a lock that one of them held at the fork is never released in the child.
+    """
+    _watched[thing] = error
+
+
+def _in_forked_child() -> None:
+    for thing, error in tuple(_watched.items()):
+        # Never freed in the child: librdkafka would wait for its threads, or abort the child when its interpreter ends.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+        thing.__class__ = _refusing(type(thing), error)
+    _watched.clear()
+
+
+def _refusing(kind: type, error: Error) -> type:
+    """That class, without any code of its own behind its public names."""
+
+    def refuse(self: object, *_: object, **__: object) -> object:
+        raise error(self)
+
+    public = (name for name in dir(kind) if not name.startswith("_") or name in _ENTRANCES)
+    names: dict[str, object] = {name: _in_place_of(inspect.getattr_static(kind, name), refuse) for name in public}
+    is_async = inspect.iscoroutinefunction(inspect.getattr_static(kind, "close"))
+    names |= _ASYNC_ENDS if is_async else _ENDS
+    names |= {"health": lambda _: HEALTH, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (kind,), names)
+
+
+def _in_place_of(found: object, refuse: Callable[..., object]) -> object:
+    return property(refuse) if isinstance(found, property) else refuse
+
+
+def _close(*_: object, **__: object) -> CloseReport:
+    return CLOSED
+
+
+def _exit(*_: object) -> None:
+    """The end of a `with` that was entered before the fork."""
+
+
+async def _aclose(*_: object, **__: object) -> CloseReport:
+    return CLOSED
+
+
+async def _aexit(*_: object) -> None:
+    """As `_exit`."""
+
+
+_ENDS = {"close": _close, "__exit__": _exit}
+_ASYNC_ENDS = {"close": _aclose, "__aexit__": _aexit}
+
+os.register_at_fork(after_in_child=_in_forked_child)

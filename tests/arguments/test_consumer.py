@@ -1,0 +1,195 @@
+"""Consumer, for threads and for asyncio: bad values meet our errors, or exactly what confluent-kafka raises for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from membership_client import Consumer, aio
+from membership_client.config import MemberConfig
+from tests.arguments.bad_values import BAD, WAITS
+from tests.arguments.feeding import BOUND_S, Attempt, Call, Hung, feed, in_thread
+from tests.arguments.surface import Place, places
+from tests.arguments.tables import CONFIG_KEYS, MINIMAL, QUIET, TABLE
+
+_ENDLESS = WAITS | {"-1", "-inf", "None"}
+"""As confluent-kafka has it, a negative timeout is no timeout."""
+_SASL = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "till",
+    "sasl.password": "secret",
+}
+_WAITS = {"poll", "consume", "committed", "getone", "getmany"}
+_MAKES = {"Consumer", "GroupMember", "close"}
+
+
+class _Module:
+    """A part of a module's names."""
+
+    def __init__(self, name: str, **names: Any) -> None:
+        self.__name__, self.__all__ = name, list(names)
+        self.__dict__.update(names)
+
+
+SYNC = list(places(_Module("membership_client", Consumer=Consumer)))  # type: ignore[arg-type]
+AIO = list(places(aio))
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the values are names of trace files."""
+    monkeypatch.chdir(tmp_path)
+
+
+def _arguments(place: Place) -> dict[str, Any]:
+    waits = place.name in _WAITS or place.path == "membership_client.aio.GroupMember.commit"
+    return {"leave_out": _ENDLESS if waits else frozenset()}
+
+
+def _context(call: Call) -> Call:
+    """What is a context manager is entered and left."""
+
+    def enter(*values: Any, **named: Any) -> Any:
+        made = call(*values, **named)
+        if isinstance(made, contextlib.AbstractContextManager) and not isinstance(made, Consumer):
+            with made:
+                return None
+        return made
+
+    return enter
+
+
+def _new(*values: Any, **named: Any) -> Consumer:
+    return Consumer(QUIET)
+
+
+@pytest.mark.parametrize("place", SYNC, ids=str)
+def test_bad_values(place: Place) -> None:
+    """poll(nan) used to spin for ever, commit(message=5) to raise AttributeError."""
+    attempt: Attempt = (lambda call: call()) if place.name == "stop_on_signals" else in_thread
+    if place.name in _MAKES:
+        complaints = list(feed(place, _made(place), TABLE))
+    else:
+        config = QUIET | (_SASL if place.name == "set_sasl_credentials" else {})
+        theirs = confluent_kafka.Consumer(config)
+        with Consumer(config) as consumer:
+            call, model = _context(getattr(consumer, place.name)), getattr(theirs, place.name, None)
+            complaints = list(feed(place, call, TABLE, attempt=attempt, model=model, **_arguments(place)))
+        theirs.close()
+    assert not complaints, "\n".join(map(str, complaints))
+
+
+def _made(place: Place) -> Call:
+    def make(*values: Any, **named: Any) -> None:
+        if place.name == "close":
+            consumer = Consumer(QUIET)
+            try:
+                consumer.close(*values, **named)
+            finally:
+                consumer.close()
+        else:
+            Consumer(*values, **named).close()
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """One that runs on a thread of its own."""
+    made = asyncio.new_event_loop()
+    thread = threading.Thread(target=made.run_forever, daemon=True)
+    thread.start()
+    yield made
+    made.call_soon_threadsafe(made.stop)
+    thread.join()
+    made.close()
+
+
+@pytest.mark.parametrize("place", AIO, ids=str)
+def test_bad_values_for_asyncio(place: Place, loop: asyncio.AbstractEventLoop) -> None:
+    """The same of the classes for asyncio, which may be awaited."""
+
+    def attempt(call: Call) -> Any:
+        task = asyncio.run_coroutine_threadsafe(_awaited(call), loop)
+        try:
+            return task.result(BOUND_S)
+        except TimeoutError as error:
+            if task.done():
+                raise
+            raise Hung from error
+
+    made = attempt(_maker(place))
+    theirs = confluent_kafka.Consumer(QUIET)
+    call = _aio_call(place) if place.name in _MAKES else getattr(made, place.name)
+    model = getattr(theirs, place.name, None) if place.owner == "Consumer" and place.name != "close" else None
+    complaints = list(feed(place, call, TABLE, attempt=attempt, model=model, **_arguments(place)))
+    attempt(made.close)
+    theirs.close()
+    assert not complaints, "\n".join(map(str, complaints))
+
+
+def _maker(place: Place) -> Call:
+    return lambda: aio.Consumer(QUIET) if "Consumer" in place.path else aio.GroupMember(MINIMAL)
+
+
+def _aio_call(place: Place) -> Call:
+    async def call(*values: Any, **named: Any) -> None:
+        made = _maker(place)() if place.name == "close" else place.found(*values, **named)
+        try:
+            if place.name == "close":
+                await made.close(*values, **named)
+        finally:
+            await made.close()
+
+    return call
+
+
+async def _awaited(call: Call) -> Any:
+    made = call()
+    if isinstance(made, contextlib.AbstractAsyncContextManager) and inspect.isasyncgen(getattr(made, "gen", None)):
+        async with made:
+            return None
+    return await made if inspect.isawaitable(made) else made
+
+
+KEYS = {name.replace("_", "."): kind for name, kind in CONFIG_KEYS.items()}
+_NUMBERS = frozenset({"digits"})
+_FLAGS = frozenset({"True", "False", "0", "1"})
+OWN = {
+    "enable.auto.commit": _FLAGS,
+    "enable.auto.offset.store": _FLAGS,
+    "auto.commit.interval.ms": frozenset({"0", "1", "digits"}),
+    "auto.offset.reset": frozenset[str](),
+    "on_commit": frozenset({"None", "function", "class"}),
+}
+
+
+def test_every_key_of_a_member_is_known() -> None:
+    """A new key needs a row."""
+    assert set(CONFIG_KEYS) == set(MemberConfig.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("key", [*KEYS, *OWN])
+def test_bad_values_of_keys(key: str) -> None:
+    """on_commit=5 used to be found by the first commit, in the middle of a poll()."""
+    takes = KEYS[key].takes | _NUMBERS if key in KEYS else OWN[key]
+    wrong = []
+    for name, value in BAD.items():
+        try:
+            Consumer({**QUIET, key: value}).close()
+        except confluent_kafka.KafkaException:
+            continue
+        except Exception as error:  # noqa: BLE001 - it is looked at
+            wrong.append(f"{key}=<{name}>: raw {error!r}"[:150])
+        else:
+            wrong += [f"{key}=<{name}>: silence"] if name not in takes else []
+    assert not wrong, "\n".join(wrong)
