@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import socketserver
 import threading
@@ -76,7 +77,8 @@ def test_a_broker_that_accepts_and_never_answers(member_of: Callable[..., GroupM
         member = member_of(f"127.0.0.1:{port}", socket_connection_setup_timeout_ms=300)
         snapshot = member.wait_until(lambda snapshot: snapshot.error is not None, PATIENCE_S)
         assert snapshot.state is MemberState.JOINING
-        assert f"127.0.0.1:{port} did not answer within 0.3 s" in str(snapshot.error)
+        # Less than the 0.3 s, by what connecting took.
+        assert re.search(rf"127.0.0.1:{port} did not answer within 0\.[0-3]\d* s", str(snapshot.error))
         assert member.close().clean
 
 
