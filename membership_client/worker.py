@@ -33,9 +33,11 @@ from membership_client.errands import Errand, Errands
 from membership_client.errors import MemberClosedError
 from membership_client.listener import CallbackRunner
 from membership_client.topic_names import TopicNames
-from membership_client.types import Node
+from membership_client.types import MemberState, Node
 
 _ENDED = "The member is closed."
+
+_SECOND_S = 1.0
 
 logger = logging.getLogger("membership_client")
 
@@ -71,6 +73,12 @@ class Worker:
         self.member = member
         self.polled_at: float | None = None
         """When the application last polled, written by its thread: cheaper than an event for every poll."""
+        self.is_held: Callable[[], bool] = lambda: False
+        """Does the application do long work that it has announced? Then it counts as polling."""
+        self.every_second: Callable[[], None] | None = None
+        """Called on the owning thread at least once a second, if there is one."""
+        self.before_state: Callable[[MemberState], None] = lambda _: None
+        """Told of a new state on the owning thread, before any other thread can see it."""
         self.runner: CallbackRunner | None = None
         self.stopped = False
         self._transport = transport
@@ -137,6 +145,8 @@ class Worker:
         """Wait until something happens or time is up, then take all of it in."""
         # What came while this thread waited for its turn is not late: look once more before time is held against it.
         answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
+        if self.every_second is not None:
+            self.every_second()
         self._note_poll()
         for answer in answers:
             self._learn_names(answer)
@@ -164,10 +174,13 @@ class Worker:
         if self._inbox:
             return 0.0
         at = deadline(self.member)
-        return None if at is None else max(0.0, at - self._clock())
+        left_s = None if at is None else max(0.0, at - self._clock())
+        if self.every_second is None:
+            return left_s
+        return _SECOND_S if left_s is None else min(left_s, _SECOND_S)
 
     def _note_poll(self) -> None:
-        at = self.polled_at
+        at = self._clock() if self.polled_at is not None and self.is_held() else self.polled_at
         if at is not None and at != self._noted_poll:
             self._noted_poll = at
             self._take(Polled(at))
@@ -177,6 +190,8 @@ class Worker:
             return
         now, before = self._clock(), self.member
         after, effects = step(before, event, now)
+        if after.state is not before.state:
+            self.before_state(after.state)
         self.member = after
         for effect in effects:
             self._perform(effect)

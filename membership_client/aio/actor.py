@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import os
 import threading
@@ -25,18 +24,15 @@ class Actor:
     """A daemon thread, started with the first job. What was posted is done, whether or not its poster still waits.
 
     `between` runs when no job waits, again and again while it returns True; `at_end` runs after the last job. Both on
-    this thread. `nudge` is called after each post, by its poster.
+    this thread.
     """
 
-    def __init__(
-        self, name: str, *, between: Callable[[], bool] = _never, at_end: Job = nothing, nudge: Job = nothing
-    ) -> None:
+    def __init__(self, name: str, *, between: Callable[[], bool] = _never, at_end: Job = nothing) -> None:
         self.jobs = Jobs()
         """A job that waits may serve the others meanwhile."""
         self._name = name
         self._between = between
         self._at_end = at_end
-        self._nudge = nudge
         self._alone: deque[Job] = deque()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -57,15 +53,6 @@ class Actor:
             if alone:
                 self._alone.append(job)
             self.jobs.post(nothing if alone else job)
-        self._nudge()
-
-    def do(self, action: Callable[[], T]) -> T:
-        """Have it done there and wait for it. On this thread, and while there is none, it is done here."""
-        if self._thread is None or self.is_current() or not self._thread.is_alive():
-            return action()
-        outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
-        self.post(functools.partial(_settle, outcome, action))
-        return outcome.result()
 
     def while_open(self, action: Callable[[], T], then: Job = nothing) -> T:
         """For jobs that must not be done any more when their turn comes after the end."""
@@ -97,11 +84,6 @@ class Actor:
     def is_current(self) -> bool:
         return threading.current_thread() is self._thread
 
-    def serve_all(self) -> None:
-        """Do what waits, if this is the thread to do it."""
-        while self.is_current() and self.jobs:
-            self.jobs.serve()
-
     def _work(self) -> None:
         again = False
         while not self._ended:
@@ -120,10 +102,3 @@ class Actor:
         while self.jobs:
             self.jobs.serve()
         self._at_end()
-
-
-def _settle(outcome: concurrent.futures.Future[T], action: Callable[[], T]) -> None:
-    try:
-        outcome.set_result(action())
-    except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
-        outcome.set_exception(error)

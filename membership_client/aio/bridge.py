@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from membership_client.aio.actor import Actor
 from membership_client.aio.jobs import Job, Jobs, nothing
 from membership_client.aio.loop_call import LOST, LoopCall
-from membership_client.aio.records import Records
 from membership_client.aio.warnings import on_loop
 from membership_client.core.events import CallbackKind
 from membership_client.listener import Callback, CallbackContext, OnWarning
@@ -23,12 +22,11 @@ _SLICE_S = 0.05
 class Bridge:
     """A listener for the sync Consumer. The thread that waits for a callback does what the callback asks for."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, actor: Actor, records: Records) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, actor: Actor) -> None:
         self.on_budget_warning: OnWarning | None = None
         self._callbacks: Mapping[CallbackKind, Callback] = {}
         self._loop = loop
         self._actor = actor
-        self._records = records
         self._call: LoopCall | None = None
         self._jobs = actor.jobs
 
@@ -59,15 +57,9 @@ class Bridge:
         self._run(CallbackKind.ASSIGNED, partitions, context)
 
     def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-        """Records in line are kept until the callback has returned, because what it commits ends before them."""
-        self._actor.do(functools.partial(self._records.pause, partitions))
-        try:
-            self._run(CallbackKind.REVOKED, partitions, context)
-        finally:
-            self._actor.do(functools.partial(self._records.drop, partitions))
+        self._run(CallbackKind.REVOKED, partitions, context)
 
     def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-        self._actor.do(functools.partial(self._records.drop, partitions))
         self._run(CallbackKind.LOST, partitions, context)
 
     def _run(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:

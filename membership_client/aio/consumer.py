@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaException, Message
 
 from membership_client.aio.actor import Actor
 from membership_client.aio.bridge import Bridge
@@ -17,16 +17,14 @@ from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.jobs import nothing
 from membership_client.aio.member import running_loop
 from membership_client.aio.reading import Reading
-from membership_client.aio.records import Records
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.arguments import checked_mapping, checked_timeout_s, checked_whole, optional
 from membership_client.consumer.arguments import checked_places
 from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Record, forked_error
+from membership_client.consumer.events import is_event
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
-from membership_client.consumer.topic_events import is_about_subscription
-from membership_client.consumer.translate import ours
 from membership_client.errors import ConfigError, MemberClosedError
 from membership_client.forked import refuse_in_forked_children
 from membership_client.listener import warned_of
@@ -53,15 +51,13 @@ class Consumer:
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        self._records = Records()
-        self._reading = Reading(self._records)
         with as_kafka_exceptions():
             loop = running_loop()
-        self._actor = Actor("aio-consumer", between=self._between, at_end=self._reading.end, nudge=self._nudge)
-        with as_kafka_exceptions():
             given = checked_mapping("The configuration", config or {})
-        self._fetcher = Fetcher({**given, **more}, self._records, self._actor.do)
-        self._bridge = Bridge(loop, self._actor, self._records)
+        self._fetcher = Fetcher({**given, **more})
+        self._reading = Reading(lambda: self._fetcher)
+        self._actor = Actor("aio-consumer", between=self._reading.serve, at_end=self._reading.end)
+        self._bridge = Bridge(loop, self._actor)
         refuse_in_forked_children(self, _forked_error)
 
     # --- the group ---------------------------------------------------------------------------------------------------
@@ -139,9 +135,7 @@ class Consumer:
             error = message.error() if message is not None else None
             if message is not None and error is None:
                 return message
-            if message is None or error is None or is_about_subscription(message):
-                continue
-            if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
+            if message is not None and error is not None and not is_event(message):
                 raise KafkaException(error)
 
     async def _take(self, count: int, ahead: int, timeout_s: float | None) -> list[Message]:
@@ -167,22 +161,15 @@ class Consumer:
 
     async def seek(self, partition: confluent_kafka.TopicPartition) -> None:
         """Read on from there; what was read ahead is dropped. Works from on_assign on."""
-        places = ours(checked_places([partition]))
-        await self._do(functools.partial(self._fetcher.seek, partition), functools.partial(self._records.drop, places))
+        await self._do(functools.partial(self._fetcher.seek, *checked_places([partition])))
 
     async def pause(self, partitions: Places) -> None:
         """Hand out no records of these; they wait."""
-        places = ours(checked_places(partitions))
-        await self._do(
-            functools.partial(self._fetcher.pause, partitions), functools.partial(self._records.pause, places)
-        )
+        await self._do(functools.partial(self._fetcher.pause, checked_places(partitions)))
 
     async def resume(self, partitions: Places) -> None:
         """Hand out records of these again."""
-        places = ours(checked_places(partitions))
-        await self._do(
-            functools.partial(self._fetcher.resume, partitions), functools.partial(self._records.resume, places)
-        )
+        await self._do(functools.partial(self._fetcher.resume, checked_places(partitions)))
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -274,13 +261,6 @@ class Consumer:
         with as_kafka_exceptions():
             self._bridge.post(job, alone=alone)
             return await reply
-
-    def _between(self) -> bool:
-        return self._reading.serve(self._fetcher, lambda: bool(self._actor.jobs))
-
-    def _nudge(self) -> None:
-        if self._reading.inside_poll:
-            self._fetcher.ring(self._actor.serve_all)
 
 
 def _forked_error(consumer: Consumer) -> Exception:

@@ -1,74 +1,77 @@
-"""The Consumer of the thread that makes all calls into it. It reads ahead, so what it has read is not what counts."""
+"""The Consumer that an asyncio Consumer stands before: its thread makes the calls, its loop takes records."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
-import confluent_kafka
 from confluent_kafka import Message
 
-from membership_client.aio.records import Records
 from membership_client.aio.reply import Reply
+from membership_client.consumer.bridge import Action, hands_out
 from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Consumer
 from membership_client.consumer.kafka_errors import as_kafka_exception
 from membership_client.errors import MembershipError
 from membership_client.types import CloseReport, LeaveMode
 
-OnThread = Callable[[Callable[[], Places]], Places]
-"""Does it on the thread that reads, where no record is on its way into line, and returns what it returns."""
-
 
 class Fetcher(Consumer):
-    """Records in line are not counted as read: not by position(), and thus by no commit. Made on the loop's thread."""
+    """Made on the loop's thread."""
 
-    def __init__(self, config: Mapping[str, Any], records: Records, on_thread: OnThread) -> None:
+    def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
         self.report: CloseReport | None = None
-        self._records = records
         here = threading.get_ident()  # Records and callbacks are the loop's.
-        self._polling.desk.busy = lambda: here
+        self._queue.busy = lambda: here
         self._member._poller = lambda: here  # noqa: SLF001 - not for users; this is the one exception
-        self._commits.ledger.position = lambda partitions: on_thread(functools.partial(self.position, partitions))
 
-    def position(self, partitions: Places) -> Places:
-        firsts = self._records.firsts()
-        return [_moved(place, firsts) for place in self._raw.position(partitions)]
+    def at_hand(self, count: int) -> list[Message]:
+        """Up to so many records that were read ahead, if a thread has looked around lately. Any thread; cheap."""
+        return self._taken(count) if monotonic() < self._gate.until else []
 
-    def is_certain(self) -> bool:
-        """That what is in line is still ours: not before the coordinator has said so, if this process was away."""
-        return self._absence.look()
+    def take(self, count: int) -> list[Message]:
+        """Up to so many records that were read ahead, unless a callback waits or this process was away. Any thread."""
+        return self._taken(count) if self._may_hand_out() else []
 
-    def certain_until(self) -> float:
-        """Up to which moment it is certain, as far as is known now. Any thread; cheap."""
-        return self._absence.until
+    def has_records(self) -> bool:
+        """Would `take` find some now?"""
+        return bool(self._buffer) and self._may_hand_out()
+
+    def _may_hand_out(self) -> bool:
+        return hands_out(self._queue.bridge) and monotonic() < self._runtime.certain_until()
+
+    def _taken(self, count: int) -> list[Message]:
+        taken: list[Message] = []
+        with contextlib.suppress(IndexError):
+            while len(taken) < count:
+                taken.append(self._take())
+        return taken
+
+    def read_ahead(self, count: int, timeout_s: float) -> None:
+        """Run what waits, and read until so many records are in the buffer, waiting that long for the first."""
+        if self._loop.attend() is Action.READ:
+            missing = count - len(self._buffer)
+            self._loop.read_ahead(max(0, missing), 0.0 if self._buffer else timeout_s)
+        else:
+            self._queue.wait(timeout_s)
 
     def begin_commit(self, message: Message | None, offsets: Places | None, outcome: Reply[Places]) -> None:
         """As commit(), but this thread does not wait for the coordinator."""
-        if self._polling.subscribed:
+        if self._runtime.subscribed:
             self._commits.begin(message, offsets, functools.partial(_tell, outcome))
         else:
             outcome.give(self.commit(message, offsets, asynchronous=False) or [])
-
-    def ring(self, task: Callable[[], None]) -> None:
-        """Have it done on the thread that is inside poll(), now. Any thread."""
-        self._polling.desk.leave(task)
 
     def close(  # type: ignore[override]  # as the Consumer's
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
         self.report = super().close(leave, reason=reason, timeout_s=timeout_s)
         return self.report
-
-
-def _moved(
-    place: confluent_kafka.TopicPartition, firsts: Mapping[tuple[str | None, int | None], int]
-) -> confluent_kafka.TopicPartition:
-    first = firsts.get((place.topic, place.partition))
-    return place if first is None else confluent_kafka.TopicPartition(place.topic, place.partition, first)
 
 
 def _tell(reply: Reply[Places], places: Places, error: MembershipError | None) -> None:

@@ -1,4 +1,4 @@
-"""Records, from the thread that reads them to the coroutines that await them."""
+"""From the thread that reads to the coroutines that await records."""
 
 from __future__ import annotations
 
@@ -11,118 +11,82 @@ from dataclasses import dataclass, field
 from confluent_kafka import Message
 
 from membership_client.aio.fetcher import Fetcher
-from membership_client.aio.records import Records
 from membership_client.aio.reply import Reply
 
-_SLICE_S = 0.1
-"""Longest stay inside librdkafka's poll(). Jobs get in meanwhile; what ends the consumer does not."""
-
-_FRESH_S = 0.02
-"""So long records are handed out of the line without asking the thread, which serves callbacks before each read."""
-
-
-def _for_ever() -> float:
-    return float("inf")
+_SLICE_S = 0.02
+"""Longest wait for records: calls of others wait for so long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wish:
+class _Request:
+    """A coroutine awaits records."""
+
     count: int
     deadline: float
     reply: Reply[None] = field(default_factory=Reply)
 
 
 class Reading:
-    """Reads only while somebody awaits records, so that callbacks run only then, and nothing is read for nobody."""
+    """Reads only while records are awaited, so that callbacks run only then, and nothing is read for nobody."""
 
-    def __init__(self, records: Records) -> None:
-        self.inside_poll = False
-        self._records = records
-        self._wishes: deque[_Wish] = deque()
-        self._read_at = 0.0
-        self._certain_until = _for_ever
-        """Later, this process was away and the coordinator has not confirmed us since: the line may be others'."""
+    def __init__(self, fetcher: Callable[[], Fetcher]) -> None:
+        self._fetcher = fetcher
+        self._requests: deque[_Request] = deque()
+        self._errors: deque[BaseException] = deque()
+        """Each for one coroutine."""
 
     def at_hand(self, count: int) -> list[Message]:
-        """Up to so many records out of the line, if the thread was there a moment ago; else none. Cheap."""
-        return self._take(count) if time.monotonic() - self._read_at < _FRESH_S else []
-
-    def _take(self, count: int) -> list[Message]:
-        return self._records.take(count) if self._is_certain() else []
-
-    def _is_certain(self) -> bool:
-        """By the clock of this moment: the process may have been stopped since the thread was there."""
-        return time.monotonic() < self._certain_until()
+        """Up to so many records that were read ahead, if nothing waits for the thread; else none. Cheap."""
+        return [] if self._errors else self._fetcher().at_hand(count)
 
     async def take(
         self, count: int, ahead: int, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
     ) -> list[Message]:
         """Up to `count` records as soon as there are any, or none when time is up; reads up to `ahead` for later.
 
-        Records leave the line at the moment they are returned: cancelling loses none.
+        Records leave the buffer at the moment they are returned: cancelling loses none.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         taken: list[Message] = []
         while not taken:
-            wish = _Wish(max(count, ahead), deadline)
-            post(functools.partial(self._add, wish))
-            await wish.reply
-            taken = self._take(count)
+            request = _Request(max(count, ahead), deadline)
+            post(functools.partial(self._requests.append, request))
+            await request.reply
+            if self._errors:
+                raise self._errors.popleft()
+            taken = self._fetcher().take(count)
             if time.monotonic() >= deadline:
                 break
         return taken
 
     # --- on the thread that reads ------------------------------------------------------------------------------------
 
-    def _add(self, wish: _Wish) -> None:
-        self._wishes.append(wish)
-
-    def serve(self, consumer: Fetcher, called: Callable[[], bool]) -> bool:
-        """Read once for those who wait; False if nobody does. `called` says that a job waits."""
-        self._wishes = deque(wish for wish in self._wishes if wish.reply.wanted)
-        if not self._wishes:
+    def serve(self) -> bool:
+        """Read once for those who wait; False if there are none."""
+        self._requests = deque(request for request in self._requests if request.reply.wanted)
+        if not self._requests:
             return False
         try:
-            self._read(consumer, called)
+            self._fetcher().read_ahead(max(request.count for request in self._requests), self._patience_s())
         except BaseException as error:  # noqa: BLE001 - it is raised where the records are awaited
-            self._records.put([error])
-            self._certain_until = _for_ever
-        else:
-            consumer.is_certain()  # This look is what moves the moment.
-            self._certain_until = consumer.certain_until
-        self._read_at = time.monotonic()
+            self._errors.append(error)
         self._grant()
         return True
 
-    def _read(self, consumer: Fetcher, called: Callable[[], bool]) -> None:
-        wanted = max(wish.count for wish in self._wishes)
-        # Serves callbacks first; with a full line it does only that.
-        self._records.put(consumer.consume(max(0, wanted - len(self._records)), 0.0))
-        if self._records and consumer.is_certain():
-            return
-        self.inside_poll = True  # Before the look for jobs: who posts one now sees it and knocks.
-        try:
-            message = consumer.poll(0.0 if called() else self._patience_s())
-        finally:
-            self.inside_poll = False
-        if message is not None:
-            self._records.put([message])
-
     def _patience_s(self) -> float:
-        first = min(wish.deadline for wish in self._wishes)
+        first = min(request.deadline for request in self._requests)
         return min(_SLICE_S, max(0.0, first - time.monotonic()))
 
     def _grant(self) -> None:
         """Wake those who may find something, and those whose time is up."""
-        at, ready = time.monotonic(), self._is_certain() and bool(self._records)
-        for wish in tuple(self._wishes):
-            if ready or at >= wish.deadline:
-                self._wishes.remove(wish)
-                wish.reply.give(None)
+        at, ready = time.monotonic(), bool(self._errors) or self._fetcher().has_records()
+        for request in tuple(self._requests):
+            if ready or at >= request.deadline:
+                self._requests.remove(request)
+                request.reply.give(None)
 
     def end(self) -> None:
         """Nothing will be read any more: wake all, and they will find out."""
-        self._records.clear()
-        for wish in self._wishes:
-            wish.reply.give(None)
-        self._wishes.clear()
+        for request in self._requests:
+            request.reply.give(None)
+        self._requests.clear()

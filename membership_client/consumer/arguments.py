@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import signal
 import threading
 
@@ -13,6 +14,9 @@ from membership_client.consumer.kafka_errors import refusal
 from membership_client.types import TopicPartition
 
 _NO_TIMEOUT = -1
+
+_MOST_AT_ONCE = 1_000_000
+"""Of consume(), as confluent-kafka has it."""
 
 
 def checked_record(record: object) -> None:
@@ -43,6 +47,13 @@ def checked_wait(timeout: float) -> float:
     if timeout != timeout:  # noqa: PLR0124 - not a number
         raise refusal("timeout is a number of seconds, not nan.")
     return _NO_TIMEOUT if timeout > LONGEST_WAIT_S else timeout
+
+
+def checked_count(num_messages: int) -> int:
+    """Of consume(). What confluent-kafka refuses is refused as it does."""
+    if not 0 <= operator.index(num_messages) <= _MOST_AT_ONCE:
+        raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+    return num_messages
 
 
 def checked_signals(signals: tuple[object, ...]) -> tuple[signal.Signals, ...]:

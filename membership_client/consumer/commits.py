@@ -14,11 +14,11 @@ from membership_client.arguments import checked_offsets
 from membership_client.client import GroupMember
 from membership_client.consumer.arguments import checked_message, checked_places
 from membership_client.consumer.committer import Commit, Committer, Offsets
-from membership_client.consumer.desk import Desk
 from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exception, as_kafka_exceptions
-from membership_client.consumer.ledger import Ledger
+from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.translate import after, ours, ours_at, theirs_at
+from membership_client.consumer.translate import after, ours_at, theirs_at
 from membership_client.errors import ConfigError, MembershipError, NotOwnedError
 from membership_client.ownership import Ownership
 from membership_client.types import TopicPartition
@@ -37,19 +37,23 @@ class Commits:
     def __init__(
         self,
         raw: confluent_kafka.Consumer,
+        librdkafka: Librdkafka,
         member: GroupMember,
-        desk: Desk,
         settings: Settings,
+        *,
+        tell: Callable[[Callable[[], None]], None],
         in_scope: Callable[[], frozenset[TopicPartition]],
     ) -> None:
         self.auto_commit_s = settings.auto_commit_s
         """Seconds between automatic commits; None stops them."""
-        self.ledger = Ledger(raw, auto_store=settings.auto_store)
+        self.pending = PendingOffsets(librdkafka.position, auto_store=settings.auto_store)
         self.committer = Committer(self._commit_now, member._ownership_of, f"{settings.member.group_id}-commits")
         self._raw = raw
+        self._librdkafka = librdkafka
         self._member = member
-        self._desk = desk
         self._settings = settings
+        self._tell = tell
+        """Has it called on a thread of the application's, inside poll()."""
         self._in_scope = in_scope
         """What a commit without arguments covers."""
         self._next_at = 0.0
@@ -82,7 +86,7 @@ class Commits:
         if self.auto_commit_s is None or time.monotonic() < self._next_at:
             return
         self._next_at = time.monotonic() + self.auto_commit_s
-        due = self.ledger.due(self._in_scope())
+        due = self.pending.due(self._in_scope())
         if due and as_member:
             self.committer.submit(Commit(due, functools.partial(self._on_outcome, due)))
         elif due:
@@ -94,17 +98,33 @@ class Commits:
         if message is None and offsets is None:
             raise as_kafka_exception(ConfigError("store_offsets() needs a message or offsets."))
         stored = self._wanted(message, offsets)
-        if foreign := sorted(stored.keys() - ours(self._raw.assignment())):
+        if foreign := sorted(stored.keys() - self._librdkafka.assignment()):
             error = NotOwnedError(f"Not assigned: {', '.join(map(str, foreign))}.")
             raise as_kafka_exception(error, KafkaError._STATE)
-        self.ledger.store(stored)
+        self.pending.store(stored)
 
     def report(self, error: KafkaError | None, offsets: Places) -> None:
-        """To the application's on_commit, on the polling thread, or else to the log."""
+        """To the application's on_commit, on a polling thread, or else to the log."""
         if (told := self._settings.on_commit) is not None:
-            self._desk.leave(functools.partial(told, error, offsets))
+            self._tell(functools.partial(told, error, offsets))
         elif error is not None and error.code() != KafkaError._NO_OFFSET:
             logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error.str())
+
+    def report_of_librdkafka(self, error: KafkaError | None, offsets: Places) -> None:
+        """The outcome of a commit without a subscription: what failed is still to be committed."""
+        if error is None:
+            self.pending.note_committed(ours_at(place for place in offsets if place.error is None))
+        self.report(error, offsets)
+
+    def commit_the_rest(self) -> None:
+        """Before partitions are let go that no group assigned: what is due, if commits are automatic."""
+        due = self.pending.due(self._in_scope()) if self.auto_commit_s is not None else {}
+        if not due:
+            return
+        try:
+            self._commit_as_anybody(due, asynchronous=False)
+        except KafkaException as error:
+            logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -115,7 +135,7 @@ class Commits:
             if (error := checked_message(message).error()) is not None:
                 raise KafkaException(error)
             return after(message)
-        return self._given(offsets) if offsets is not None else self.ledger.due(self._in_scope())
+        return self._given(offsets) if offsets is not None else self.pending.due(self._in_scope())
 
     def _given(self, offsets: Places) -> Offsets:
         with as_kafka_exceptions():
@@ -134,16 +154,19 @@ class Commits:
         return theirs_at(wanted)
 
     def _commit_as_anybody(self, wanted: Offsets, *, asynchronous: bool) -> Places | None:
-        self.ledger.note_committed(wanted)
-        if asynchronous:
-            self._raw.commit(offsets=theirs_at(wanted), asynchronous=True)
-            return None
-        return self._raw.commit(offsets=theirs_at(wanted), asynchronous=False)
+        places = theirs_at(wanted)
+        with self._librdkafka.lock.calling():
+            if asynchronous:
+                self._raw.commit(offsets=places, asynchronous=True)
+                return None
+            committed = self._raw.commit(offsets=places, asynchronous=False)
+        self.pending.note_committed(ours_at(place for place in committed if place.error is None))
+        return committed
 
     def _commit_now(self, offsets: Offsets, ownership: Ownership) -> None:
         """On the committer's thread."""
         self._member._commit(checked_offsets(offsets), ownership, PATIENCE_S)
-        self.ledger.note_committed(offsets)
+        self.pending.note_committed(offsets)
 
     def _on_outcome(self, offsets: Offsets, error: MembershipError | None) -> None:
         """On the committer's thread."""

@@ -6,6 +6,8 @@ sent together, so a commit after every record costs one request per round trip a
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable
@@ -14,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from membership_client.errors import MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.ownership import Ownership
 from membership_client.types import Offset, TopicPartition
+
+logger = logging.getLogger("membership_client")
 
 Offsets = dict[TopicPartition, Offset]
 
@@ -32,7 +36,10 @@ Job = Commit | Callable[[], None]
 
 
 class Committer:
-    """Commits, and other errands that block on the coordinator. Starts its thread with the first of them."""
+    """Commits, and other jobs that block on the coordinator. Starts its thread with the first of them.
+
+    If the system has no thread to spare, jobs wait until `start` succeeds, or until a thread that waits does them itself.
+    """
 
     def __init__(
         self,
@@ -51,6 +58,8 @@ class Committer:
         """After all that were submitted before. OffsetTimeoutError leaves it under way."""
         outcome: queue.SimpleQueue[MembershipError | None] = queue.SimpleQueue()
         self.submit(Commit(offsets, outcome.put))
+        if self._thread is None:
+            self._do_waiting()
         try:
             return outcome.get(timeout=timeout_s)
         except queue.Empty:
@@ -61,18 +70,31 @@ class Committer:
         if isinstance(job, Commit):
             job = replace(job, ownership=self._ownership_of(job.offsets))
         self._jobs.put(job)
-        if self._thread is None:
-            self._start()
+        self.start()
 
     def stop(self) -> None:
         """End the thread after what was submitted."""
         self._jobs.put(None)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the thread if jobs wait for it. Any thread; cheap."""
+        if self._thread is not None or self._jobs.empty():
+            return
         with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    logger.warning("No thread can be started for commits; trying again.")
+                else:
+                    self._thread = thread
+
+    def _do_waiting(self) -> None:
+        """On a thread that waits for its commit, because there is no other."""
+        with contextlib.suppress(queue.Empty):
+            while (job := self._jobs.get_nowait()) is not None:
+                self._carry_out([job]) if isinstance(job, Commit) else job()
 
     def _work(self) -> None:
         job = self._jobs.get()

@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import signal
 import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import monotonic
 from types import FrameType, TracebackType
 from typing import Any, Self, cast
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, Message
 
 from membership_client.arguments import checked_items, checked_mapping, checked_text
-from membership_client.consumer.arguments import checked_places, checked_record, checked_signals, checked_wait
+from membership_client.consumer.arguments import (
+    checked_places,
+    checked_record,
+    checked_signals,
+    checked_wait,
+)
+from membership_client.consumer.bridge import Action, Phase
 from membership_client.consumer.commits import PATIENCE_S, Places
+from membership_client.consumer.handing_out import HandingOut
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
-from membership_client.consumer.knock import is_knock
-from membership_client.consumer.polling import Polling
+from membership_client.consumer.runtime import Runtime
 from membership_client.consumer.settings import settings_of
-from membership_client.consumer.topic_events import is_about_subscription
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
-from membership_client.consumer.watching import Checked, plain, watched
-from membership_client.errors import ConfigError, MemberClosedError, MembershipError
+from membership_client.core import reasons
+from membership_client.core.events import CallbackKind
+from membership_client.errors import MembershipError
 from membership_client.forked import refuse_in_forked_children
-from membership_client.listener import warned_of
-from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
+from membership_client.listener import Callback, warned_of
+from membership_client.types import (
+    CloseReport,
+    CloseStep,
+    Health,
+    LeaveMode,
+    MemberState,
+    Offset,
+    Snapshot,
+    TopicPartition,
+)
 
 Record = Message | confluent_kafka.TopicPartition | TopicPartition
 """Whatever says which partition is meant."""
 
 _SLICE_S = 0.2
-"""Longest stay inside librdkafka's consume(), where nothing can be done because it has records in hand."""
+"""How often a loop over records looks whether a signal came."""
 
-_LONGEST_STAY_S = 2.0
-"""Longest stay inside librdkafka's poll(), where callbacks can run but not raise."""
+_GIVE_BACK_S = 0.01
 
 _CLOSE_S = 10.0
 """How long a close() without a timeout waits for commits that were submitted before it."""
@@ -46,17 +61,16 @@ _CLOSE_S = 10.0
 _CLOSE_GRACE_S = 0.5
 """So much longer than it was told may a close take, for librdkafka's threads to end."""
 
-_WATCHED_CALLS = 8
-"""So many calls that bring records are watched every second, to learn who polls and with which timeouts."""
 
-
-class Consumer(Checked):
+class Consumer(HandingOut, confluent_kafka.Consumer):
     """Takes what confluent_kafka.Consumer takes, does what it does, and is in the group through a GroupMember.
 
-    Callbacks run on the polling thread, inside poll(), consume() or close(). Heartbeats depend on none of them: a record
-    may take as long as `max.poll.interval.ms` allows, or any time inside `hold()`. Errors are KafkaException and, at the
-    same time, the type that says what happened. poll() is hardly more than confluent-kafka's own method; it also raises
-    what a callback raised, and the fatal error once there is one.
+    Callbacks run on a polling thread, inside poll(), consume(), unsubscribe() or close(). Heartbeats depend on none of
+    them: a record may take as long as `max.poll.interval.ms` allows, or any time inside `hold()`. Errors are KafkaException
+    and, at the same time, the type that says what happened. Several threads may share a consumer.
+
+    Records are read ahead into a buffer. Until they are handed out they count as not read: for position(), for commits, and
+    for whoever owns the partition next.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
@@ -64,22 +78,19 @@ class Consumer(Checked):
             settings = settings_of({**checked_mapping("The configuration", config or {}), **more})
         super().__init__({**settings.fetcher, "on_commit": self._on_report})
         # The C methods, whatever this class makes of their names.
-        self._raw = cast("confluent_kafka.Consumer", super(Checked, self))
+        self._raw = cast("confluent_kafka.Consumer", super(HandingOut, self))
         with as_kafka_exceptions():
-            self._polling = Polling(self._raw, settings, self._watch)
-        self._absence = self._polling.absence
-        self._member = self._polling.member
-        self._path = self._polling.path
-        self._commits = self._polling.commits
-        self._gathering = False
+            self._runtime = Runtime(self._raw, settings, self._close_as_asked)
+        self._member = self._runtime.member
+        self._librdkafka = self._runtime.librdkafka
+        self._commits = self._runtime.commits
+        self._hand_out(self._librdkafka, self._runtime.queue, self._runtime.loop)
         self._credentials = threading.RLock()
         """So that fetching and membership end with the same ones."""
-        self._stop_reason: str | None = None
         self._old_handlers: dict[signal.Signals, Any] = {}
-        self._closed_by: int | None = None
+        self._asked_close: Callable[[], object] | None = None
+        """A close() that was called in a callback."""
         self._pid = os.getpid()
-        self._longest_stay_s = min(_LONGEST_STAY_S, settings.member.max_poll_interval_ms / 4000)
-        self._watch()
         refuse_in_forked_children(self, forked_error)
 
     # --- the group ---------------------------------------------------------------------------------------------------
@@ -102,26 +113,49 @@ class Consumer(Checked):
             names, regex = _subscription(topics)
         with (
             as_kafka_exceptions(),
-            self._polling.hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
+            self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
         ):
             if regex is None:
                 self._member.subscribe(names)
             else:
                 self._member.subscribe_pattern(regex)
-        self._polling.wanted = True
-        self._polling.desk.on_warning = warned_of(listener)
-        self._polling.attendant.start()
+        self._runtime.wanted = True
+        self._queue.on_warning = warned_of(listener)
+
+    @contextlib.contextmanager
+    def _hooked(self, hooks: dict[CallbackKind, Callback]) -> Iterator[None]:
+        """These callbacks from now on, unless the block fails."""
+        before, self._runtime.hooks = self._runtime.hooks, hooks
+        try:
+            yield
+        except BaseException:
+            self._runtime.hooks = before
+            raise
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
-        """Leave the group; its last callbacks run in the next poll()."""
+        """Give the partitions back and leave the group. Callbacks run on this thread, before it returns.
+
+        Inside a callback it returns at once, and the group is left when that callback has returned.
+        """
         with as_kafka_exceptions():
             self._member._check_mode(leave)
-        if not self._polling.subscribed:
-            self._raw.unassign()
+        if not self._runtime.subscribed:
+            self._commits.commit_the_rest()
+            self._librdkafka.unassign()
             return
         with as_kafka_exceptions():
             self._member.unsubscribe(leave, reason=reason)
-        self._polling.wanted = False
+        self._runtime.wanted = False
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Run callbacks until nothing is owned. Who is in the middle of a callback, or of closing, cannot wait for it."""
+        if self._queue.is_current_thread():
+            return
+        while (owned := self._member.snapshot).owned and owned.state is not MemberState.FATAL:
+            if self._loop.attend() is Action.NOTHING:
+                return
+            self._queue.wait(_GIVE_BACK_S)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
         """Have a classic group rebalance, and say why: it is in the broker's log. Under KIP-848 the brokers decide."""
@@ -133,7 +167,7 @@ class Consumer(Checked):
 
     def consumer_group_metadata(self) -> bytes:
         """For a producer's send_offsets_to_transaction(): who we are at this moment, so that a zombie is refused."""
-        return group_metadata(self._member.snapshot, as_member=self._polling.subscribed)
+        return group_metadata(self._member.snapshot, as_member=self._runtime.subscribed)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -148,7 +182,7 @@ class Consumer(Checked):
         """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
         partition = partition_of(record)
         ours_now = self._member.epoch > 0 and self._member.owns(partition)
-        return self._path.epochs.get(partition) if ours_now else None
+        return self._runtime.assignment.epochs.get(partition) if ours_now else None
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
         """Another user or password (PLAIN, SCRAM), for fetching and for the membership. Any thread.
@@ -159,167 +193,79 @@ class Consumer(Checked):
         self._check_open()
         with as_kafka_exceptions(), self._credentials:
             self._member._set_sasl_credentials(username, password)
-            self._polling.as_poller(lambda: self._raw.set_sasl_credentials(username, password))
-
-    # --- records -----------------------------------------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        """Have the next calls of poll() and consume() look around. Any thread."""
-        self._polling.time.look()
-        self._watched_calls = _WATCHED_CALLS
-        self.__class__ = watched(type(self))
-
-    def _watched_poll(self, timeout: float = -1) -> Message | None:
-        """poll() as it is now and then, and whenever something waits: a Python function that can look and raise."""
-        timeout = checked_wait(timeout)
-        with self._polling.time:
-            self._polling.arrive()
-            if not self._polling.await_certainty(timeout):
-                return None
-            if (event := self._polling.topic_events.take()) is not None:
-                return event
-            if not 0 <= timeout <= self._longest_stay_s:
-                return self._patient_poll(timeout)
-            message = self._raw.poll(timeout)
-        if message is not None:  # Without records there is time to look, and a long wait may come next.
-            self._watched_calls -= 1
-            if self._watched_calls <= 0:
-                self.__class__ = plain(type(self))
-                self._polling.time.lose_sight()
-        return message
-
-    def _patient_poll(self, timeout: float) -> Message | None:
-        """A long stay, in pieces: nothing can be raised out of librdkafka's own poll() before it ends."""
-        deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
-        while True:
-            message = self._raw.poll(min(self._longest_stay_s, max(0.0, deadline - time.monotonic())))
-            if message is not None or time.monotonic() >= deadline:
-                return message
-            self._polling.look()
-            if (event := self._polling.topic_events.take()) is not None:
-                return event
-
-    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
-        timeout = checked_wait(timeout)
-        while True:
-            batch = self._consume_once(num_messages, timeout)
-            if not batch or time.monotonic() < self._absence.until or self._may_hand_out(batch):
-                return batch
-
-    def _consume_once(self, num_messages: int, timeout: float) -> list[Message]:
-        if self._watched_calls <= 0 and not self._polling.desk.waiting:
-            return self._consume(num_messages, timeout)
-        return self._watched_consume(num_messages, timeout)
-
-    def _watched_consume(self, num_messages: int, timeout: float) -> list[Message]:
-        with self._polling.time:
-            self._polling.arrive()
-            if not self._polling.await_certainty(timeout):
-                return []
-            if num_messages > 0 and (event := self._polling.topic_events.take()) is not None:
-                return [event]
-            batch = self._consume(num_messages, timeout)
-        self._watched_calls -= 1
-        if self._watched_calls <= 0:
-            self._polling.time.lose_sight()
-        return batch
-
-    def _consume(self, num_messages: int, timeout: float) -> list[Message]:
-        batch = self._gather(num_messages, timeout if 0 <= timeout <= _SLICE_S else _SLICE_S)
-        if len(batch) >= num_messages or 0 <= timeout <= _SLICE_S:
-            return batch
-        return self._gather_more(batch, num_messages, timeout - _SLICE_S)
-
-    def _gather_more(self, batch: list[Message], num_messages: int, timeout: float) -> list[Message]:
-        """The rest of a long wait, in slices, as long as nothing waits for the records in hand to be done."""
-        deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
-        while len(batch) < num_messages and (left_s := deadline - time.monotonic()) > 0:
-            if not batch:
-                self._polling.look()
-            elif self._polling.desk.waiting:
-                break
-            batch += self._gather(num_messages - len(batch), min(_SLICE_S, left_s))
-        return batch
-
-    def _gather(self, count: int, timeout_s: float) -> list[Message]:
-        self._gathering = True
-        try:
-            return self._raw.consume(count, timeout_s)
-        finally:
-            self._gathering = False
-
-    def _may_hand_out(self, messages: list[Message]) -> bool:
-        """If not, we were away: they are read again, once the coordinator has confirmed that they are ours."""
-        if self._absence.look() or not (records := [message for message in messages if message.error() is None]):
-            return True
-        self._path.take_back(records)
-        self._watch()
-        return False
-
-    def __iter__(self) -> Iterator[Message]:
-        """Records for ever, or until a signal of stop_on_signals(). Errors that are not events are raised.
-
-        A subscribed topic that does not exist is an event here: it may be created later, and the log names it.
-        """
-        while self._stop_reason is None:
-            message = self.poll(_SLICE_S)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                yield message
-            elif error.code() != KafkaError._PARTITION_EOF and not is_about_subscription(message):
-                raise KafkaException(error)
+            self._librdkafka.call(self._raw.set_sasl_credentials, username, password)
 
     # --- assignment --------------------------------------------------------------------------------------------------
 
     def assign(self, partitions: Places) -> None:
         """In on_assign: start these there, and do not fetch the others. Without a subscription: as confluent-kafka."""
         self._check_open()
-        if self._polling.subscribed:
+        if self._runtime.subscribed:
             with as_kafka_exceptions():
-                self._path.place_only(checked_places(partitions))
+                self._runtime.assignment.place_only(checked_places(partitions))
         else:
-            self._raw.assign(partitions)
-            self._polling.attendant.start()
+            self._commits.commit_the_rest()
+            self._librdkafka.assign(partitions)
 
     def incremental_assign(self, partitions: Places) -> None:
         """In on_assign: start these there. Without a subscription: as confluent-kafka."""
         self._check_open()
-        if self._polling.subscribed:
+        if self._runtime.subscribed:
             with as_kafka_exceptions():
-                self._path.place(checked_places(partitions))
+                self._runtime.assignment.place(checked_places(partitions))
         else:
-            self._raw.incremental_assign(partitions)
-            self._polling.attendant.start()
+            self._librdkafka.incremental_assign(partitions)
 
     def unassign(self) -> None:
         """In a callback: stop fetching what it is about, which happens anyway. Else: as confluent-kafka."""
         self._check_open()
-        if self._polling.subscribed:
+        if self._runtime.subscribed:
             with as_kafka_exceptions():
-                self._path.let_go()
+                self._runtime.assignment.let_go()
         else:
-            self._raw.unassign()
+            self._commits.commit_the_rest()
+            self._librdkafka.unassign()
 
     def incremental_unassign(self, partitions: Places) -> None:
         """As unassign(), for these."""
         self._check_open()
-        if self._polling.subscribed:
+        if self._runtime.subscribed:
             with as_kafka_exceptions():
-                self._path.let_go(ours(checked_places(partitions)))
+                self._runtime.assignment.let_go(ours(checked_places(partitions)))
         else:
-            self._raw.incremental_unassign(partitions)
+            self._commits.commit_the_rest()
+            self._librdkafka.incremental_unassign(partitions)
+
+    def assignment(self) -> Places:
+        """What is fetched now."""
+        return self._librdkafka.call(self._raw.assignment)
+
+    def position(self, partitions: Places) -> Places:
+        """The offset after the last record that was handed out, by partition."""
+        return self._librdkafka.position(partitions)
 
     def seek(self, partition: confluent_kafka.TopicPartition) -> None:
-        """Works from on_assign on, also before the first record was fetched."""
-        try:
-            self._raw.seek(partition)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError._STATE or not ours([partition]) <= ours(self._raw.assignment()):
-                raise
-            self._path.move([partition])
+        """Read on from there. Works from on_assign on, also before the first record was fetched."""
+        self._librdkafka.seek(partition)
+
+    def pause(self, partitions: Places) -> None:
+        """Hand out no records of these until they are resumed."""
+        self._librdkafka.pause(partitions)
+
+    def resume(self, partitions: Places) -> None:
+        """Hand out records of these again."""
+        self._librdkafka.resume(partitions)
+
+    # --- the cluster, as confluent-kafka -----------------------------------------------------------------------------
+
+    def list_topics(self, *arguments: Any, **more: Any) -> Any:
+        return self._librdkafka.call(functools.partial(self._raw.list_topics, *arguments, **more))
+
+    def get_watermark_offsets(self, *arguments: Any, **more: Any) -> Any:
+        return self._librdkafka.call(functools.partial(self._raw.get_watermark_offsets, *arguments, **more))
+
+    def offsets_for_times(self, *arguments: Any, **more: Any) -> Any:
+        return self._librdkafka.call(functools.partial(self._raw.offsets_for_times, *arguments, **more))
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -328,7 +274,7 @@ class Consumer(Checked):
     ) -> Places | None:
         """Commit the record, the offsets, or all that was read. NotOwnedError once the partition is others'."""
         self._check_open()
-        return self._commits.commit(message, offsets, asynchronous=asynchronous, as_member=self._polling.subscribed)
+        return self._commits.commit(message, offsets, asynchronous=asynchronous, as_member=self._runtime.subscribed)
 
     def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
         """What the next commit() without arguments, or the next automatic one, commits."""
@@ -337,8 +283,8 @@ class Consumer(Checked):
 
     def committed(self, partitions: Places, timeout: float = -1) -> Places:
         timeout = checked_wait(timeout)
-        if not self._polling.subscribed:
-            return self._raw.committed(partitions, timeout)
+        if not self._runtime.subscribed:
+            return self._librdkafka.call(self._raw.committed, partitions, timeout)
         with as_kafka_exceptions():
             found = self._member.committed(
                 ours(checked_places(partitions)), timeout_s=PATIENCE_S if timeout < 0 else timeout
@@ -356,12 +302,12 @@ class Consumer(Checked):
         leave the block; the callback runs there. A revoke of other partitions only does not wait: it runs at once, on
         another thread, and commits nothing by itself. Leaving the block says that the work is done.
         """
-        with self._polling.hold(frozenset(map(partition_of, work)) if work else None):
+        with self._loop.hold(frozenset(map(partition_of, work)) if work else None):
             yield self
 
     def revoke_pending(self, record: Record) -> bool:
         """Does the group wait for us to give this partition up, or is it gone already? Any thread; cheap."""
-        call = self._polling.desk.call
+        call = self._queue.call
         if call is None:
             checked_record(record)  # What would be wrong in a rebalance is wrong before it.
             return False
@@ -387,49 +333,53 @@ class Consumer(Checked):
         The membership lasts for them, so they can commit: each for `max.poll.interval.ms`, as the group grants it.
         With a `timeout_s` their context's remaining_s() counts down to it.
         """
-        if self._closed_by is not None or os.getpid() != self._pid:  # A forked child has none of librdkafka's threads.
+        if os.getpid() != self._pid:  # A forked child has none of librdkafka's threads.
             return self._member.close()
-        if self._polling.desk.is_current_thread():
-            raise as_kafka_exception(
-                ConfigError("close() cannot end what it is called from: return from the callback.")
-            )
         with as_kafka_exceptions():
             reason, timeout_s = self._member._close_arguments(leave, reason, timeout_s)
+        before, after = self._queue.begin_close()
+        if before in {Phase.CLOSING, Phase.CLOSED}:
+            return self._member.close()
+        end = functools.partial(self._close, leave, reason, timeout_s)
+        if after is Phase.CLOSE_ASKED:
+            self._asked_close = end
+            step = CloseStep("callback", 0.0, "close() goes on when the callback has returned")
+            return CloseReport(clean=False, reason=reason or reasons.CLOSED, steps=(step,))
+        return end()
+
+    def _close_as_asked(self) -> None:
+        """On a polling thread, after the callback that asked for it."""
+        assert self._asked_close is not None
+        self._asked_close()
+
+    def _close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> CloseReport:
         within_s = _CLOSE_S if timeout_s is None else timeout_s
-        deadline = time.monotonic() + within_s
+        deadline = monotonic() + within_s
+        if not self._runtime.subscribed:
+            self._commits.commit_the_rest()
         with contextlib.suppress(TimeoutError):
             self._commits.committer.commit_and_wait({}, within_s)  # What was submitted before goes first.
-        left_s = None if timeout_s is None else max(0.0, deadline - time.monotonic())
-        self._polling.desk.close_by = None if timeout_s is None else deadline
+        left_s = None if timeout_s is None else max(0.0, deadline - monotonic())
+        self._queue.close_by = None if timeout_s is None else deadline
         try:
-            return self._polling.as_poller(
-                lambda: self._member.close(leave, reason=reason or self._stop_reason, timeout_s=left_s)
-            )
+            return self._member.close(leave, reason=reason or self._stop_reason, timeout_s=left_s)
         finally:
             self._end(deadline)
 
     def _end(self, deadline: float) -> None:
-        self._closed_by = threading.get_ident()
-        self._polling.attendant.stop()
         self._commits.committer.stop()
         self._restore_handlers()
         try:
             with contextlib.suppress(MembershipError):
-                self._polling.desk.serve()
+                self._loop.run_tasks()
         finally:
-            self._watch()  # Whoever polls learns it now.
-            self._close_fetcher(deadline)
+            self._queue.end_close()
+            self._librdkafka.close(max(_CLOSE_GRACE_S, deadline - monotonic()))
 
     def _restore_handlers(self) -> None:
         if threading.current_thread() is threading.main_thread():  # Python allows it nowhere else.
             for number, handler in self._old_handlers.items():
                 signal.signal(number, handler)
-
-    def _close_fetcher(self, deadline: float) -> None:
-        """When nobody is inside any more; a poll() that does not come back is not waited for."""
-        closing = threading.Thread(target=self._raw.close, name="closing-fetcher", daemon=True)
-        closing.start()
-        closing.join(max(_CLOSE_GRACE_S, deadline - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self
@@ -445,20 +395,13 @@ class Consumer(Checked):
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
             raise forked_error(self)
-        if self._closed_by is not None:
-            raise as_kafka_exception(MemberClosedError("This consumer is closed."))
+        super()._check_open()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _on_report(self, error: KafkaError | None, partitions: Places) -> None:
-        """On the polling thread, from inside poll(): a knock, or the outcome of a commit without a subscription."""
-        if not is_knock(error, partitions):
-            self._commits.report(error, partitions)
-        elif self._closed_by is None:
-            self._polling.thread = threading.get_ident()
-            self._polling.time.answered()
-            self._polling.attendant.note_answer()
-            self._polling.note_poll() if self._gathering else self._polling.look_from_within()
+        """From inside librdkafka's poll(): the outcome of a commit without a subscription."""
+        self._commits.report_of_librdkafka(error, partitions)
 
 
 def forked_error(consumer: Consumer) -> MembershipError:

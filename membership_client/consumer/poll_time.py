@@ -1,109 +1,60 @@
-"""How long the polling thread is inside poll(), and how long between two: what is seen, and conclusions of the rest."""
+"""How long the application waits inside poll(), and how long it works between two calls."""
 
 from __future__ import annotations
 
-import enum
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-from membership_client.consumer.unseen import Look, Seen, Spent, concluded
-
-_FADE = 0.9
-"""What was seen in some ten seconds counts when the unseen is to be judged."""
-
-
-class _Where(enum.Enum):
-    INSIDE = enum.auto()
-    BETWEEN = enum.auto()
-    UNSEEN = enum.auto()
-    """In calls that nobody watches, or between them."""
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
-    """One object, because another thread reads it."""
+class Spent:
+    """Seconds inside poll(), and outside."""
 
-    spent: Spent
-    where: _Where
-    since: float
+    idle_s: float = 0.0
+    busy_s: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.idle_s + other.idle_s, self.busy_s + other.busy_s)
 
 
 class PollTime:
-    """`look` and `spent` are for the thread that attends; all else belongs to the polling thread.
+    """A wait for records is made inside `with`; whatever is not spent so is work. Any thread.
 
-    A call that is watched is made inside `with`, and says when it has `entered` librdkafka.
+    Records that were read ahead are handed out within a microsecond, so only waits need to be measured. If several threads
+    poll, the application is idle while one of them waits.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._moment: _Moment | None = None
-        self._entered_at = 0.0
-        self._waited_s = 0.0
-        self._seen = Seen()
-        self._look: Look | None = None
+        self._lock = threading.RLock()
+        self._began_at: float | None = None
+        self._idle_s = 0.0
+        self._waiting = 0
+        self._waiting_since = 0.0
 
     def __enter__(self) -> None:
-        now, before = self._clock(), self._moment
-        self._entered_at = now
-        if before is not None and before.where is _Where.BETWEEN:
-            self._seen = self._seen.and_cycle(self._waited_s, now - before.since)
-        self._go(_Where.INSIDE, now)
-        self._seen, self._look = self._seen_until(now), None
-
-    def entered(self) -> None:
-        """What was done before is part of this call, but not of those that nobody watches."""
-        self._entered_at = self._clock()
+        now = self._clock()
+        with self._lock:
+            if self._began_at is None:
+                self._began_at = now
+            if not self._waiting:
+                self._waiting_since = now
+            self._waiting += 1
 
     def __exit__(self, *_: object) -> None:
         now = self._clock()
-        self._waited_s = now - self._entered_at
-        self._go(_Where.BETWEEN, now)
-
-    def lose_sight(self) -> None:
-        """The calls after this one are not watched."""
-        if self._moment is not None:
-            self._look = None
-            self._moment = _Moment(self._moment.spent, _Where.UNSEEN, self._moment.since)
-
-    def answered(self) -> None:
-        """Our knock, from inside poll(). If that one is not watched, it was called before the look."""
-        if self._look is not None and self._moment is not None and self._moment.where is _Where.UNSEEN:
-            self._look = replace(self._look, inside=True)
-
-    def look(self) -> None:
-        """From now on calls are watched, and a knock follows."""
-        moment, look, now = self._moment, self._look, self._clock()
-        if moment is None or moment.where is not _Where.UNSEEN:
-            return
-        if look is None:
-            self._look = Look(now, moment.since, now)
-        elif look.has_shown(now):
-            self._look = look.again(now)
+        with self._lock:
+            self._waiting -= 1
+            if not self._waiting:
+                self._idle_s += now - self._waiting_since
 
     def spent(self) -> Spent:
-        """Since the first call. An unseen stretch counts when it has ended, or when a look has shown that it goes on."""
-        moment, look, now = self._moment, self._look, self._clock()
-        if moment is None:
-            return Spent()
-        if moment.where is _Where.UNSEEN and (look is None or not look.has_shown(now)):
-            return moment.spent
-        return moment.spent + self._stretch(moment, now)
-
-    def _go(self, where: _Where, at: float) -> None:
-        before = self._moment
-        self._moment = _Moment(Spent() if before is None else before.spent + self._stretch(before, at), where, at)
-
-    def _stretch(self, moment: _Moment, until: float) -> Spent:
-        took_s = until - moment.since
-        match moment.where:
-            case _Where.INSIDE:
-                return Spent(took_s, 0.0)
-            case _Where.BETWEEN:
-                return Spent(0.0, took_s)
-            case _Where.UNSEEN:
-                return concluded(moment.since, until, self._look, self._seen_until(until))
-
-    def _seen_until(self, now: float) -> Seen:
-        """With the look that was made last, as if a call began now."""
-        return self._seen if self._look is None else self._seen.and_look(now - self._look.first_at, _FADE)
+        """Since the first wait."""
+        now = self._clock()
+        with self._lock:
+            if self._began_at is None:
+                return Spent()
+            idle_s = self._idle_s + (now - self._waiting_since if self._waiting else 0.0)
+            return Spent(idle_s, now - self._began_at - idle_s)

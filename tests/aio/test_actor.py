@@ -114,17 +114,6 @@ def test_a_job_that_waits_can_have_others_done_but_none_that_must_be_alone() -> 
     assert order == ["inner", "outer", "alone"]
 
 
-def test_another_thread_can_wait_for_what_is_done_there() -> None:
-    """And gets its error, too."""
-    actor = Actor("a")
-    assert actor.do(threading.get_ident) == threading.get_ident(), "without a thread it is done at once"
-    actor.post(lambda: None)
-    assert actor.do(threading.get_ident) != threading.get_ident()
-    with pytest.raises(ZeroDivisionError):
-        actor.do(lambda: 1 // 0)
-    actor.stop()
-
-
 def test_a_loop_that_is_gone_is_no_error_for_the_thread() -> None:
     """asyncio.run() may end while the thread works for it."""
     actor, begun, go_on, after = Actor("a"), threading.Event(), threading.Event(), threading.Event()

@@ -67,7 +67,7 @@ def test_a_record_that_comes_for_a_cancelled_task_is_neither_lost_nor_committed(
             await asyncio.sleep(0)
             # The loop is busy while the records come, so whoever waits for them is cancelled before it can look.
             stage.produce(5)
-            eventually(lambda: len(consumer._records) > 0, "a record in line")
+            eventually(lambda: len(consumer._fetcher._buffer) > 0, "a record in line")
             await cancelled(task)
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic])
@@ -112,9 +112,9 @@ def test_a_cancelled_hold_is_over(stage: Stage) -> None:
 
             task = asyncio.create_task(work())
             await asyncio.sleep(0)
-            assert consumer._fetcher._polling._holds
+            assert consumer._fetcher._queue.bridge.holds
             await cancelled(task)
-            assert not consumer._fetcher._polling._holds
+            assert not consumer._fetcher._queue.bridge.holds
 
     run(story())
 

@@ -10,28 +10,25 @@ from confluent_kafka import Message
 
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.reading import Reading
-from membership_client.aio.records import Records
 
 
 class Source:
-    """As much of a Fetcher as a Reading looks at. One record lies ready, and whether we are members is up to the test."""
+    """As much of a Fetcher as a Reading looks at. One record lies ready, and whether it may be handed out is up to the test."""
 
     def __init__(self) -> None:
-        self.until = float("inf")
+        self.certain = True
         self._ready = [cast("Message", object())]
 
-    def consume(self, _count: int, _timeout_s: float) -> list[Message]:
-        ready, self._ready = self._ready, []
+    def read_ahead(self, _count: int, _timeout_s: float) -> None:
+        pass
+
+    def has_records(self) -> bool:
+        return self.certain and bool(self._ready)
+
+    def take(self, _count: int) -> list[Message]:
+        ready = self._ready if self.certain else []
+        self._ready = [] if ready else self._ready
         return ready
-
-    def poll(self, _timeout_s: float) -> None:
-        return None
-
-    def is_certain(self) -> bool:
-        return self.until > 0
-
-    def certain_until(self) -> float:
-        return self.until
 
 
 def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
@@ -39,21 +36,21 @@ def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
 
     async def story() -> None:
         source, jobs = Source(), list[Callable[[], None]]()
-        reading = Reading(Records())
+        reading = Reading(lambda: cast("Fetcher", source))
 
         async def serve() -> None:
             await asyncio.sleep(0)
             while jobs:
                 jobs.pop()()
-            reading.serve(cast("Fetcher", source), lambda: True)
+            reading.serve()
 
         taker = asyncio.create_task(reading.take(1, 1, None, jobs.append))
         await serve()
-        source.until = 0.0
+        source.certain = False
         for _ in range(3):
             await serve()
         assert not taker.done()
-        source.until = float("inf")
+        source.certain = True
         await serve()
         assert len(await taker) == 1
 

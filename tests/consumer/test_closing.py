@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaException
 
-from membership_client import Consumer, MemberClosedError
+from membership_client import CloseReport, Consumer, MemberClosedError
 from tests.consumer.helpers import Reader, World, in_thread
 from tests.integration.members import PATIENCE_S, eventually
 
@@ -80,17 +80,15 @@ def test_a_closed_consumer_refuses_to_work(world: World, use: Callable[[Consumer
         use(consumer)
 
 
-def test_a_callback_cannot_close_its_own_consumer(world: World) -> None:
-    """It is told to return first."""
-    refused: list[BaseException] = []
-
-    def close(consumer: Consumer, _: object) -> None:
-        with pytest.raises(KafkaException, match="return from the callback") as caught:
-            consumer.close()
-        refused.append(caught.value)
-
-    world.owner(assign=close)
-    assert refused
+def test_a_callback_may_close_its_own_consumer(world: World) -> None:
+    """As a signal handler that runs inside it does: the close goes on when the callback has returned, and poll() says so."""
+    reports: list[CloseReport] = []
+    reader = world.join(assign=lambda consumer, _: reports.append(consumer.close()))
+    with pytest.raises(MemberClosedError):
+        eventually(reader.poll, "a poll that finds it closed")
+    assert [step.outcome for step in reports[0].steps] == ["close() goes on when the callback has returned"]
+    assert [event.kind for event in reader.story] == ["assign", "revoke"]
+    assert world.group.describe().members == ()
 
 
 def test_a_callback_that_raises_does_not_stop_a_close(world: World) -> None:

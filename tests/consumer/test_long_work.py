@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Message
+from confluent_kafka import KafkaError, Message
 
 from membership_client import Consumer, MemberState, TopicPartition
 from membership_client.testing import KafkaCluster
@@ -89,6 +89,9 @@ def test_work_beyond_the_poll_interval_is_warned_of_and_then_costs_the_partition
     assert "eventually (members.py" in stacks[0]
     assert f"{record.topic()}-{record.partition()}@{record.offset()} (record in " in records[0]
     assert consumer.owner_epoch(record) is None
+    error = next_record(consumer).error()
+    assert error is not None
+    assert error.code() == KafkaError._MAX_POLL_EXCEEDED
     assert next_record(consumer).offset() == 0
     assert len(lost) == 4
 

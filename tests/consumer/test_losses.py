@@ -195,7 +195,7 @@ def test_nothing_is_read_between_an_assignment_that_came_too_late_and_its_loss(w
     (record,) = reader.read(1)
     other.consumer.close()
     eventually(lambda: len(reader.consumer.snapshot.target) == 4, "an assignment that waits")
-    eventually(lambda: reader.consumer._polling.desk.waiting, "a callback that waits")
+    eventually(lambda: reader.consumer._queue.waiting, "a callback that waits")
     remove(world, reader)
     eventually(lambda: reader.consumer.owner_epoch(record) is None, "a member that knows")
     start = len(reader.story)

@@ -47,30 +47,42 @@ def test_every_record_comes_once_when_partitions_move(world: World, fetch: objec
     assert sorted(old.places_read + new.places_read) == [(p, o) for p in range(4) for o in range(300)]
 
 
-def test_what_was_read_is_committed_before_the_revoke_callback(world: World) -> None:
-    """The callback sees in the group's offsets what poll() returned, and no more."""
+def test_what_was_read_is_committed_with_a_revoke(world: World) -> None:
+    """What poll() returned, and no more: the next owner starts there."""
     world.produce(20)
-    seen: list[tuple[dict[int, int], list[int]]] = []
-    old = world.owner(AUTO_COMMIT, revoke=lambda *_: seen.append((world.committed(), [n for n, _ in old.places_read])))
+    old = world.owner(AUTO_COMMIT)
     old.read(30)
     new = world.join()
     world.settle(old, new)
-    (revoked,), (committed, read) = old.events("revoke"), seen[0]
+    (revoked,) = old.events("revoke")
+    read, committed = [number for number, _ in old.places_read], world.committed()
     assert {p: committed.get(p, 0) for p in revoked.partitions} == {p: read.count(p) for p in revoked.partitions}
 
 
-def test_only_what_was_stored_is_committed_before_the_revoke_callback(world: World) -> None:
+def test_a_revoke_callback_may_commit_by_itself(world: World) -> None:
+    """With automatic commits on: they came first, and a commit in the callback had nothing left and raised _NO_OFFSET."""
+    world.produce(20)
+    old = world.owner(AUTO_COMMIT, revoke=lambda consumer, _: consumer.commit(asynchronous=False))
+    old.read(30)
+    new = world.join()
+    world.settle(old, new)
+    assert len(old.events("revoke")) == 1
+    old.read(1)
+    old.consumer.close()
+    assert len(old.events("revoke")) == 2
+
+
+def test_only_what_was_stored_is_committed_with_a_revoke(world: World) -> None:
     """Where the application stores offsets itself, records that it has not stored come again."""
-    seen: list[dict[int, int]] = []
     world.produce(5)
-    config = AUTO_COMMIT | {"enable.auto.offset.store": False}
-    old = world.owner(config, revoke=lambda *_: seen.append(world.committed()))
+    old = world.owner(AUTO_COMMIT | {"enable.auto.offset.store": False})
     old.read(20 - len(old.records))
     old.consumer.store_offsets(offsets=[world.place(number, 3) for number in range(4)])
     new = world.join()
     world.settle(old, new)
     (revoked,) = old.events("revoke")
-    assert seen == [dict.fromkeys(revoked.partitions, 3)]
+    committed = world.committed()
+    assert {number: committed[number] for number in revoked.partitions} == dict.fromkeys(revoked.partitions, 3)
     new.read(4 - len(new.records))
     assert sorted(new.places_read) == [(p, o) for p in sorted(revoked.partitions) for o in (3, 4)]
 

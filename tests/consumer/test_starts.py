@@ -8,13 +8,15 @@ import confluent_kafka
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
+from membership_client.consumer.callback_queue import Call
 from membership_client.consumer.committer import Committer
-from membership_client.consumer.data_path import DataPath
-from membership_client.consumer.desk import Call
+from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
-from membership_client.consumer.ledger import Ledger
+from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.monitor import LibrdkafkaLock
+from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import settings_of
-from membership_client.consumer.starts import look_up
+from membership_client.consumer.start_offsets import look_up
 from membership_client.core.events import CallbackKind, RunCallback
 from membership_client.types import Cause, CauseKind, Offset, TopicPartition
 from tests.consumer.conftest import NewWorld
@@ -29,7 +31,9 @@ def test_a_share_that_goes_at_once_and_comes_back_is_read_from_its_commit(new_wo
     world.produce(60)
     settings = settings_of(world.config())
     raw = confluent_kafka.Consumer(settings.fetcher)
-    path = DataPath(raw, Ledger(raw, auto_store=True), Committer(lambda *_: None, lambda _: {}, "unused"), settings)
+    pending = PendingOffsets(raw.position, auto_store=True)
+    committer = Committer(lambda *_: None, lambda _: {}, "unused")
+    path = FetchAssignment(Librdkafka(raw, LibrdkafkaLock()), pending, committer, settings)
     other, place = TopicPartition(world.topic, 0), TopicPartition(world.topic, 1)
     with contextlib.closing(raw):
         # Until a record of the topic came its leaders are unknown, and nobody is asked for an offset.

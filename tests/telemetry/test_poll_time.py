@@ -1,71 +1,55 @@
-"""How idle a polling thread is, in virtual time: what is concluded of a few calls a second is near the truth."""
+"""How idle an application is, in virtual time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import astuple
 
 import pytest
 
-from membership_client.consumer.unseen import Spent
-from tests.telemetry.polls import WATCHED, PollingThread, alike, in_batches, scattered, share
-
-RHYTHMS = {
-    "alike, mostly idle": alike(0.004, 0.001),
-    "alike, mostly busy": alike(0.001, 0.004),
-    "alike, too fast to be seen": alike(0.000_1, 0.000_3),
-    "scattered, mostly idle": scattered(0.08, 0.02),
-    "scattered, mostly busy": scattered(0.002, 0.008),
-    "batches that are waited for": in_batches(100, 0.1, 0.0),
-    "long waits for batches": in_batches(1000, 2.0, 0.0),
-    "work on batches": in_batches(200, 0.0, 0.1),
-    "long work on batches": in_batches(1000, 0.0, 5.0),
-    "long waits and longer work": in_batches(30, 2.0, 8.0),
-    "both, mostly idle": in_batches(100, 0.08, 0.02),
-    "both, mostly busy": in_batches(100, 0.02, 0.08),
-}
+from membership_client.consumer.poll_time import PollTime, Spent
 
 
-@pytest.mark.parametrize("rhythm", RHYTHMS.values(), ids=RHYTHMS)
-def test_a_rhythm_is_judged_rightly(rhythm: Iterator[tuple[float, float]]) -> None:
-    """Cycles right after a look do not stand for all: of batches they never show the long part, into which looks fall."""
-    thread = PollingThread().run(rhythm, 200.0)
-    found = thread.time.spent()
-    assert share(found) == pytest.approx(share(thread.spent), abs=0.1)
-    assert found.idle_s + found.busy_s == pytest.approx(thread.now, rel=0.02)
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
-def test_few_calls_are_watched() -> None:
-    """However many there are."""
-    thread = PollingThread().run(alike(0.000_03, 0.000_03), 10.0)
-    assert thread.calls_watched <= WATCHED * 14
+def test_waits_are_idle_and_the_rest_is_work() -> None:
+    """Whatever their rhythm: records of the buffer are handed out without a wait, and need not be measured."""
+    clock = Clock()
+    time = PollTime(clock)
+    for wait_s, work_s in [(0.1, 0.3), (2.0, 0.0), (0.0, 5.0)]:
+        with time:
+            clock.now += wait_s
+        clock.now += work_s
+    assert astuple(time.spent()) == pytest.approx((2.1, 5.3))
 
 
-def test_slow_calls_are_all_seen_and_counted_exactly() -> None:
-    """Fewer than eight in a second leave nothing to conclude."""
-    thread = PollingThread().run(alike(0.15, 0.05), 60.0)
-    assert thread.time.spent().idle_s == pytest.approx(thread.spent.idle_s)
-    assert thread.time.spent().busy_s == pytest.approx(thread.spent.busy_s)
+def test_waits_and_work_are_told_while_they_last() -> None:
+    """Otherwise nothing would be told of a thread that never comes back."""
+    clock = Clock()
+    time = PollTime(clock)
+    with time:
+        clock.now += 3.0
+        assert astuple(time.spent()) == pytest.approx((3.0, 0.0))
+    clock.now += 60.0
+    assert astuple(time.spent()) == pytest.approx((3.0, 60.0))
 
 
-def test_long_work_is_told_while_it_lasts() -> None:
-    """Otherwise nothing would be told of a thread that never comes back; also if it began while nobody watched."""
-    thread = PollingThread().run(in_batches(1000, 0.0, 0.0), 3.0)
-    before = thread.time.spent()
-    thread._pass(60.0)
-    assert thread.time.spent().busy_s - before.busy_s == pytest.approx(60.0, abs=2.0)
-    assert thread.time.spent().idle_s - before.idle_s < 2.0
+def test_threads_that_wait_together_are_idle_once() -> None:
+    """Idle and busy time add up to the time that went by."""
+    clock = Clock()
+    time = PollTime(clock)
+    with time:
+        clock.now += 1.0
+        with time:
+            clock.now += 1.0
+        clock.now += 1.0
+    assert astuple(time.spent()) == pytest.approx((3.0, 0.0))
 
 
-def test_a_long_wait_is_told_while_it_lasts() -> None:
-    """Also inside a call that nobody watches: it answers the knock."""
-    thread = PollingThread().run(in_batches(1000, 0.0, 0.0), 3.0)
-    before = thread.time.spent()
-    thread._pass(60.0, inside=True)
-    assert thread.time.spent().idle_s - before.idle_s == pytest.approx(60.0, abs=2.0)
-
-
-def test_a_thread_that_never_polled_has_no_times() -> None:
-    """Neither idle nor busy."""
-    thread = PollingThread()
-    thread._pass(60.0)
-    assert thread.time.spent() == Spent()
+def test_before_the_first_wait_nothing_was_spent() -> None:
+    """The application has not begun."""
+    assert PollTime(Clock()).spent() == Spent()

@@ -12,32 +12,31 @@ from membership_client.types import Offset, TopicPartition
 Position = Callable[[list[confluent_kafka.TopicPartition]], list[confluent_kafka.TopicPartition]]
 
 
-class Ledger:
+class PendingOffsets:
     """Any thread; its methods are short and lean on the interpreter's lock for each dictionary operation.
 
-    With automatic storing a record counts as read when poll() returned it: librdkafka keeps that position anyway, so it
-    is read from there when a commit is due, and costs nothing per record.
+    With automatic storing a record counts as read when it was handed out: that position is known anyway, so it is looked
+    up when a commit is due, and costs nothing per record.
     """
 
-    def __init__(self, raw: confluent_kafka.Consumer, *, auto_store: bool) -> None:
-        self.position: Position = raw.position
-        """How far the application has read, by partition."""
+    def __init__(self, position: Position, *, auto_store: bool) -> None:
+        self._position = position
         self._auto_store = auto_store
         self._stored: dict[TopicPartition, Offset] = {}
-        self._committed: dict[TopicPartition, Offset] = {}
+        self._committed: dict[TopicPartition, int] = {}
 
     def store(self, offsets: Mapping[TopicPartition, Offset]) -> None:
         self._stored.update(offsets)
 
     def due(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
-        """What to commit of these, where it differs from what was committed last."""
+        """What to commit of these, where it is beyond what was committed last: a seek back is not committed, as in librdkafka."""
         wanted = list(partitions)
-        read = ours_at(self.position(theirs(wanted))) if self._auto_store else self._stored
+        read = ours_at(self._position(theirs(wanted))) if self._auto_store else self._stored
         pairs = {partition: read[partition] for partition in wanted if partition in read}
-        return {p: offset for p, offset in pairs.items() if self._committed.get(p) != offset}
+        return {p: offset for p, offset in pairs.items() if offset.offset > self._committed.get(p, -1)}
 
     def note_committed(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        self._committed.update(offsets)
+        self._committed.update({partition: offset.offset for partition, offset in offsets.items()})
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """They are others' now."""

@@ -22,7 +22,7 @@ logger = logging.getLogger("membership_client")
 Starts = Mapping[TopicPartition, Offset | None]
 """Where to start, or None where nobody knows."""
 
-_PATIENCE_S = 5.0
+_PATIENCE_S = 2.0
 """Partitions without a leader must not hold up the others of an assignment: librdkafka waits for them."""
 
 

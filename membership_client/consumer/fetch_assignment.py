@@ -1,22 +1,22 @@
 """What librdkafka fetches, kept in step with what the member owns.
 
-Everything here runs on the thread that serves the desk, so no record is handed out while it runs.
+Everything here runs on the thread that runs the callback; other threads are handed out no record meanwhile.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import confluent_kafka
-from confluent_kafka import Message
 
+from membership_client.consumer.callback_queue import Call
 from membership_client.consumer.committer import Committer
-from membership_client.consumer.desk import Call
-from membership_client.consumer.ledger import Ledger
+from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.starts import Starts
-from membership_client.consumer.translate import ours, partition_of, their_offset, theirs
+from membership_client.consumer.start_offsets import Starts
+from membership_client.consumer.translate import ours, their_offset
 from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, OffsetTimeoutError, TopicGoneError
 from membership_client.listener import Callback
@@ -28,15 +28,17 @@ _LAST_COMMIT_S = 10.0
 """How long a revoke waits for its own commit before it goes on without: the group waits for us."""
 
 
-class DataPath:
+class FetchAssignment:
     """`epochs` says since which member epoch each partition is fetched."""
 
-    def __init__(self, raw: confluent_kafka.Consumer, ledger: Ledger, committer: Committer, settings: Settings) -> None:
+    def __init__(
+        self, librdkafka: Librdkafka, pending: PendingOffsets, committer: Committer, settings: Settings
+    ) -> None:
         self.epochs: dict[TopicPartition, int] = {}
         self.call: Call | None = None
         """The callback that is running now."""
-        self._raw = raw
-        self._ledger = ledger
+        self._librdkafka = librdkafka
+        self._pending = pending
         self._committer = committer
         self._start = settings.start
         self._keeps_failed = settings.member.callback_errors == "continue"
@@ -52,12 +54,13 @@ class DataPath:
         """
         partitions = call.wanted.partitions
         unread = starts is None or call.context.lost
-        # Any number will do for what is not read, and nothing but a number: see starts.py.
+        # Any number will do for what is not read, and nothing but a number: see start_offsets.py.
         unknown = Offset(0 if unread else self._start)
         self._starts = {p: their_offset(p, (starts or {}).get(p) or unknown) for p in partitions}
-        self._raw.incremental_assign(list(self._starts.values()))
+        self._librdkafka.incremental_assign(list(self._starts.values()))
         if unread:
-            self._raw.pause(self._raw.assignment())
+            self._librdkafka.pause_read(partitions)
+        self._pending.note_committed({p: offset for p, offset in (starts or {}).items() if offset is not None})
         self.epochs.update(dict.fromkeys(partitions, call.wanted.epoch))
         try:
             self._run(call, hook)
@@ -67,13 +70,16 @@ class DataPath:
             raise
 
     def revoked(self, call: Call, hook: Callback, *, commit: bool) -> None:
-        """Stop delivery, commit what was read, let the application finish, and only then let go."""
+        """Stop delivery, let the application finish, commit what it has read and not committed, and then let go.
+
+        Nothing is committed if the callback raises: what it could not finish must come again.
+        """
         partitions = call.wanted.partitions
-        self._raw.pause(theirs(self._fetched(partitions)))
+        self._librdkafka.pause_read(partitions)
         try:
-            if commit:
-                self._commit(call)
             self._run(call, hook)
+            if commit and not call.context.lost:
+                self._commit(call)
         finally:
             self._drop(partitions)
 
@@ -90,7 +96,7 @@ class DataPath:
             self.call = None
 
     def _commit(self, call: Call) -> None:
-        due = self._ledger.due(self._fetched(call.wanted.partitions))
+        due = self._pending.due(call.wanted.partitions)
         if not due:
             return
         left_s = call.context.remaining_s()
@@ -112,32 +118,20 @@ class DataPath:
         call = self._running(CallbackKind.ASSIGNED, "assign")
         chosen = {TopicPartition(p.topic, p.partition): p for p in wanted}
         self._refuse_foreign(call, chosen)
-        self.move({partition: self._chosen(partition, p) for partition, p in chosen.items()}.values())
+        self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
 
     def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
         """As `place`, and those that are not named are not fetched."""
         self.place(wanted)
         assert self.call is not None
-        self._stop(frozenset(self.call.wanted.partitions) - ours(wanted))
+        self._librdkafka.stop(frozenset(self.call.wanted.partitions) - ours(wanted))
 
     def let_go(self, wanted: Iterable[TopicPartition] | None = None) -> None:
         """unassign() or incremental_unassign() in a callback; None means all that it is about."""
         call = self._running(None, "unassign")
         partitions = frozenset(call.wanted.partitions if wanted is None else wanted)
         self._refuse_foreign(call, partitions)
-        self._stop(partitions)
-
-    def move(self, places: Iterable[confluent_kafka.TopicPartition]) -> None:
-        """Fetch these from another offset. librdkafka's seek() needs a running fetcher; starting anew does not."""
-        places = list(places)
-        self._stop(ours(places))
-        self._raw.incremental_assign(places)
-
-    def take_back(self, records: Sequence[Message]) -> None:
-        """Nobody has seen these: they are to be read again, as far as they are still ours to read."""
-        firsts = {partition_of(record): record.offset() or 0 for record in reversed(records)}
-        fetched = self._fetched(firsts)
-        self.move(their_offset(partition, Offset(first)) for partition, first in firsts.items() if partition in fetched)
+        self._librdkafka.stop(partitions)
 
     def _chosen(
         self, partition: TopicPartition, wanted: confluent_kafka.TopicPartition
@@ -158,19 +152,8 @@ class DataPath:
         if foreign := sorted(frozenset(partitions) - frozenset(call.wanted.partitions)):
             raise ConfigError(f"This callback is not about {', '.join(map(str, foreign))}.")
 
-    # --- librdkafka's assignment -------------------------------------------------------------------------------------
-
-    def _fetched(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
-        return ours(self._raw.assignment()) & frozenset(partitions)
-
-    def _stop(self, partitions: Iterable[TopicPartition]) -> None:
-        if fetched := self._fetched(partitions):
-            self._raw.incremental_unassign(theirs(fetched))
-
     def _drop(self, partitions: Iterable[TopicPartition]) -> None:
-        # librdkafka remembers a pause until the partition comes back, and a resume of what is not assigned can block it.
-        self._raw.resume(theirs(self._fetched(partitions)))
-        self._stop(partitions)
-        self._ledger.forget(partitions)
+        self._librdkafka.drop(partitions)
+        self._pending.forget(partitions)
         for partition in partitions:
             self.epochs.pop(partition, None)

@@ -26,7 +26,7 @@ def slept_s() -> float:
     return time.clock_gettime(_CLOCK) - time.monotonic() if _CLOCK is not None else 0.0
 
 
-class Absence:
+class PauseDetection:
     """Any thread. Without a heartbeat interval's worth of looks there is doubt, until the coordinator has confirmed us.
 
     Else only the coordinator raises doubt: with looks, one that is silent for long stops nobody, and neither does slow
@@ -37,7 +37,7 @@ class Absence:
         self.until = float("inf")
         """Before that moment there is no doubt. Cheap to compare with, as is done for every record."""
         self._slept_s = slept_s()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._confirmed_until: float | None = None
         """No session is shorter than the heartbeat interval. None while we are not a member."""
         self._doubt_since: float | None = None
@@ -55,6 +55,12 @@ class Absence:
         elif self._doubt_since is None:
             self._be_sure(None)
         return self._doubt_since is None
+
+    def before_state(self, state: MemberState) -> None:
+        """On the membership thread, before any other thread can see the state."""
+        if state in _OUT:
+            with self._lock:
+                self._doubt()
 
     def on_step(self, step: Step) -> None:
         """An observer. What was asked before the doubt confirms nothing, whenever its answer is read."""

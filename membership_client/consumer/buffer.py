@@ -1,0 +1,97 @@
+"""Records that were read ahead of the application. Until they are handed out, nothing may count them as read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import chain, islice
+
+from confluent_kafka import Message
+
+Place = tuple[str | None, int | None]
+"""Equal to the TopicPartition; an error that concerns no partition has none."""
+
+Reading = Callable[[int, float], list[Message]]
+
+
+class Buffer:
+    """`take` may be called by any thread at any time; the others by the thread that has the lock of librdkafka.
+
+    `take` is one atomic operation of a deque, so that poll() needs no lock. That is why nothing here takes records out at the
+    left and puts them back later, or replaces the deque: another thread could take the next one meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._line: deque[Message] = deque()
+        self._withheld: dict[Place, deque[Message]] = {}
+        self.take: Callable[[], Message] = self._line.popleft
+        """The next record. IndexError if there is none."""
+
+    def __len__(self) -> int:
+        """How many can be taken."""
+        return len(self._line)
+
+    def read(self, reading: Reading, count: int, timeout_s: float) -> int:
+        """Put in what `reading(count, timeout_s)` returns, and say how many.
+
+        In one call of C code: an exception raised by a signal handler, such as KeyboardInterrupt, can only come after the
+        records are in line. Between two operations it would lose them, although librdkafka has counted them as read.
+        """
+        before = len(self._line)
+        self._line.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
+        if self._withheld:
+            self.withhold(self._withheld)
+        return len(self._line) - before
+
+    def put(self, messages: Iterable[Message]) -> None:
+        """Behind what is in line."""
+        self._line.extend(messages)
+
+    def put_back(self, messages: Iterable[Message]) -> None:
+        """Before what is in line: these were taken, and not handed out."""
+        self._line.extendleft(reversed(list(messages)))
+
+    def withhold(self, partitions: Iterable[Place]) -> None:
+        """Keep records of these, but hand none out from now on, until they are released or dropped."""
+        for place in partitions:
+            self._withheld.setdefault(place, deque())
+        kept: deque[Message] = deque()
+        for message in self._drained():
+            self._withheld.get(_place(message), kept).append(message)
+        self._line.extend(kept)
+
+    def release(self, partitions: Iterable[Place]) -> None:
+        """Hand out these again, in their order, before what is in line."""
+        for place in partitions:
+            self.put_back(self._withheld.pop(place, ()))
+
+    def drop(self, partitions: Iterable[Place]) -> None:
+        """They are others' now, or to be read from elsewhere."""
+        self.withhold(gone := frozenset(partitions))
+        for place in gone:
+            self._withheld.pop(place, None)
+
+    def clear(self) -> None:
+        self._withheld.clear()
+        self._line.clear()
+
+    def firsts(self) -> dict[Place, int]:
+        """The offset of the first record of each partition that was not handed out yet."""
+        waiting = [*chain.from_iterable(self._withheld.values()), *tuple(self._line)]
+        return {_place(message): message.offset() or 0 for message in reversed(waiting) if message.error() is None}
+
+    def newest(self, count: int) -> list[Message]:
+        """Up to so many of those that were read last."""
+        return list(islice(reversed(self._line), count))
+
+    def _drained(self) -> list[Message]:
+        """All that is in line, taken out from the right: a thread that takes meanwhile gets them in their order."""
+        taken: list[Message] = []
+        with contextlib.suppress(IndexError):
+            taken.extend(iter(self._line.pop, None))
+        return taken[::-1]
+
+
+def _place(message: Message) -> Place:
+    return (message.topic(), message.partition())

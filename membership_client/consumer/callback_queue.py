@@ -1,0 +1,272 @@
+"""The bridge with its lock: callbacks of the group, and the threads that run them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from membership_client.consumer.bridge import (
+    Action,
+    Bridge,
+    CloseCalled,
+    CloseEnded,
+    Fact,
+    HoldBegan,
+    HoldEnded,
+    Partitions,
+    Phase,
+    Prepared,
+    Returned,
+    Role,
+    Stage,
+    Wanted,
+    hands_out,
+    may_run,
+    runs_on,
+    step,
+    visit,
+)
+from membership_client.consumer.monitor import Monitor
+from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
+from membership_client.listener import CallbackContext, Done, OnWarning, as_text, tell
+from membership_client.types import TopicPartition
+from membership_client.watchdog import BudgetWarning
+
+logger = logging.getLogger("membership_client")
+
+_SLICE_S = 0.02
+"""How often a closing thread looks for callbacks."""
+
+
+class Gate:
+    """Until when poll() may hand out what was read ahead without looking around. One float, read without a lock."""
+
+    __slots__ = ("until",)
+
+    def __init__(self) -> None:
+        self.until = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A callback the group waits for."""
+
+    wanted: RunCallback
+    done: Done
+    context: CallbackContext = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "context", CallbackContext(self.wanted))
+
+    def takes_away(self, partition: TopicPartition) -> bool:
+        return self.wanted.kind is not CallbackKind.ASSIGNED and partition in self.wanted.partitions
+
+
+class CallbackQueue:
+    """A `listener.CallbackRunner`, whose callbacks run on a thread that polls, closes, or serves beside a hold.
+
+    `prepare` is told of a callback on the membership thread, and calls `ready` with what is to be run, at once or later.
+    """
+
+    runs_on_closing_thread = True
+
+    def __init__(self, prepare: Callable[[Call], None], monitor: Monitor, clock: Callable[[], float]) -> None:
+        self.gate = Gate()
+        self.on_warning: OnWarning | None = None
+        self.close_by: float | None = None
+        """By when the application wants its close() to be done: callbacks that begin then are told so."""
+        self.poller: int | None = None
+        """The thread that polled last."""
+        self.busy: Callable[[], int | None] = lambda: self._runs_on or self.poller
+        """The thread that has a callback or records in hand."""
+        self.start_aside: Callable[[], None] = self._start_aside
+        self._prepare = prepare
+        self._monitor = monitor
+        self._clock = clock
+        self._bridge = Bridge()
+        self._call: Call | None = None
+        self._handle: Callable[[], None] | None = None
+
+    # --- the bridge, under its lock ----------------------------------------------------------------------------------
+
+    @property
+    def bridge(self) -> Bridge:
+        return self._bridge
+
+    def take_in(self, fact: Fact) -> Bridge:
+        """Any thread, and signal handlers. Returns the bridge before it."""
+        with self._monitor:
+            before = self._swap(lambda bridge: (step(bridge, fact), None))[0]
+            if not hands_out(self._bridge):
+                self.gate.until = 0.0
+            self._monitor.notify_all()
+        return before
+
+    def visit(self, role: Role, *, certain: bool) -> Action:
+        """What the calling thread is to do. After RUN it must call `carry_out`."""
+        thread = threading.get_ident()
+        with self._monitor:
+            return self._swap(lambda bridge: visit(bridge, role, thread, certain=certain))[1]
+
+    def _swap(self, change: Callable[[Bridge], tuple[Bridge, Action | None]]) -> tuple[Bridge, Action]:
+        """A signal handler may run on this very thread between any two calls, and change the bridge: then once more."""
+        while True:
+            before = self._bridge
+            after, action = change(before)
+            if self._bridge is before:
+                self._bridge = after
+                return before, action or Action.NOTHING
+
+    def open_gate(self, until: Callable[[], float]) -> None:
+        """Let poll() hand out records without a visit until then, unless something waits."""
+        with self._monitor:
+            if hands_out(self._bridge):
+                self.gate.until = until()
+
+    def shut_gate(self) -> None:
+        """Have the next poll() look around. Any thread."""
+        with self._monitor:
+            self.gate.until = 0.0
+            self._monitor.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Until something changes, or that long."""
+        with self._monitor:
+            self._monitor.wait(seconds)
+
+    # --- callbacks ---------------------------------------------------------------------------------------------------
+
+    @property
+    def call(self) -> Call | None:
+        """The callback that waits or runs, if any: the group has at most one of each member."""
+        return self._call
+
+    @property
+    def waiting(self) -> bool:
+        """Does a callback wait for a thread?"""
+        pending = self._bridge.pending
+        return pending is not None and pending.stage is Stage.WAITING
+
+    @property
+    def _runs_on(self) -> int | None:
+        pending = self._bridge.pending
+        return None if pending is None else pending.thread
+
+    def ready(self, call: Call, handle: Callable[[], None]) -> None:
+        """`handle` may be run on any thread that may run it. Any thread."""
+        with self._monitor:
+            if self._call is not call:
+                return
+            self._handle = handle
+            self.take_in(Prepared(call.wanted.call_id))
+        self._serve_beside_holds()
+
+    def carry_out(self) -> None:
+        """After RUN: run the callback and tell the member; then raise what it raised."""
+        call, handle, began_at = self._call, self._handle, self._clock()
+        assert call is not None
+        assert handle is not None
+        try:
+            handle()
+        except BaseException as error:
+            self._finish(call, began_at, as_text(error))
+            raise
+        self._finish(call, began_at, None)
+
+    def _finish(self, call: Call, began_at: float, error: str | None) -> None:
+        with self._monitor:
+            # First the member, then the bridge: ownership begins before the first record can be handed out.
+            call.done(CallbackReturned(call.wanted.call_id, error, began_at, threading.current_thread().name))
+            self._call = self._handle = None
+            self.take_in(Returned(call.wanted.call_id))
+
+    # --- beside long work --------------------------------------------------------------------------------------------
+
+    def hold(self, partitions: Partitions | None) -> None:
+        self.take_in(HoldBegan(partitions))
+        self._serve_beside_holds()
+
+    def release(self, partitions: Partitions | None) -> None:
+        self.take_in(HoldEnded(partitions))
+
+    def _serve_beside_holds(self) -> None:
+        if self._bridge.holds and may_run(self._bridge, Role.HOLD):
+            self.start_aside()
+
+    def _start_aside(self) -> None:
+        try:
+            threading.Thread(target=self.serve_aside, name="callbacks-while-held", daemon=True).start()
+        except RuntimeError:  # The system has no thread to spare: the callback waits for the end of the hold.
+            logger.warning("No thread can be started; a rebalance callback waits until hold() ends.")
+
+    def serve_aside(self) -> None:
+        """Run a callback that concerns no held partition. What it raises, the member logs: nobody is there to raise it to."""
+        while self.visit(Role.HOLD, certain=True) is Action.RUN:
+            with contextlib.suppress(Exception):
+                self.carry_out()
+
+    # --- closing -----------------------------------------------------------------------------------------------------
+
+    def begin_close(self) -> tuple[Phase, Phase]:
+        """The phases before and after close() was called on this thread."""
+        with self._monitor:
+            before = self.take_in(CloseCalled(threading.get_ident()))
+            return before.phase, self._bridge.phase
+
+    def end_close(self) -> None:
+        self.take_in(CloseEnded())
+
+    def serve_closing(self) -> None:
+        """Run what waits, on the closing thread; what a callback raises is raised."""
+        while self.visit(Role.CLOSE, certain=True) is Action.RUN:
+            self.carry_out()
+
+    # --- listener.CallbackRunner -------------------------------------------------------------------------------------
+
+    def run(self, call: RunCallback, done: Done) -> None:
+        wanted = Call(self._in_time(call), done)
+        with self._monitor:
+            self._call = wanted
+            self.take_in(Wanted(call.call_id, frozenset(call.partitions), call.kind is not CallbackKind.ASSIGNED))
+        self._prepare(wanted)
+
+    def _in_time(self, call: RunCallback) -> RunCallback:
+        if self.close_by is None or (call.deadline is not None and call.deadline < self.close_by):
+            return call
+        return replace(call, deadline=self.close_by)
+
+    def tell_lost(self, call_id: int) -> None:
+        call = self._call
+        if call is not None and call.wanted.call_id == call_id:
+            call.context._lost.set()
+
+    def thread(self) -> int | None:
+        return self.busy()
+
+    def warn(self, warning: BudgetWarning) -> None:
+        tell(self.on_warning, warning)
+
+    def is_current_thread(self) -> bool:
+        return runs_on(self._bridge, threading.get_ident())
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        """The application closes instead of polling, so its callbacks run here; what they raise, at the end.
+
+        Their own time does not count: it cannot be cut short, and the member must be told to leave after it.
+        """
+        deadline = self._clock() + timeout_s
+        raised: list[Exception] = []
+        while not ended(_SLICE_S) and (now := self._clock()) < deadline:
+            try:
+                self.serve_closing()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the group must not wait for it
+                raised.append(error)
+            deadline += self._clock() - now
+        if raised:
+            raise raised[0]
+
+    def stop(self) -> None:
+        """Nothing to stop: it has no thread."""

@@ -1,0 +1,40 @@
+"""What went wrong with the membership, as events that poll() returns: those that confluent-kafka's own Consumer gives.
+
+Their codes and first words are librdkafka's, because programs look for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from confluent_kafka import KafkaError, Message
+
+from membership_client.core.machine import Step
+from membership_client.core.topic_check import missing_text
+from membership_client.types import MemberState
+
+
+def events_of(step: Step) -> Iterator[Message]:
+    """One for each subscribed topic that is found missing, and one when the application did not poll in time."""
+    old, new = step.before.topic_check.missing, step.after.topic_check.missing
+    for topic in sorted(new.keys() - old.keys()) if new is not old else ():
+        text = f"Subscribed topic not available: {topic}: {missing_text(topic, new[topic])}"
+        yield _event(KafkaError.UNKNOWN_TOPIC_OR_PART, text, topic)
+    if step.after.state is MemberState.STALE is not step.before.state:
+        limit = step.after.config.max_poll_interval_ms
+        text = f"Application maximum poll interval ({limit}ms) exceeded: partitions are lost until the next poll()"
+        yield _event(KafkaError._MAX_POLL_EXCEEDED, text)
+
+
+def _event(code: int, text: str, topic: str | None = None) -> Message:
+    """The text is its value, too, as librdkafka has it: a Message without a value is false, and `if not message` drops it."""
+    return Message(topic=topic, partition=-1, value=text.encode(), error=KafkaError(code, text))
+
+
+def is_event(message: Message) -> bool:
+    """Is it no record, but no failure either? A loop over records goes on."""
+    error = message.error()
+    if error is None:
+        return False
+    about_subscription = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and message.partition() is None
+    return about_subscription or error.code() in {KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED}

@@ -1,0 +1,96 @@
+"""poll(), consume() and iteration as long as nothing waits: records out of the buffer, for the price of a look at the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from time import monotonic
+
+from confluent_kafka import KafkaException, Message
+
+from membership_client.consumer.arguments import checked_count, checked_wait
+from membership_client.consumer.bridge import Phase
+from membership_client.consumer.callback_queue import CallbackQueue
+from membership_client.consumer.events import is_event
+from membership_client.consumer.kafka_errors import as_kafka_exception
+from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.poll_loop import PollLoop
+from membership_client.errors import MemberClosedError
+
+_SLICE_S = 0.2
+"""How often a loop over records looks whether it is to stop."""
+
+
+class HandingOut:
+    """Any number of threads. `_hand_out` must be called first."""
+
+    _stop_reason: str | None = None
+    """Why iteration ends after the record in hand."""
+
+    def _hand_out(self, librdkafka: Librdkafka, queue: CallbackQueue, loop: PollLoop) -> None:
+        """From there, by these."""
+        self._queue = queue
+        self._gate = queue.gate
+        self._loop = loop
+        self._lock = librdkafka.lock
+        self._buffer = librdkafka.buffer
+        self._take = librdkafka.buffer.take
+        self._consume_raw = librdkafka.consume_raw
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """The next record or event; None when time is up, and always inside on_assign: its partitions are not owned yet."""
+        if monotonic() < self._gate.until:
+            try:
+                return self._take()
+            except IndexError:
+                pass
+        return self._loop.poll(checked_wait(timeout))
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
+        # Most often librdkafka has enough of them at hand, and they need not go through the buffer. They are kept in a list
+        # that C code fills, for an exception of a signal handler would lose what a call has just returned.
+        read: list[list[Message]] = []
+        try:
+            if monotonic() < self._gate.until and not self._buffer and not self._lock.callers:
+                with self._lock.lock:
+                    read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
+                    if len(read[0]) == num_messages and monotonic() < self._gate.until:
+                        return read[0]
+                    self._buffer.put(read[0])
+                    read.clear()
+        except BaseException:
+            self._buffer.put_back(chain.from_iterable(read))
+            raise
+        return self._loop.consume(checked_count(num_messages), checked_wait(timeout))
+
+    def __iter__(self) -> Iterator[Message]:
+        """Records for ever, or until a signal of stop_on_signals(), or until it is closed. Errors are raised, events are not.
+
+        A subscribed topic that does not exist is an event: it may be created later, and the log names it.
+        """
+        self._check_open()
+        gate, take = self._gate, self._take
+        while self._stop_reason is None:
+            try:
+                message = take() if monotonic() < gate.until else self._waited_for()
+            except IndexError:
+                message = self._waited_for()
+            if message is None:
+                continue
+            if (error := message.error()) is None:
+                yield message
+            elif not is_event(message):
+                raise KafkaException(error)
+
+    def _check_open(self) -> None:
+        if self._queue.bridge.phase is Phase.CLOSED:
+            raise as_kafka_exception(MemberClosedError("This consumer is closed."))
+
+    def _waited_for(self) -> Message | None:
+        """The next message, or None after a moment, or once the consumer is closed, which ends a loop over records."""
+        try:
+            return self._loop.poll(_SLICE_S)
+        except MemberClosedError:
+            self._stop_reason = "closed"
+            return None

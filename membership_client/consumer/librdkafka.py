@@ -1,0 +1,137 @@
+"""librdkafka's consumer together with what was read ahead of it: whatever moves or stops a partition concerns both."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
+
+from membership_client.consumer.buffer import Buffer
+from membership_client.consumer.monitor import LibrdkafkaLock
+from membership_client.consumer.translate import ours, theirs
+from membership_client.types import TopicPartition
+
+Places = list[confluent_kafka.TopicPartition]
+T = TypeVar("T")
+
+
+class Librdkafka:
+    """Any thread. A record counts as read when it is handed out, so `position` is that of the first one in the buffer."""
+
+    def __init__(self, raw: confluent_kafka.Consumer, lock: LibrdkafkaLock) -> None:
+        self.buffer = Buffer()
+        self.lock = lock
+        self._closed = False
+        self._raw = raw
+        self.consume_raw = raw.consume
+
+    def call(self, method: Callable[..., T], *arguments: object) -> T:
+        """Any call that neither moves nor stops a partition."""
+        with self.lock.calling():
+            return method(*arguments)
+
+    def close(self, timeout_s: float) -> None:
+        """When no other thread is inside any more. If librdkafka does not come to its end in time, it is left alone."""
+        with self.lock.calling():
+            self._closed = True
+            closing = threading.Thread(target=self._raw.close, name="closing-fetcher", daemon=True)
+            closing.start()
+            closing.join(timeout_s)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, count: int, timeout_s: float) -> int:
+        """Read up to so many records into the buffer, waiting that long for the first; how many it has now."""
+        with self.lock.reading():
+            # With a timeout librdkafka would wait for all of them, so first for one.
+            if not self._read(count, 0.0) and timeout_s > 0 and self._read(1, timeout_s):
+                self._read(count, 0.0)
+        return len(self.buffer)
+
+    def _read(self, count: int, timeout_s: float) -> int:
+        return self.buffer.read(self.consume_raw, count, timeout_s)
+
+    def position(self, partitions: Places) -> Places:
+        """The offset after the last record that was handed out, by partition."""
+        with self.lock.calling():
+            found, firsts = self._raw.position(partitions), self.buffer.firsts()
+        for place in found:
+            place.offset = firsts.get((place.topic, place.partition), place.offset)
+        return found
+
+    # --- what is read ------------------------------------------------------------------------------------------------
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        """What is read; nothing once it is closed."""
+        return frozenset() if self._closed else ours(self.call(self._raw.assignment))
+
+    def assign(self, partitions: Places) -> None:
+        with self.lock.calling():
+            self._raw.assign(partitions)
+            self.buffer.clear()
+
+    def unassign(self) -> None:
+        with self.lock.calling():
+            self._raw.unassign()
+            self.buffer.clear()
+
+    def incremental_assign(self, partitions: Places) -> None:
+        self.call(self._raw.incremental_assign, partitions)
+
+    def incremental_unassign(self, partitions: Places) -> None:
+        with self.lock.calling():
+            self._raw.incremental_unassign(partitions)
+            self.buffer.drop(ours(partitions))
+
+    def stop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these no more, as far as they are read."""
+        with self.lock.calling():
+            if fetched := self.assignment() & frozenset(partitions):
+                self.incremental_unassign(theirs(fetched))
+
+    def move(self, places: Places) -> None:
+        """Read these from other offsets. librdkafka's seek() needs a running fetcher; starting anew does not."""
+        with self.lock.calling():
+            self.stop(ours(places))
+            self._raw.incremental_assign(places)
+
+    def seek(self, place: confluent_kafka.TopicPartition) -> None:
+        with self.lock.calling():
+            try:
+                self._raw.seek(place)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._STATE or not ours([place]) <= self.assignment():
+                    raise
+                self.move([place])
+            self.buffer.drop(ours([place]))
+
+    def pause(self, partitions: Places) -> None:
+        with self.lock.calling():
+            self._raw.pause(partitions)
+            self.buffer.withhold(ours(partitions))
+
+    def resume(self, partitions: Places) -> None:
+        with self.lock.calling():
+            self._raw.resume(partitions)
+            self.buffer.release(ours(partitions))
+
+    def pause_read(self, partitions: Iterable[TopicPartition]) -> None:
+        """As `pause`, of those among these that are read."""
+        with self.lock.calling():
+            if fetched := self.assignment() & frozenset(partitions):
+                self.pause(theirs(fetched))
+
+    def drop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these no more, and forget that they were paused.
+
+        librdkafka remembers a pause until the partition comes back, and a resume of what is not assigned can block it.
+        """
+        gone = frozenset(partitions)
+        with self.lock.calling():
+            if fetched := self.assignment() & gone:
+                self._raw.resume(theirs(fetched))
+                self.incremental_unassign(theirs(fetched))
+            self.buffer.drop(gone)

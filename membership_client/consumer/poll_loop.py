@@ -1,0 +1,218 @@
+"""What a thread does inside poll(), consume() and close(): run what waits, then read and hand out."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from confluent_kafka import Message
+
+from membership_client.consumer.bridge import Action, Partitions, Role
+from membership_client.consumer.callback_queue import CallbackQueue
+from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
+from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.poll_time import PollTime
+from membership_client.errors import MemberClosedError
+
+_LOOK_EVERY_S = 0.2
+"""So long poll() may hand out records of the buffer without looking around, unless something waits."""
+
+_SLICE_S = 0.05
+"""Longest stay inside librdkafka: what waits, waits for so long."""
+
+_BRIEF_S = 0.01
+"""The same while the membership changes."""
+
+_MOST_RECORDS = 500
+_MOST_BYTES = 1 << 20
+"""What is read ahead at once, beside what librdkafka itself has fetched."""
+
+_SAMPLE = 8
+"""Records whose size is looked at."""
+
+
+class Surroundings(Protocol):
+    """What a polling thread looks after on its way, and what it needs to know."""
+
+    def look(self) -> None:
+        """Note that the application polls, commit what is due, and raise what must be raised. No record is in hand."""
+
+    def note_poll(self) -> None:
+        """Note that the application polls."""
+
+    def is_certain(self) -> bool:
+        """Does the group still count on this member, as far as is known?"""
+
+    def certain_until(self) -> float:
+        """Up to which moment that is known now."""
+
+    def is_settled(self) -> bool:
+        """Is no change of the assignment under way?"""
+
+    def close_as_asked(self) -> None:
+        """Carry out a close() that a callback asked for."""
+
+
+class PollLoop:
+    """Any number of threads may call each method at the same time."""
+
+    def __init__(
+        self,
+        librdkafka: Librdkafka,
+        queue: CallbackQueue,
+        surroundings: Surroundings,
+        *,
+        raises: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.time = PollTime(clock)
+        self.tasks: deque[Callable[[], None]] = deque()
+        """Reports to the application that are due on a thread of its own; what they raise is raised from poll()."""
+        self._librdkafka = librdkafka
+        self._buffer = librdkafka.buffer
+        self._queue = queue
+        self._surroundings = surroundings
+        self._raises = raises
+        """Are exceptions of callbacks raised from poll()? Else the member acts on them alone."""
+        self._clock = clock
+        self._ahead = 1
+
+    def poll(self, timeout_s: float) -> Message | None:
+        """The next record or event; None when time is up. Negative is for ever."""
+        deadline = self._deadline(timeout_s)
+        while (action := self._next_action()) is not Action.NOTHING:
+            if action is Action.READ and (message := self._taken()) is not None:
+                return message
+            if not self._wait(action, deadline):
+                return None
+        return None
+
+    def consume(self, count: int, timeout_s: float) -> list[Message]:
+        """Up to that many. Fewer before time is up when something waits that must not be done with records in hand.
+
+        What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
+        """
+        deadline, batch = self._deadline(timeout_s), deque[Message]()
+        try:
+            while (action := self._next_action()) is not Action.NOTHING:
+                if action is Action.READ and self._gather(batch, count, deadline):
+                    return list(batch)
+                if not self._wait(action, deadline):
+                    return []
+        except BaseException:
+            self._buffer.put_back(batch)
+            raise
+        return []
+
+    def attend(self, role: Role = Role.POLL) -> Action:
+        """Run what waits, and look after the rest, with no record in hand. Raises what callbacks raise."""
+        self._queue.poller = threading.get_ident()
+        while (action := self._queue.visit(role, certain=self._surroundings.is_certain())) is Action.RUN:
+            self._carry_out()
+        if action is Action.CLOSE:
+            self._surroundings.close_as_asked()
+        if action in {Action.CLOSE, Action.REFUSE}:
+            raise as_kafka_exception(MemberClosedError("This consumer is closed."))
+        if action is not Action.NOTHING:
+            self._look()
+        return action
+
+    def _carry_out(self) -> None:
+        try:
+            with as_kafka_exceptions():
+                self._queue.carry_out()
+        except Exception:
+            if self._raises:
+                raise
+
+    def read_ahead(self, count: int, timeout_s: float) -> None:
+        """Read up to so many records into the buffer, waiting that long for the first."""
+        with self.time:
+            self._librdkafka.read(count, timeout_s)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _next_action(self) -> Action:
+        """Most calls come while nothing waits, and need not look around."""
+        return Action.READ if self._clock() < self._queue.gate.until else self.attend()
+
+    def run_tasks(self) -> None:
+        """Make the reports that are due."""
+        while (task := self._next_task()) is not None:
+            task()
+
+    def _look(self) -> None:
+        self.run_tasks()
+        self._surroundings.look()
+        self._queue.open_gate(lambda: min(self._clock() + _LOOK_EVERY_S, self._surroundings.certain_until()))
+
+    def _next_task(self) -> Callable[[], None] | None:
+        try:
+            return self.tasks.popleft()
+        except IndexError:
+            return None
+
+    def _taken(self) -> Message | None:
+        try:
+            return self._buffer.take()
+        except IndexError:
+            return None
+
+    def _wait(self, action: Action, deadline: float) -> bool:
+        """Read, or wait for another thread; False when time is up and nothing was read."""
+        left_s = deadline - self._clock()
+        if action is Action.READ:
+            self.read_ahead(self._ahead, self._slice(left_s))
+            self._learn_size()
+            return left_s > 0 or bool(self._buffer)
+        if left_s > 0:
+            with self.time:
+                self._queue.wait(self._slice(left_s))
+        return left_s > 0
+
+    def _gather(self, batch: deque[Message], count: int, deadline: float) -> bool:
+        """Take and read into `batch` until it is full, time is up, or something waits; False if nothing came."""
+        while True:
+            with contextlib.suppress(IndexError):
+                while len(batch) < count:
+                    batch.append(self._buffer.take())
+            left_s = deadline - self._clock()
+            if not batch or len(batch) >= count or left_s <= 0 or self._queue.gate.until == 0.0:
+                return self._may_hand_out(batch)
+            self._surroundings.note_poll()
+            self.read_ahead(count - len(batch), self._slice(left_s))
+
+    def _may_hand_out(self, batch: deque[Message]) -> bool:
+        """A process that was stopped with these in hand puts them back: they may be another member's by now."""
+        if batch and self._surroundings.is_certain():
+            return True
+        self._buffer.put_back(batch)
+        batch.clear()
+        return False
+
+    def _learn_size(self) -> None:
+        """Read ahead so many records that they are about a megabyte, and more step by step."""
+        if sample := self._buffer.newest(_SAMPLE):
+            bytes_each = 1 + sum(map(len, sample)) / len(sample)
+            self._ahead = max(1, min(_MOST_RECORDS, 4 * self._ahead, int(_MOST_BYTES / bytes_each)))
+
+    def _slice(self, left_s: float) -> float:
+        most_s = _SLICE_S if self._surroundings.is_settled() else _BRIEF_S
+        return max(0.0, min(most_s, left_s))
+
+    def _deadline(self, timeout_s: float) -> float:
+        return float("inf") if timeout_s < 0 else self._clock() + timeout_s
+
+    @contextlib.contextmanager
+    def hold(self, partitions: Partitions | None) -> Iterator[None]:
+        """Long work is under way. At its end, unless it raised, what waits is run."""
+        self._queue.hold(partitions)
+        try:
+            yield
+        finally:
+            self._queue.release(partitions)
+        self.attend()

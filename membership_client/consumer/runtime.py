@@ -1,0 +1,193 @@
+"""All parts of one Consumer, put together: the member, librdkafka, the callback queue, commits and the poll loop."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable
+
+import confluent_kafka
+
+from membership_client.client import GroupMember
+from membership_client.consumer.callback_queue import Call, CallbackQueue
+from membership_client.consumer.commits import Commits
+from membership_client.consumer.events import events_of
+from membership_client.consumer.fetch_assignment import FetchAssignment
+from membership_client.consumer.hooks import no_hook
+from membership_client.consumer.kafka_errors import as_kafka_exceptions
+from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.monitor import LibrdkafkaLock, new_monitor
+from membership_client.consumer.offset_wait import OffsetWait, reason
+from membership_client.consumer.pause_detection import PauseDetection
+from membership_client.consumer.poll_loop import PollLoop
+from membership_client.consumer.poll_time import Spent
+from membership_client.consumer.records_in_hand import in_hand
+from membership_client.consumer.settings import Settings
+from membership_client.consumer.start_offsets import Starts, look_up
+from membership_client.core.events import CallbackKind, Warn
+from membership_client.core.machine import Step
+from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
+from membership_client.listener import Callback
+from membership_client.logs import name_of
+from membership_client.types import MemberState, TopicPartition
+
+logger = logging.getLogger("membership_client")
+
+_OFFSETS_S = 0.5
+"""So long is asked for committed offsets before commits that wait behind have their turn, and the question is asked again."""
+
+_GOING = frozenset(MemberState) - {MemberState.JOINING, MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
+"""States that end with the loss of all partitions."""
+
+
+class Runtime:
+    """Also the `Surroundings` of the poll loop. `hooks` are the application's callbacks."""
+
+    def __init__(self, raw: confluent_kafka.Consumer, settings: Settings, close_as_asked: Callable[[], None]) -> None:
+        self.hooks: dict[CallbackKind, Callback] = {}
+        self.wanted = False
+        """Does the application want to be in the group?"""
+        self.close_as_asked = close_as_asked
+        self.librdkafka = Librdkafka(raw, LibrdkafkaLock())
+        self.pauses = PauseDetection()
+        self.queue = CallbackQueue(self._prepare, new_monitor(), time.monotonic)
+        observers = (self.pauses.on_step, self._on_step)
+        self.member = GroupMember(settings.member, observers=observers, runner=self.queue, security=settings.security)
+        self.member._worker.before_state = self._before_state
+        self.member._worker.every_second = self._every_second
+        self.member._worker.is_held = lambda: bool(self.queue.bridge.holds)
+        self._raises = settings.member.callback_errors == "raise"
+        self.loop = PollLoop(self.librdkafka, self.queue, self, raises=self._raises)
+        self.commits = Commits(raw, self.librdkafka, self.member, settings, tell=self.tell, in_scope=self._in_scope)
+        self.assignment = FetchAssignment(self.librdkafka, self.commits.pending, self.commits.committer, settings)
+        self._raw = raw
+        self._start = settings.start
+        self._state = MemberState.UNSUBSCRIBED
+        self._told = Spent()
+
+    @property
+    def subscribed(self) -> bool:
+        """Also while an unsubscribe is under way, whose callbacks may still commit."""
+        return self.wanted or self.member.snapshot.state is not MemberState.UNSUBSCRIBED
+
+    def tell(self, report: Callable[[], None]) -> None:
+        """Call it on the next thread that polls. Any thread."""
+        self.loop.tasks.append(report)
+        self.queue.shut_gate()
+
+    # --- Surroundings: on a polling thread -----------------------------------------------------------------------------
+
+    def look(self) -> None:
+        with as_kafka_exceptions():
+            if (fatal := self._polled()) is not None:
+                raise fatal
+        self.commits.committer.start()
+        self.commits.automatically(as_member=self.subscribed)
+
+    def note_poll(self) -> None:
+        self._polled()
+
+    def is_certain(self) -> bool:
+        return self.pauses.look()
+
+    def certain_until(self) -> float:
+        return self.pauses.until
+
+    def is_settled(self) -> bool:
+        return self._state in {MemberState.STABLE, MemberState.UNSUBSCRIBED} and self.queue.call is None
+
+    def _polled(self) -> MembershipError | None:
+        """The application is alive; what its member has ended of, if it has."""
+        if not self.subscribed:
+            return None
+        try:
+            self.member.poll()
+        except CallbackFailedError as error:
+            return None if self._raises else error  # It was raised where it happened, or has ended the member.
+        except MembershipError as error:
+            return error
+        return None
+
+    # --- callbacks: on the thread that runs them -------------------------------------------------------------------------
+
+    def _take_away(self, call: Call) -> None:
+        if call.wanted.kind is CallbackKind.REVOKED and not call.context.lost:
+            hook = self.hooks.get(CallbackKind.REVOKED, no_hook)
+            # Beside a hold the application may have unfinished records of a batch, which must come again.
+            commit = self.commits.auto_commit_s is not None and not self._is_beside_hold()
+            self.assignment.revoked(call, hook, commit=commit)
+        else:  # Also a revoke that waited for its poll until the group waited no longer.
+            self.assignment.lost(call, self.hooks.get(CallbackKind.LOST, no_hook))
+
+    def _in_scope(self) -> frozenset[TopicPartition]:
+        """What a commit without arguments covers: beside a hold only what the callback is about, else all that is read."""
+        call = self.queue.call
+        if call is not None and self.queue.is_current_thread() and self._is_beside_hold():
+            return frozenset(call.wanted.partitions)
+        return self.librdkafka.assignment()
+
+    def _is_beside_hold(self) -> bool:
+        """Does this thread run a callback while the application works on a held partition?"""
+        return bool(self.queue.bridge.holds)
+
+    # --- callbacks: on the membership thread -----------------------------------------------------------------------------
+
+    def _prepare(self, call: Call) -> None:
+        if call.wanted.kind is CallbackKind.ASSIGNED:
+            self._look_up_later(call, OffsetWait(time.monotonic()))
+        else:
+            self.queue.ready(call, functools.partial(self._take_away, call))
+
+    def _look_up_later(self, call: Call, wait: OffsetWait) -> None:
+        """Behind all commits that were submitted before, so that none is missed."""
+        self.commits.committer.submit(functools.partial(self._look_up, call, wait))
+
+    def _before_state(self, state: MemberState) -> None:
+        self.pauses.before_state(state)
+        self._state = state
+        self.queue.shut_gate()
+
+    def _on_step(self, step: Step) -> None:
+        self.librdkafka.buffer.put(events_of(step))
+        if any(isinstance(effect, Warn) for effect in step.effects) and (records := in_hand(self.queue.thread())):
+            logger.warning("%s: in hand: %s", name_of(step.after), ", ".join(records))
+            self.member.trace.note("in hand", records=records)
+
+    def _every_second(self) -> None:
+        """Notice that this process runs, and tell how idle the application is. What was told is not taken back."""
+        self.pauses.look()
+        spent, told = self.loop.time.spent(), self._told
+        self._told = Spent(max(spent.idle_s, told.idle_s), max(spent.busy_s, told.busy_s))
+        if self.subscribed:
+            self.member._telemetry.polling(self._told.idle_s - told.idle_s, self._told.busy_s - told.busy_s)
+
+    # --- callbacks: on the committer's thread ----------------------------------------------------------------------------
+
+    def _look_up(self, call: Call, wait: OffsetWait) -> None:
+        """Where new partitions start. However long it takes, because a transaction may be open."""
+        if call.context.lost or self.member.snapshot.state in _GOING:
+            self._assign(call, None)
+            return
+        try:
+            committed = self.member.committed(call.wanted.partitions, timeout_s=_OFFSETS_S)
+        except (OffsetTimeoutError, NotOwnedError) as error:
+            if wait.is_to_tell(time.monotonic()):
+                self.member._delayed(call.wanted.call_id, wait.since, reason(call.wanted.partitions, error))
+            if isinstance(error, NotOwnedError):
+                call.context.wait_lost(_OFFSETS_S)  # The group has dropped us, and the next heartbeat will say so.
+            self._look_up_later(call, wait)
+        except MembershipError as error:
+            self.queue.ready(call, functools.partial(_raise, error))
+        else:
+            never = [partition for partition, offset in committed.items() if offset is None]
+            found = self.librdkafka.call(look_up, self._raw, never, self._start)
+            self._assign(call, {**committed, **found})
+
+    def _assign(self, call: Call, starts: Starts | None) -> None:
+        hook = self.hooks.get(CallbackKind.ASSIGNED, no_hook)
+        self.queue.ready(call, functools.partial(self.assignment.assigned, call, starts, hook))
+
+
+def _raise(error: Exception) -> None:
+    raise error

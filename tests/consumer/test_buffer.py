@@ -1,0 +1,102 @@
+"""Records in the buffer: what can be taken, what is withheld, and what is dropped with its partition."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from confluent_kafka import Message
+
+from membership_client import TopicPartition
+from membership_client.consumer.buffer import Buffer
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Read:
+    """As much of a Message as a buffer looks at."""
+
+    def __init__(self, partition: int, offset: int) -> None:
+        self._where = (partition, offset)
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return self._where[0]
+
+    def offset(self) -> int:
+        return self._where[1]
+
+    def error(self) -> None:
+        return None
+
+
+def messages(*places: tuple[int, int]) -> list[Message]:
+    return [cast("Message", Read(*place)) for place in places]
+
+
+def holding(*places: tuple[int, int]) -> Buffer:
+    buffer = Buffer()
+    buffer.put(messages(*places))
+    return buffer
+
+
+def taken(buffer: Buffer) -> list[tuple[int | None, int | None]]:
+    found: list[tuple[int | None, int | None]] = []
+    while buffer:
+        message = buffer.take()
+        found.append((message.partition(), message.offset()))
+    return found
+
+
+def test_records_leave_in_order() -> None:
+    """And then there is none."""
+    buffer = holding((0, 1), (1, 1), (0, 2))
+    assert taken(buffer) == [(0, 1), (1, 1), (0, 2)]
+    with pytest.raises(IndexError):
+        buffer.take()
+
+
+def test_withheld_partitions_come_in_order_when_they_are_released() -> None:
+    """Before what came meanwhile."""
+    buffer = holding((0, 1), (1, 1), (0, 2), (1, 2))
+    buffer.withhold([P0])
+    assert taken(buffer) == [(1, 1), (1, 2)]
+    buffer.put(messages((1, 3)))
+    buffer.release([P0])
+    assert taken(buffer) == [(0, 1), (0, 2), (1, 3)]
+
+
+def test_what_is_read_of_a_withheld_partition_is_withheld() -> None:
+    """Librdkafka may have had it in hand."""
+    buffer = holding((0, 1))
+    buffer.withhold([P0])
+    assert buffer.read(lambda count, _: messages((0, 2), (1, 1))[:count], 2, 0.0) == 1
+    assert taken(buffer) == [(1, 1)]
+    buffer.release([P0])
+    assert taken(buffer) == [(0, 1), (0, 2)]
+
+
+def test_what_is_dropped_is_gone() -> None:
+    """Withheld or not; other partitions stay."""
+    buffer = holding((0, 1), (1, 1))
+    buffer.withhold([P0])
+    buffer.drop([P0])
+    buffer.release([P0])
+    buffer.put(messages((0, 5)))
+    assert taken(buffer) == [(1, 1), (0, 5)]
+
+
+def test_what_was_taken_and_not_handed_out_goes_back_to_its_place() -> None:
+    """As consume() does when it is interrupted."""
+    buffer = holding((0, 1), (0, 2), (0, 3))
+    buffer.put_back([buffer.take(), buffer.take()])
+    assert taken(buffer) == [(0, 1), (0, 2), (0, 3)]
+
+
+def test_a_partition_is_read_up_to_its_first_record_in_the_buffer() -> None:
+    """Withheld or not."""
+    buffer = holding((0, 7), (1, 3), (0, 8))
+    buffer.withhold([P1])
+    assert buffer.firsts() == {P0: 7, P1: 3}
