@@ -20,7 +20,9 @@ class Phase(enum.Enum):
     """How far the consumer is on its way to its end."""
 
     OPEN = "records are handed out"
-    CLOSE_ASKED = "a callback has called close(), which begins when that callback has returned"
+    CLOSE_ASKED = (
+        "close() was called inside a callback or poll(), by a signal handler: it begins when a thread polls next"
+    )
     CLOSING = "one thread closes, and runs the last callbacks"
     CLOSED = "nothing is read any more; a second close() still runs callbacks that the first one could not wait for"
 
@@ -112,6 +114,8 @@ class HoldEnded:
 @dataclass(frozen=True, slots=True)
 class CloseCalled:
     thread: int
+    later: bool = False
+    """Is the thread inside of poll() already? A signal handler that waited there for others could wait for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ def step(bridge: Bridge, fact: Fact) -> Bridge:
         case HoldEnded():
             return replace(bridge, holds=_without(bridge.holds, fact.partitions))
         case CloseCalled():
-            return _closing(bridge, fact.thread)
+            return _closing(bridge, fact)
         case CloseEnded():
             return replace(bridge, phase=Phase.CLOSED)
 
@@ -200,12 +204,12 @@ def _advanced(bridge: Bridge, fact: Prepared | Returned) -> Bridge:
     return replace(bridge, pending=None if stage is None else replace(pending, stage=stage))
 
 
-def _closing(bridge: Bridge, thread: int) -> Bridge:
+def _closing(bridge: Bridge, fact: CloseCalled) -> Bridge:
     if bridge.phase not in {Phase.OPEN, Phase.CLOSE_ASKED}:
         return bridge
-    if runs_on(bridge, thread):
+    if fact.later or runs_on(bridge, fact.thread):
         return replace(bridge, phase=Phase.CLOSE_ASKED)
-    return replace(bridge, phase=Phase.CLOSING, closer=thread)
+    return replace(bridge, phase=Phase.CLOSING, closer=fact.thread)
 
 
 def _beside(bridge: Bridge, pending: Pending, role: Role, thread: int, *, certain: bool) -> Action:

@@ -17,7 +17,6 @@ from membership_client.consumer.bridge import (
     HoldBegan,
     HoldEnded,
     Partitions,
-    Phase,
     Prepared,
     Returned,
     Role,
@@ -210,11 +209,11 @@ class CallbackQueue:
 
     # --- closing -----------------------------------------------------------------------------------------------------
 
-    def begin_close(self) -> tuple[Phase, Phase]:
-        """The phases before and after close() was called on this thread."""
+    def begin_close(self, *, later: bool) -> tuple[Bridge, Bridge]:
+        """The bridge before and after close() was called on this thread; `later` as in CloseCalled."""
         with self._monitor:
-            before = self.take_in(CloseCalled(threading.get_ident()))
-            return before.phase, self._bridge.phase
+            before = self.take_in(CloseCalled(threading.get_ident(), later))
+            return before, self._bridge
 
     def end_close(self) -> None:
         self.take_in(CloseEnded())

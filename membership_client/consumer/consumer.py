@@ -88,8 +88,8 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._credentials = threading.RLock()
         """So that fetching and membership end with the same ones."""
         self._old_handlers: dict[signal.Signals, Any] = {}
-        self._asked_close: Callable[[], object] | None = None
-        """A close() that was called in a callback."""
+        self._asked_close: Callable[[], CloseReport] | None = None
+        """What the first close() is to do, which may begin later."""
         self._pid = os.getpid()
         refuse_in_forked_children(self, forked_error)
 
@@ -337,15 +337,13 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             return self._member.close()
         with as_kafka_exceptions():
             reason, timeout_s = self._member._close_arguments(leave, reason, timeout_s)
-        before, after = self._queue.begin_close()
-        if before in {Phase.CLOSING, Phase.CLOSED}:
-            return self._member.close()
-        end = functools.partial(self._close, leave, reason, timeout_s)
-        if after is Phase.CLOSE_ASKED:
-            self._asked_close = end
-            step = CloseStep("callback", 0.0, "close() goes on when the callback has returned")
+        self._asked_close = self._asked_close or functools.partial(self._close, leave, reason, timeout_s)
+        later = threading.get_ident() in self._inside
+        before, after = self._queue.begin_close(later=later)
+        if after.phase is Phase.CLOSE_ASKED or (after.phase is Phase.CLOSING and later):
+            step = CloseStep("close", 0.0, "goes on when the callback or poll() has returned")
             return CloseReport(clean=False, reason=reason or reasons.CLOSED, steps=(step,))
-        return end()
+        return self._member.close() if before.phase in {Phase.CLOSING, Phase.CLOSED} else self._asked_close()
 
     def _close_as_asked(self) -> None:
         """On a polling thread, after the callback that asked for it."""

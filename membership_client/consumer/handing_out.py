@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from threading import get_ident
 from time import monotonic
 
 from confluent_kafka import KafkaException, Message
@@ -32,6 +33,7 @@ class HandingOut:
         self._queue = queue
         self._gate = queue.gate
         self._loop = loop
+        self._inside = loop.inside
         self._lock = librdkafka.lock
         self._buffer = librdkafka.buffer
         self._take = librdkafka.buffer.take
@@ -51,6 +53,7 @@ class HandingOut:
         # Most often librdkafka has enough of them at hand, and they need not go through the buffer. They are kept in a list
         # that C code fills, for an exception of a signal handler would lose what a call has just returned.
         read: list[list[Message]] = []
+        self._inside.enter(thread := get_ident())
         try:
             if monotonic() < self._gate.until and not self._buffer and not self._lock.callers:
                 with self._lock.lock:
@@ -61,7 +64,10 @@ class HandingOut:
                     read.clear()
         except BaseException:
             self._buffer.put_back(chain.from_iterable(read))
+            self._loop.close_if_asked()
             raise
+        finally:
+            self._inside.leave(thread)
         return self._loop.consume(checked_count(num_messages), checked_wait(timeout))
 
     def __iter__(self) -> Iterator[Message]:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -20,15 +21,54 @@ class Lock(Protocol):
     ) -> Any: ...
 
 
-class Monitor(Lock, Protocol):
-    """With a condition."""
-
+class Condition(Lock, Protocol):
     def wait(self, timeout: float | None = None) -> bool: ...
     def notify_all(self) -> None: ...
 
 
-def new_monitor() -> Monitor:
-    return threading.Condition(threading.RLock())
+class Inside:
+    """Which threads are inside of the Consumer's code that others may wait for.
+
+    A signal handler runs on a thread in the middle of whatever it does. If that is inside here, the handler must not wait for
+    other threads: they may wait for what its own thread holds.
+    """
+
+    def __init__(self) -> None:
+        self._threads: list[int] = []
+        self.enter = self._threads.append
+        self.leave = self._threads.remove
+
+    def __contains__(self, thread: int) -> bool:
+        return thread in self._threads
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        thread = get_ident()
+        self.enter(thread)
+        try:
+            yield
+        finally:
+            self.leave(thread)
+
+
+class Monitor:
+    """The lock of the bridge, and its condition."""
+
+    def __init__(self, inside: Inside, condition: Condition | None = None) -> None:
+        self._inside = inside
+        self._condition: Condition = condition or threading.Condition(threading.RLock())
+        self.wait = self._condition.wait
+        self.notify_all = self._condition.notify_all
+
+    def __enter__(self) -> None:
+        self._inside.enter(get_ident())
+        self._condition.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self._condition.__exit__(kind, error, trace)
+        self._inside.leave(get_ident())
 
 
 _GIVE_WAY_S = 1.0
@@ -44,10 +84,11 @@ class LibrdkafkaLock:
     they were seen waiting for seconds.
     """
 
-    def __init__(self, lock: Lock | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.lock = lock or threading.RLock()
+    def __init__(self, inside: Inside, lock: Lock | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.lock: Lock = lock or threading.RLock()
         self.callers: deque[None] = deque()
         """One entry for each thread that waits for the lock, but those that read."""
+        self._inside = inside
         self._sleep = sleep
 
     @contextlib.contextmanager
@@ -56,7 +97,7 @@ class LibrdkafkaLock:
         waiting = True
         self.callers.append(None)
         try:
-            with self.lock:
+            with self._inside(), self.lock:
                 self.callers.pop()
                 waiting = False
                 yield
@@ -68,7 +109,7 @@ class LibrdkafkaLock:
     def reading(self) -> Iterator[None]:
         """For a thread that reads again and again."""
         self.give_way()
-        with self.lock:
+        with self._inside(), self.lock:
             yield
 
     def give_way(self) -> None:

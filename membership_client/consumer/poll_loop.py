@@ -11,10 +11,11 @@ from typing import Protocol
 
 from confluent_kafka import Message
 
-from membership_client.consumer.bridge import Action, Partitions, Role
+from membership_client.consumer.bridge import Action, Partitions, Phase, Role
 from membership_client.consumer.callback_queue import CallbackQueue
 from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
 from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.monitor import Inside
 from membership_client.consumer.poll_time import PollTime
 from membership_client.errors import MemberClosedError
 
@@ -65,6 +66,7 @@ class PollLoop:
         librdkafka: Librdkafka,
         queue: CallbackQueue,
         surroundings: Surroundings,
+        inside: Inside,
         *,
         raises: bool = True,
         clock: Callable[[], float] = time.monotonic,
@@ -72,6 +74,7 @@ class PollLoop:
         self.time = PollTime(clock)
         self.tasks: deque[Callable[[], None]] = deque()
         """Reports to the application that are due on a thread of its own; what they raise is raised from poll()."""
+        self.inside = inside
         self._librdkafka = librdkafka
         self._buffer = librdkafka.buffer
         self._queue = queue
@@ -84,11 +87,12 @@ class PollLoop:
     def poll(self, timeout_s: float) -> Message | None:
         """The next record or event; None when time is up. Negative is for ever."""
         deadline = self._deadline(timeout_s)
-        while (action := self._next_action()) is not Action.NOTHING:
-            if action is Action.READ and (message := self._taken()) is not None:
-                return message
-            if not self._wait(action, deadline):
-                return None
+        with self._entered():
+            while (action := self._next_action()) is not Action.NOTHING:
+                if action is Action.READ and (message := self._taken()) is not None:
+                    return message
+                if not self._wait(action, deadline):
+                    return None
         return None
 
     def consume(self, count: int, timeout_s: float) -> list[Message]:
@@ -97,21 +101,47 @@ class PollLoop:
         What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
         """
         deadline, batch = self._deadline(timeout_s), deque[Message]()
-        try:
-            while (action := self._next_action()) is not Action.NOTHING:
-                if action is Action.READ and self._gather(batch, count, deadline):
-                    return list(batch)
-                if not self._wait(action, deadline):
-                    return []
-        except BaseException:
-            self._buffer.put_back(batch)
-            raise
+        with self._entered():
+            try:
+                while (action := self._next_action()) is not Action.NOTHING:
+                    if action is Action.READ and self._gather(batch, count, deadline):
+                        return list(batch)
+                    if not self._wait(action, deadline):
+                        return []
+            except BaseException:
+                self._buffer.put_back(batch)
+                raise
         return []
 
-    def attend(self, role: Role = Role.POLL) -> Action:
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[None]:
+        """A close() that a signal handler called meanwhile, and that raised as well, is carried out before that goes on."""
+        with self.inside():
+            try:
+                yield
+            except BaseException:
+                self.close_if_asked()
+                raise
+
+    def close_if_asked(self) -> None:
+        """Carry out the close() that a signal handler called in this call, before its exception goes on."""
+        while self._queue.bridge.phase is Phase.CLOSE_ASKED:
+            match self._queue.visit(Role.POLL, certain=True):
+                case Action.CLOSE:
+                    self._surroundings.close_as_asked()
+                case Action.WAIT:  # Another thread runs a callback.
+                    self._queue.wait(_SLICE_S)
+                case _:  # It is inside a callback of this thread: the call around it will close.
+                    return
+
+    def attend(self) -> Action:
         """Run what waits, and look after the rest, with no record in hand. Raises what callbacks raise."""
+        with self._entered():
+            return self._attend()
+
+    def _attend(self) -> Action:
         self._queue.poller = threading.get_ident()
-        while (action := self._queue.visit(role, certain=self._surroundings.is_certain())) is Action.RUN:
+        while (action := self._queue.visit(Role.POLL, certain=self._surroundings.is_certain())) is Action.RUN:
             self._carry_out()
         if action is Action.CLOSE:
             self._surroundings.close_as_asked()
@@ -138,7 +168,7 @@ class PollLoop:
 
     def _next_action(self) -> Action:
         """Most calls come while nothing waits, and need not look around."""
-        return Action.READ if self._clock() < self._queue.gate.until else self.attend()
+        return Action.READ if self._clock() < self._queue.gate.until else self._attend()
 
     def run_tasks(self) -> None:
         """Make the reports that are due."""

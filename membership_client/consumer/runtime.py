@@ -17,7 +17,7 @@ from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
 from membership_client.consumer.librdkafka import Librdkafka
-from membership_client.consumer.monitor import LibrdkafkaLock, new_monitor
+from membership_client.consumer.monitor import Inside, LibrdkafkaLock, Monitor
 from membership_client.consumer.offset_wait import OffsetWait, reason
 from membership_client.consumer.pause_detection import PauseDetection
 from membership_client.consumer.poll_loop import PollLoop
@@ -49,16 +49,17 @@ class Runtime:
         self.wanted = False
         """Does the application want to be in the group?"""
         self.close_as_asked = close_as_asked
-        self.librdkafka = Librdkafka(raw, LibrdkafkaLock())
+        inside = Inside()
+        self.librdkafka = Librdkafka(raw, LibrdkafkaLock(inside))
         self.pauses = PauseDetection()
-        self.queue = CallbackQueue(self._prepare, new_monitor(), time.monotonic)
+        self.queue = CallbackQueue(self._prepare, Monitor(inside), time.monotonic)
         observers = (self.pauses.on_step, self._on_step)
         self.member = GroupMember(settings.member, observers=observers, runner=self.queue, security=settings.security)
         self.member._worker.before_state = self._before_state
         self.member._worker.every_second = self._every_second
         self.member._worker.is_held = lambda: bool(self.queue.bridge.holds)
         self._raises = settings.member.callback_errors == "raise"
-        self.loop = PollLoop(self.librdkafka, self.queue, self, raises=self._raises)
+        self.loop = PollLoop(self.librdkafka, self.queue, self, inside, raises=self._raises)
         self.commits = Commits(raw, self.librdkafka, self.member, settings, tell=self.tell, in_scope=self._in_scope)
         self.assignment = FetchAssignment(self.librdkafka, self.commits.pending, self.commits.committer, settings)
         self._raw = raw
