@@ -154,6 +154,10 @@ class CallbackQueue:
         pending = self._bridge.pending
         return None if pending is None else pending.thread
 
+    def may_read(self) -> bool:
+        """Does no other thread run a callback?"""
+        return self._runs_on in {None, threading.get_ident()}
+
     def ready(self, call: Call, handle: Callable[[], None]) -> None:
         """`handle` may be run on any thread that may run it. Any thread."""
         with self._monitor:

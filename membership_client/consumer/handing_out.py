@@ -55,13 +55,14 @@ class HandingOut:
         read: list[list[Message]] = []
         self._inside.enter(thread := get_ident())
         try:
-            if monotonic() < self._gate.until and not self._buffer and not self._lock.callers:
+            if not self._lock.callers:
                 with self._lock.lock:
-                    read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
-                    if len(read[0]) == num_messages and monotonic() < self._gate.until:
-                        return read[0]
-                    self._buffer.put(read[0])
-                    read.clear()
+                    if monotonic() < self._gate.until and not self._buffer:
+                        read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
+                        if len(read[0]) == num_messages and monotonic() < self._gate.until:
+                            return read[0]
+                        self._buffer.put(read[0])
+                        read.clear()
         except BaseException:
             self._buffer.put_back(chain.from_iterable(read))
             self._loop.close_if_asked()

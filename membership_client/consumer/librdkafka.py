@@ -24,6 +24,10 @@ class Librdkafka:
     def __init__(self, raw: confluent_kafka.Consumer, lock: LibrdkafkaLock) -> None:
         self.buffer = Buffer()
         self.lock = lock
+        self.may_read: Callable[[], bool] = lambda: True
+        """Asked by a reading thread that has the lock. Not while another one runs a callback: records of new partitions would
+        be in the buffer before the callback has returned, where a thread that was about to take one would find them.
+        """
         self._closed = False
         self._raw = raw
         self.consume_raw = raw.consume
@@ -43,13 +47,14 @@ class Librdkafka:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def read(self, count: int, timeout_s: float) -> int:
-        """Read up to so many records into the buffer, waiting that long for the first; how many it has now."""
+    def read(self, count: int, timeout_s: float) -> None:
+        """Read up to so many records into the buffer, waiting that long for the first."""
         with self.lock.reading():
+            if not self.may_read():
+                return
             # With a timeout librdkafka would wait for all of them, so first for one.
             if not self._read(count, 0.0) and timeout_s > 0 and self._read(1, timeout_s):
                 self._read(count, 0.0)
-        return len(self.buffer)
 
     def _read(self, count: int, timeout_s: float) -> int:
         return self.buffer.read(self.consume_raw, count, timeout_s)

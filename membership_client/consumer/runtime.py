@@ -53,6 +53,7 @@ class Runtime:
         self.librdkafka = Librdkafka(raw, LibrdkafkaLock(inside))
         self.pauses = PauseDetection()
         self.queue = CallbackQueue(self._prepare, Monitor(inside), time.monotonic)
+        self.librdkafka.may_read = self.queue.may_read
         observers = (self.pauses.on_step, self._on_step)
         self.member = GroupMember(settings.member, observers=observers, runner=self.queue, security=settings.security)
         self.member._worker.before_state = self._before_state

@@ -125,6 +125,7 @@ class SimConsumer(HandingOut):
         self._watch_buffer()
         self.queue = CallbackQueue(self.group.prepare, Monitor(inside, SimLock(scheduler)), scheduler.clock)
         self.queue.start_aside = self._start_aside
+        self.librdkafka.may_read = self.queue.may_read
         self.loop = PollLoop(self.librdkafka, self.queue, self, inside, clock=scheduler.clock)
         self.pending = PendingOffsets(self.librdkafka.position, auto_store=True)
         committer = cast(Any, SimCommitter(judge, self.group.is_lost))
