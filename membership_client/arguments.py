@@ -9,14 +9,23 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from membership_client.errors import ConfigError
 from membership_client.types import Offset, TopicPartition
 
 T = TypeVar("T")
+
+
+class _TheirPartition(Protocol):
+    """What is read of a confluent_kafka.TopicPartition."""
+
+    topic: str
+    partition: int
+
 
 MOST_INT32 = 2**31 - 1
 MOST_INT64 = 2**63 - 1
@@ -188,13 +197,24 @@ def checked_items(name: str, value: object, check: Callable[[str, Any], T]) -> t
 
 
 def checked_partition(value: object) -> TopicPartition:
-    """As a TopicPartition, from one or from a pair. Raises ConfigError if no partition has that name."""
-    if not isinstance(value, tuple) or len(value) != 2:
+    """As a TopicPartition of ours: from one, from one of confluent-kafka, or from a pair of topic and number.
+
+    Raises:
+        ConfigError: no partition has that name.
+    """
+    pair = (value.topic, value.partition) if _is_theirs(value) else value
+    if not isinstance(pair, tuple) or len(pair) != 2:
         raise ConfigError(f"A partition is a TopicPartition, or a pair of topic and number, not {shown(value)}.")
-    topic = value[0]
+    topic = pair[0]
     if not is_text(topic):
         raise ConfigError(f"The topic of a partition is a name, not {shown(topic)}.")
-    return TopicPartition(topic, checked_whole(f"The number of a partition of {topic}", value[1], most=MOST_INT32))
+    return TopicPartition(topic, checked_whole(f"The number of a partition of {topic}", pair[1], most=MOST_INT32))
+
+
+def _is_theirs(value: object) -> TypeGuard[_TheirPartition]:
+    """Is it a confluent_kafka.TopicPartition? Does not import confluent-kafka: without it nothing can be one."""
+    kind = getattr(sys.modules.get("confluent_kafka"), "TopicPartition", None)
+    return kind is not None and isinstance(value, kind)
 
 
 def checked_partitions(name: str, value: object) -> tuple[TopicPartition, ...]:

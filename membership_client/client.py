@@ -293,8 +293,8 @@ class GroupMember:
                 return True
         except TypeError:  # It cannot be hashed.
             pass
-        checked_partition(partition)  # Only here: what is owned is a partition.
-        return False
+        # Only here: what was found is a partition. One of confluent-kafka's is found under our type.
+        return checked_partition(partition) in self.assignment()
 
     @property
     def error(self) -> MembershipError | None:

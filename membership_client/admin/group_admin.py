@@ -198,7 +198,7 @@ class GroupAdmin:
             GroupNotEmptyError: it has members; nothing was changed.
             OffsetsNotChangedError: not all could be changed; says which were.
         """
-        resetting.checked_plan(plan)
+        plan = resetting.checked_plan(plan)
         # Offsets may be there before the group has its first member.
         with contextlib.suppress(GroupNotFoundError):
             resetting.require_empty(self.describe(plan.group_id, lag=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kio.schema.errors import ErrorCode
 
@@ -47,14 +47,16 @@ class Plan:
 def checked_plan(value: object) -> Plan:
     """ConfigError unless it is one that can be carried out, as `plan` makes it."""
     made = checked_instance("plan", value, Plan)
-    checked_text("plan: the group", made.group_id)
-    checked_items("plan: the changes", made.changes, _checked_change)
-    return made
+    return Plan(
+        checked_text("plan: the group", made.group_id),
+        checked_items("plan: the changes", made.changes, _checked_change),
+    )
 
 
-def _checked_change(name: str, value: object) -> None:
+def _checked_change(name: str, value: object) -> Change:
     change = checked_instance(name, value, Change)
-    checked_offsets({checked_partition(change.partition): change.after})
+    ((partition, _),) = checked_offsets({checked_partition(change.partition): change.after}).items()
+    return replace(change, partition=partition)
 
 
 def plan(

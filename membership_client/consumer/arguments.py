@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import signal
 import threading
+from typing import Any
 
 import confluent_kafka
 from confluent_kafka import Message
@@ -32,11 +33,27 @@ def checked_message(message: object) -> Message:
     return message
 
 
+def as_place(partition: Any) -> Any:
+    """A TopicPartition of ours as confluent-kafka's, without an offset; anything else as it is.
+
+    For what is passed to a method of confluent-kafka, which itself refuses what is no partition.
+    """
+    return confluent_kafka.TopicPartition(*partition) if isinstance(partition, TopicPartition) else partition
+
+
+def as_places(partitions: Any) -> Any:
+    """A list with TopicPartitions of ours as a list of confluent-kafka's; anything else as it is."""
+    if isinstance(partitions, list) and any(isinstance(one, TopicPartition) for one in partitions):
+        return [as_place(one) for one in partitions]
+    return partitions
+
+
 def checked_places(partitions: object) -> list[confluent_kafka.TopicPartition]:
-    """ConfigError, as both libraries', unless it is what confluent-kafka's own methods take."""
-    if isinstance(partitions, list) and all(isinstance(one, confluent_kafka.TopicPartition) for one in partitions):
-        return partitions
-    raise refusal(f"Partitions are a list of confluent_kafka.TopicPartition, not {shown(partitions)}.")
+    """A list of either library's TopicPartition, as confluent-kafka's. ConfigError, as both libraries', for anything else."""
+    places = as_places(partitions)
+    if isinstance(places, list) and all(isinstance(one, confluent_kafka.TopicPartition) for one in places):
+        return places
+    raise refusal(f"Partitions are a list of TopicPartition, of either library, not {shown(partitions)}.")
 
 
 def checked_wait(timeout: float) -> float:
