@@ -35,6 +35,9 @@ LONGEST_WAIT_S = float(MOST_INT64 // 10**9)
 _LONGEST_TEXT_BYTES = 32_767
 """Of a string in Kafka's format, whose length is an int16."""
 _LONGEST_SHOWN = 200
+_NUMBER = re.compile(
+    r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
+)
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -139,6 +142,40 @@ def checked_timeout_s(value: object, name: str = "timeout_s") -> float:
     if not isinstance(value, int | float) or not _is_number(value):
         raise ConfigError(f"{name} is a number of seconds, not {shown(value)}.")
     return float(min(max(0.0, value), LONGEST_WAIT_S))
+
+
+def whole_from(value: object) -> object:
+    """A number as librdkafka takes it: `6000.0`, `"6000"`, `"6000.0"` and `"0x1770"` are 6000. Anything else as it is.
+
+    As in librdkafka a fraction is cut off, and a text that begins with 0 is octal. A text that has more in it than a number
+    stays as it is, for a check to refuse: librdkafka takes "5 minutes" for 5.
+    """
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else value
+    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    return value if found is None else int(found["sign"] + found["digits"], _base(found["digits"]))
+
+
+def _base(digits: str) -> int:
+    if digits[:2] in {"0x", "0X"}:
+        return 16
+    return 8 if digits[0] == "0" else 10
+
+
+def word_from(value: object) -> object:
+    """A word as librdkafka takes it, in any case and with space around it. Anything else as it is."""
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def flag_from(value: object) -> object:
+    """A flag as librdkafka takes it: a bool, 1 and 0, or a word for one, in any case. Anything else as it is."""
+    word = str(value).lower() if isinstance(value, str | bool | int) and _is_short(value) else None
+    return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(word or "", value)
+
+
+def _is_short(value: str | int) -> bool:
+    """An int may have more digits than str() writes."""
+    return isinstance(value, str) or value in (0, 1)
 
 
 def checked_flag(name: str, value: object) -> bool:

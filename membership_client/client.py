@@ -29,7 +29,8 @@ from membership_client.arguments import (
     reason_text,
     shown,
 )
-from membership_client.config import MemberConfig, parse_bootstrap
+from membership_client.bootstrap import parse_bootstrap
+from membership_client.config import MemberConfig
 from membership_client.core import reasons
 from membership_client.core.assigning import require_assignors
 from membership_client.core.events import (
@@ -130,7 +131,7 @@ class GroupMember:
         optional(_checked_runner, "runner", runner)
         observers = checked_items("observers", observers, _checked_observer)
         self._transport = BrokerTransport(
-            parse_bootstrap(self._config.bootstrap_servers),
+            parse_bootstrap(self._config.bootstrap_servers, security.protocol),
             client_id=self._config.client_id,
             connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
             answer_timeout_s=self._config.request_timeout_ms / 1000,

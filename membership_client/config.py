@@ -16,19 +16,21 @@ from membership_client.arguments import (
     checked_flag,
     checked_text,
     checked_whole,
+    flag_from,
     optional,
     shown,
+    whole_from,
     with_dots,
+    word_from,
 )
+from membership_client.bootstrap import parse_bootstrap
 from membership_client.errors import ConfigError
 from membership_client.security import keys
-from membership_client.types import Node
 
 ConflictPolicy = Literal["wait", "takeover", "fail"]
 CallbackErrorPolicy = Literal["raise", "leave", "continue"]
 
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_PORT = re.compile(r"[0-9]{1,5}")
 _LONGEST_KEY = 100
 _PLACEHOLDERS = {"group", "member", "instance", "pid"}
 """Of which a similar one is looked for: that takes time by the square of its length."""
@@ -99,9 +101,13 @@ class MemberConfig:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> MemberConfig:
-        """From dotted or snake_case keys. Unknown keys are refused, with the nearest known one."""
+        """From dotted or snake_case keys, with values as librdkafka takes them: "6000" or 6000.0 for 6000, "CLASSIC" for classic.
+
+        An empty text means that the key is not given. Unknown keys are refused, with the nearest known one.
+        """
         names = {field.name.replace("_", "."): field.name for field in fields(cls)}
-        given = {_field_name(key, names): value for key, value in with_dots(config, names).items()}
+        named = {_field_name(key, names): value for key, value in with_dots(config, names).items()}
+        given = {name: _understood(name, value) for name, value in named.items() if not _is_unset(name, value)}
         missing = [k.replace("_", ".") for k in ("bootstrap_servers", "group_id") if k not in given]
         if missing:
             raise ConfigError(f"{' and '.join(missing)} must be set.")
@@ -153,26 +159,26 @@ class MemberConfig:
         return {key: unused[key] for key in given if key in unused}
 
 
-def parse_bootstrap(servers: str) -> tuple[Node, ...]:
-    """`host:port,[ipv6]:port` as nodes."""
-    checked_text("bootstrap.servers", servers)
-    nodes = tuple(_parse_address(entry.strip()) for entry in servers.split(",") if entry.strip())
-    if not nodes:
-        raise ConfigError(f"bootstrap.servers: {shown(servers)} has no host:port in it.")
-    return nodes
+_WORDS = frozenset({"group_protocol", "group_instance_id_conflict", "callback_errors"})
+_FLAGS = frozenset({"telemetry_member_id_label"})
+_COUNTS = frozenset({"trace_file_max_bytes", "trace_file_keep"})
+_MAY_BE_EMPTY = frozenset(
+    {"client_id", "client_rack", "group_instance_id", "group_remote_assignor", "partition_assignment_strategy"}
+)
 
 
-def _parse_address(entry: str) -> Node:
-    host, colon, port = entry.rpartition(":")
-    if "/" in host or "@" in host:
-        # Not shown: what stands before an @ may be a password.
-        raise ConfigError(
-            "bootstrap.servers: an address is host:port, without a scheme, a path or a user. "
-            "security.protocol says how to connect, and sasl.username as whom."
-        )
-    if not colon or not host or not _PORT.fullmatch(port) or not 0 < int(port) < 65536:
-        raise ConfigError(f"bootstrap.servers: {shown(entry)} is not host:port.")
-    return Node(host.removeprefix("[").removesuffix("]"), int(port))
+def _understood(name: str, value: object) -> Any:
+    """As the field holds it, if librdkafka would take it in this key; anything else as it is, for the checks."""
+    if name in _WORDS:
+        return word_from(value)
+    if name in _FLAGS:
+        return flag_from(value)
+    return whole_from(value) if name.endswith("_ms") or name in _COUNTS else value
+
+
+def _is_unset(name: str, value: object) -> bool:
+    """Librdkafka takes an empty text, and None, for the default."""
+    return name in _MAY_BE_EMPTY and (value is None or value == "")
 
 
 def _field_name(key: str, names: Mapping[str, str]) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from membership_client.arguments import MOST_INT32, checked_text, checked_timeout_s, shown, with_dots
-from membership_client.config import checked_milliseconds, parse_bootstrap
+from membership_client.arguments import MOST_INT32, checked_text, checked_timeout_s, shown, whole_from, with_dots
+from membership_client.bootstrap import parse_bootstrap
+from membership_client.config import checked_milliseconds
 from membership_client.errors import ConfigError
 from membership_client.security import PLAINTEXT, Security, split_security
 from membership_client.security.weaknesses import warn_of_weaknesses
 from membership_client.types import Node
 
-_DIGITS = re.compile(r"[0-9]{1,10}")
 _LONGEST_TIMEOUT_S = MOST_INT32 / 1000
 """As request.timeout.ms has it; epoll takes no more either."""
 _KEYS = ("bootstrap.servers", "client.id", "request.timeout.ms")
@@ -42,8 +41,10 @@ class Connection:
         if "bootstrap.servers" not in rest:
             raise ConfigError("bootstrap.servers must be set.")
         return cls(
-            bootstrap=parse_bootstrap(rest["bootstrap.servers"]),
-            client_id=checked_text("client.id", rest.get("client.id", client_id)),
+            bootstrap=parse_bootstrap(rest["bootstrap.servers"], security.protocol),
+            client_id=checked_text(
+                "client.id", client_id if rest.get("client.id") in (None, "") else rest["client.id"]
+            ),
             timeout_s=_seconds(rest.get("request.timeout.ms"), timeout_s),
             security=security,
         )
@@ -53,9 +54,7 @@ def _seconds(milliseconds: object, default_s: object) -> float:
     """Properties files have numbers as text."""
     if milliseconds is None:
         return _checked(default_s)
-    if isinstance(milliseconds, str) and _DIGITS.fullmatch(milliseconds):
-        milliseconds = int(milliseconds)
-    return checked_milliseconds("request.timeout.ms", milliseconds) / 1000
+    return checked_milliseconds("request.timeout.ms", whole_from(milliseconds)) / 1000
 
 
 def _checked(timeout_s: object) -> float:

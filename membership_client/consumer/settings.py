@@ -5,7 +5,6 @@ A key that would reach neither is refused, because a setting that is silently ig
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,32 +12,29 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
 
-from membership_client.arguments import MOST_INT32, checked_choice, checked_function, shown, with_dots
+from membership_client.arguments import (
+    MOST_INT32,
+    checked_function,
+    flag_from,
+    shown,
+    whole_from,
+    with_dots,
+    word_from,
+)
 from membership_client.config import MemberConfig
+from membership_client.consumer.keys import KEYS, Reach, with_reach
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
 
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 
-_BOTH = frozenset(
-    {
-        "bootstrap.servers",
-        "group.id",
-        "client.id",
-        "client.rack",
-        "socket.connection.setup.timeout.ms",
-        "retry.backoff.ms",
-        "retry.backoff.max.ms",
-        "metadata.max.age.ms",
-    }
-)
-_MEMBER_ONLY = frozenset(field.name.replace("_", ".") for field in fields(MemberConfig)) - _BOTH
-_CONSUMER_ONLY = frozenset(
-    {"enable.auto.commit", "auto.commit.interval.ms", "enable.auto.offset.store", "on_commit", "auto.offset.reset"}
-)
+_OF_MEMBER = frozenset(field.name.replace("_", ".") for field in fields(MemberConfig))
+_BOTH = _OF_MEMBER & with_reach(Reach.BOTH)
+_NOT_FOR_LIBRDKAFKA = (_OF_MEMBER - _BOTH) | with_reach(Reach.MEMBERSHIP)
+_DOTTED = _OF_MEMBER | KEYS.keys()
 
-_DOTTED = _BOTH | _MEMBER_ONLY | _CONSUMER_ONLY | Security.KEYS
-_DIGITS = re.compile(r"[0-9]{1,10}")
+_ONE_VALUE = {"group.protocol.type": "consumer", "offset.store.method": "broker"}
+"""Keys of which librdkafka's default is the only value that means anything here."""
 
 _STARTS = {
     "smallest": confluent_kafka.OFFSET_BEGINNING,
@@ -80,15 +76,14 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     if on_commit is not None:
         checked_function("on_commit", on_commit, of="an error, or None, and partitions")
     _refuse_what_reaches_nobody(given)
-    seconds = _whole(given, "auto.commit.interval.ms", 5000) / 1000
-    reset = checked_choice("auto.offset.reset", given.get("auto.offset.reset", "largest"), _STARTS)
+    seconds = _milliseconds(given, "auto.commit.interval.ms", 5000) / 1000
     return Settings(
         member=_member_config(given),
         security=split_security(given)[0],
         fetcher=_fetcher_config(given),
         auto_commit_s=seconds if _flag(given, "enable.auto.commit") and seconds > 0 else None,
         auto_store=_flag(given, "enable.auto.offset.store"),
-        start=_STARTS[reset],
+        start=_STARTS[_reset(given)],
         on_commit=on_commit,
     )
 
@@ -103,39 +98,49 @@ def _normalised(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
-    """Of security, that would be half of a Consumer: its fetcher would obey, and its member not."""
+    """ConfigError, which is for people who know the key from librdkafka: why, and what to do instead."""
+    for key in given:
+        if (found := KEYS.get(key)) is not None and found.reach is Reach.REFUSED:
+            raise ConfigError(f"{key}: {found.note}.")
     about_security = {key for key in given if key.startswith(("ssl.", "sasl.", "enable.ssl.", "enable.sasl."))}
     if unknown := sorted(about_security - Security.KEYS):
         raise ConfigError(f"{', '.join(unknown)}: the membership connection does not have that setting.")
+    for key, only in _ONE_VALUE.items():
+        if given.get(key) is not None and word_from(given[key]) != only:
+            raise ConfigError(f"{key} must be {only}, not {shown(given[key])}: {KEYS[key].note}.")
+
+
+def _reset(given: Mapping[str, Any]) -> str:
+    value = word_from(given.get("auto.offset.reset", "largest"))
+    if isinstance(value, str) and value.startswith("by_duration:"):
+        raise ConfigError(
+            f"auto.offset.reset={shown(value)}: librdkafka has no by_duration. Seek in on_assign, to what "
+            "offsets_for_times() finds."
+        )
+    if not isinstance(value, str) or value not in _STARTS:
+        raise ConfigError(f"auto.offset.reset must be one of {', '.join(_STARTS)}, not {shown(value)}.")
+    return value
 
 
 def _member_config(given: Mapping[str, Any]) -> MemberConfig:
-    ours = {key: value for key, value in given.items() if key in _BOTH | _MEMBER_ONLY}
-    whole = {key: _whole(given, key, 0) for key in ours if key.endswith(".ms")}
-    return MemberConfig.from_dict({**ours, **whole})
+    return MemberConfig.from_dict({key: value for key, value in given.items() if key in _OF_MEMBER})
 
 
 def _fetcher_config(given: Mapping[str, Any]) -> dict[str, Any]:
     """What librdkafka is told: never anything that would make it join a group or commit by itself."""
-    passed = {key: value for key, value in given.items() if key not in _MEMBER_ONLY | _CONSUMER_ONLY}
-    reset = {"auto.offset.reset": given["auto.offset.reset"]} if "auto.offset.reset" in given else {}
-    return {**passed, **reset, "enable.auto.commit": False, "enable.auto.offset.store": False}
+    passed = {key: value for key, value in given.items() if key not in _NOT_FOR_LIBRDKAFKA}
+    return {**passed, "enable.auto.commit": False, "enable.auto.offset.store": False}
 
 
 def _flag(given: Mapping[str, Any], key: str) -> bool:
-    """As librdkafka reads it: a bool, or a word for one."""
-    value = given.get(key, True)
-    word = str(value).lower() if isinstance(value, str | bool) or value in (0, 1) else ""
-    if word not in {"true", "t", "1", "false", "f", "0"}:
+    value = flag_from(given.get(key, True))
+    if not isinstance(value, bool):
         raise ConfigError(f"{key} must be true or false, not {shown(value)}.")
-    return word in {"true", "t", "1"}
+    return value
 
 
-def _whole(given: Mapping[str, Any], key: str, default: int) -> int:
-    """As librdkafka reads it: an int, or the digits of one."""
-    value = given.get(key, default)
-    if isinstance(value, str) and _DIGITS.fullmatch(value):
-        value = int(value)
+def _milliseconds(given: Mapping[str, Any], key: str, default: int) -> int:
+    value = whole_from(given.get(key, default))
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_INT32:
         raise ConfigError(f"{key} must be a whole number of milliseconds, below 2**31, not {shown(value)}.")
     return value

@@ -32,6 +32,8 @@ ALL = frozenset(BAD)
 STRINGS = frozenset(name for name, value in BAD.items() if isinstance(value, str))
 NONE = frozenset({"None"})
 BOOLS = frozenset({"True", "False"})
+UNSET = NONE | {"empty"}
+"""In a mapping, as librdkafka has it, a text that is empty is one that is not given."""
 INT32 = frozenset({"0", "1"})
 INT64 = INT32 | {"2**31"}
 NAMES = frozenset({"word", "digits"})
@@ -86,8 +88,9 @@ CONFIG = Kind(
     inside={
         "group": (lambda value: {**MINIMAL, "group.id": value}, TEXTS),
         "key": (lambda value: {**MINIMAL, value: "x"}, frozenset()),
-        "value": (lambda value: {**MINIMAL, "client.rack": value}, TEXTS | NONE),
-        "strategy": (lambda value: {**MINIMAL, "partition.assignment.strategy": value}, TEXTS),
+        "value": (lambda value: {**MINIMAL, "client.rack": value}, TEXTS | UNSET),
+        "strategy": (lambda value: {**MINIMAL, "partition.assignment.strategy": value}, TEXTS | UNSET),
+        "number": (lambda value: {**MINIMAL, "retry.backoff.max.ms": value}, frozenset()),
     },
     also={
         "both spellings": {**MINIMAL, "group_id": "shop"},
@@ -147,7 +150,7 @@ def _ms(good: int) -> Kind:
 
 
 CONFIG_KEYS: Mapping[str, Kind] = {
-    "bootstrap_servers": Kind(NOBODY, also={"no port": "x", "port": "x:99999", "digits": "x:" + "9" * 5000}),
+    "bootstrap_servers": Kind(NOBODY, NAMES, also={"scheme": "x://y", "port": "x:99999", "digits": "x:" + "9" * 5000}),
     "group_id": TEXT,
     "group_protocol": Kind("auto"),
     "group_instance_id": NAME.optional(),
@@ -245,7 +248,7 @@ TABLE = Table(
             "cooperative": FLAG,
         },
         f"{ADMIN}.GroupAdmin": {
-            "config": Kind(NOBODY, inside={"servers": (lambda value: {"bootstrap.servers": value}, frozenset())}),
+            "config": Kind(NOBODY, NAMES, inside={"servers": (lambda value: {"bootstrap.servers": value}, NAMES)}),
             "client_id": TEXT,
             "timeout_s": POSITIVE,
         },

@@ -101,7 +101,12 @@ def test_old_spellings_are_understood() -> None:
         ("partition.assignment.strategy", "range,range", "twice"),
         ("group.protocol", "modern", "group.protocol"),
         ("security.protocol", "kerberos", "must be one of plaintext, ssl"),
-        ("ssl.crl.location", "/revoked.pem", "membership connection does not have"),
+        ("ssl.providers", "legacy", "OPENSSL_CONF"),
+        ("topic.blacklist", "^test", "subscribe by a pattern"),
+        ("rebalance_cb", print, "give on_assign, on_revoke and on_lost to subscribe"),
+        ("group.protocol.type", "connect", "must be consumer"),
+        ("offset.store.method", "file", "must be broker"),
+        ("auto.offset.reset", "by_duration:PT1H", "librdkafka has no by_duration. Seek in on_assign"),
         ("auto.offset.reset", "middle", "earliest"),
         ("enable.auto.commit", "perhaps", "true or false"),
         ("auto.commit.interval.ms", -1, "milliseconds"),
@@ -114,6 +119,29 @@ def test_what_would_be_ignored_or_cannot_work_is_refused_at_once(key: str, value
     with pytest.raises(ConfigError, match=told) as refused:
         settings(**{key: value})
     assert key in str(refused.value)
+
+
+def test_values_are_taken_as_librdkafka_takes_them() -> None:
+    """Numbers as floats and texts, words in any case, addresses without a port, an empty client id."""
+    made = settings_of(
+        {
+            "bootstrap.servers": "PLAINTEXT://broker",
+            "group.id": "shop",
+            "group.protocol": "CLASSIC",
+            "group.protocol.type": "consumer",
+            "session.timeout.ms": "6000",
+            "max.poll.interval.ms": 90000.0,
+            "auto.commit.interval.ms": "0x64",
+            "enable.auto.offset.store": "F",
+            "auto.offset.reset": "Earliest",
+            "security.protocol": "PLAINTEXT",
+            "client.id": "",
+        }
+    )
+    assert (made.member.session_timeout_ms, made.member.max_poll_interval_ms) == (6000, 90000)
+    assert (made.member.group_protocol, made.member.client_id) == ("classic", "membership-client")
+    assert (made.auto_commit_s, made.auto_store) == (0.1, False)
+    assert made.start == confluent_kafka.OFFSET_BEGINNING
 
 
 def test_secrets_are_not_shown() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, GroupMember, MemberConfig
-from membership_client.config import parse_bootstrap
+from membership_client.bootstrap import parse_bootstrap
 from membership_client.types import Node
 
 NEEDED: dict[str, Any] = {"bootstrap_servers": "broker:9092", "group_id": "orders"}
@@ -147,10 +147,12 @@ def test_what_is_missing_is_named(missing: str) -> None:
         {"retry_when_full_s": True},
         {"bootstrap_servers": ""},
         {"bootstrap_servers": ","},
-        {"bootstrap_servers": "broker"},
         {"bootstrap_servers": "broker:"},
-        {"bootstrap_servers": ":9092"},
-        {"bootstrap_servers": "PLAINTEXT://broker:9092"},
+        {"bootstrap_servers": "KERBEROS://broker:9092"},
+        {"bootstrap_servers": "://broker:9092"},
+        {"bootstrap_servers": "PLAINTEXT://clerk:secret@broker:9092"},
+        {"bootstrap_servers": "broker/path"},
+        {"bootstrap_servers": "two words"},
         {"bootstrap_servers": "clerk:secret@broker:9092"},
         {"trace_file": "{group.__class__}.jsonl"},
         {"trace_file": "{pid:>1000000}.jsonl"},
@@ -184,6 +186,62 @@ def test_bootstrap_servers() -> None:
     nodes = parse_bootstrap("a:1, b.example:65535,, [::1]:9092 ,127.0.0.1:2")
     assert nodes == (Node("a", 1), Node("b.example", 65535), Node("::1", 9092), Node("127.0.0.1", 2))
     assert [str(node) for node in nodes] == ["a:1", "b.example:65535", "[::1]:9092", "127.0.0.1:2"]
+
+
+@pytest.mark.parametrize(
+    ("written", "node"),
+    [
+        ("broker", Node("broker", 9092)),
+        ("PLAINTEXT://broker:19092", Node("broker", 19092)),
+        ("plaintext://broker", Node("broker", 9092)),
+        ("PLAINTEXT://broker:19092/path", Node("broker", 19092)),
+        ("[::1]", Node("::1", 9092)),
+        ("::1", Node("::1", 9092)),
+        ("PLAINTEXT://[::1]:19092", Node("::1", 19092)),
+        (":19092", Node("localhost", 19092)),
+    ],
+)
+def test_addresses_are_written_as_in_librdkafka(written: str, node: Node) -> None:
+    """The port is 9092 unless it is given, the host is this one, and a protocol may stand before it."""
+    assert parse_bootstrap(written) == parse_bootstrap(written, "plaintext") == (node,)
+
+
+def test_the_protocol_of_an_address_is_that_of_the_configuration() -> None:
+    """Librdkafka passes over an address with another one, and over all addresses after it."""
+    assert parse_bootstrap("SASL_SSL://broker", "sasl_ssl") == (Node("broker", 9092),)
+    with pytest.raises(
+        ConfigError, match=r"names the protocol ssl, and security\.protocol is plaintext: set it to ssl"
+    ):
+        parse_bootstrap("a:1,SSL://broker:9093", "plaintext")
+    with pytest.raises(ConfigError, match=r"security\.protocol is plaintext"):
+        GroupMember({**NEEDED, "bootstrap_servers": "SSL://broker:9093"})
+
+
+@pytest.mark.parametrize("given", [6000, 6000.0, 6000.9, "6000", " 6000 ", "6000.0", "+6000", "0x1770", "013560"])
+def test_numbers_of_a_mapping_are_written_as_in_librdkafka(given: object) -> None:
+    """confluent-kafka turns every value into text, so floats and digits are common in configurations."""
+    assert MemberConfig.from_dict({**NEEDED, "session.timeout.ms": given}).session_timeout_ms == 6000
+
+
+@pytest.mark.parametrize("given", ["6000 ms", "6e3", "0x", "08", "", " ", "-6000", "9" * 30, float("nan"), True, None])
+def test_what_is_no_number(given: object) -> None:
+    """Librdkafka takes what follows a number for nothing, so that "5 minutes" is 5: that is refused here."""
+    with pytest.raises(ConfigError, match=r"session\.timeout\.ms"):
+        MemberConfig.from_dict({**NEEDED, "session.timeout.ms": given})
+
+
+def test_words_of_a_mapping_may_be_in_any_case() -> None:
+    """As in librdkafka."""
+    made = MemberConfig.from_dict({**NEEDED, "group.protocol": "CLASSIC", "telemetry.member.id.label": "True"})
+    assert made.group_protocol == "classic"
+    assert made.telemetry_member_id_label is True
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_text_in_a_mapping_is_the_default(empty: object) -> None:
+    """As in librdkafka: a template fills in nothing where nothing is set."""
+    keys = ("client.id", "client.rack", "group.instance.id", "group.remote.assignor", "partition.assignment.strategy")
+    assert MemberConfig.from_dict({**NEEDED, **dict.fromkeys(keys, empty)}) == config()
 
 
 def test_a_config_cannot_be_changed() -> None:
