@@ -127,7 +127,9 @@ _SECURITY: dict[str, Key] = {
         "GSSAPI needs the package gssapi, and a librdkafka with libsasl2, which published wheels do not have"
     ),
     "sasl.mechanisms": _both("the same key as sasl.mechanism"),
-    "sasl.oauthbearer.assertion.algorithm": _both(),
+    "sasl.oauthbearer.assertion.algorithm": _both(
+        "of ES256 librdkafka writes the signature in ASN.1, which endpoints that keep to RFC 7518 refuse"
+    ),
     "sasl.oauthbearer.assertion.claim.aud": _both(),
     "sasl.oauthbearer.assertion.claim.exp.seconds": _both(),
     "sasl.oauthbearer.assertion.claim.iss": _both(),
@@ -174,11 +176,8 @@ _SECURITY: dict[str, Key] = {
     "ssl.key.location": _both(),
     "ssl.key.password": _both(),
     "ssl.key.pem": _both(),
-    "ssl.keystore.location": _refused(
-        "the membership connection reads PEM: openssl pkcs12 -in store.p12 -out store.pem, then ssl.certificate.location "
-        "and ssl.key.location"
-    ),
-    "ssl.keystore.password": _refused("see ssl.keystore.location; a PEM key has ssl.key.password"),
+    "ssl.keystore.location": _both("PKCS#12; the membership connection reads it with the package cryptography"),
+    "ssl.keystore.password": _both(),
     "ssl.providers": _refused(_NO_OPENSSL),
     "ssl.sigalgs.list": _refused(
         "the membership connection uses Python's ssl module, which has no such list: set SignatureAlgorithms in the "

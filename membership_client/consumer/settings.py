@@ -102,9 +102,6 @@ def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
     for key in given:
         if (found := KEYS.get(key)) is not None and found.reach is Reach.REFUSED:
             raise ConfigError(f"{key}: {found.note}.")
-    about_security = {key for key in given if key.startswith(("ssl.", "sasl.", "enable.ssl.", "enable.sasl."))}
-    if unknown := sorted(about_security - Security.KEYS):
-        raise ConfigError(f"{', '.join(unknown)}: the membership connection does not have that setting.")
     for key, only in _ONE_VALUE.items():
         if given.get(key) is not None and word_from(given[key]) != only:
             raise ConfigError(f"{key} must be {only}, not {shown(given[key])}: {KEYS[key].note}.")

@@ -11,6 +11,7 @@ from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest
 from membership_client.net.channel import Channel, time_left
 from membership_client.net.codec import frame, read_answer
 from membership_client.security.conversations import ConversationError, converse
+from membership_client.security.secret import Secret
 from membership_client.security.settings import Sasl
 from membership_client.security.tokens import TokenError
 
@@ -53,21 +54,25 @@ def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
 
 
 def _prove(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
-    conversation, secret = converse(sasl, time_left(deadline))
+    conversation, secret = converse(sasl, channel.address.host, time_left(deadline))
     request = _REQUESTS[min(2, channel.offer[_AUTHENTICATE][1])]
     message = next(conversation)
     while True:
         began = time.monotonic()
         answer = _ask(channel, request(auth_bytes=message), deadline)
         if answer.error_code:
-            said = secret.hide_in(answer.error_message or f"error {int(answer.error_code)}")
+            said = _without(secret, answer.error_message or f"error {int(answer.error_code)}")
             raise Denied(f"refuses {sasl.mechanism} authentication{_as_whom(sasl)}: {said}")
         try:
             message = conversation.send(answer.auth_bytes)
         except StopIteration:
             return _renew_at(began, answer)
         except ConversationError as error:
-            raise Denied(f"failed at {sasl.mechanism}{_as_whom(sasl)}: {secret.hide_in(str(error))}") from None
+            raise Denied(f"failed at {sasl.mechanism}{_as_whom(sasl)}: {_without(secret, str(error))}") from None
+
+
+def _without(secret: Secret | None, text: str) -> str:
+    return text if secret is None else secret.hide_in(text)
 
 
 def _choose_mechanism(channel: Channel, mechanism: str, deadline: float) -> None:

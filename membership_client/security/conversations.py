@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from membership_client.security.kerberos import Kerberos, KerberosError, initiate
 from membership_client.security.secret import Secret
 from membership_client.security.settings import Sasl
 from membership_client.security.tokens import Token
@@ -15,8 +16,13 @@ class ConversationError(Exception):
     """The broker said what nobody says who knows our password, or would not take our token."""
 
 
-def converse(sasl: Sasl, within_s: float) -> tuple[Conversation, Secret]:
-    """A new conversation, and the secret in it, which must not come back in an error. May block; raises TokenError."""
+def converse(sasl: Sasl, host: str, within_s: float) -> tuple[Conversation, Secret | None]:
+    """A new conversation with that host, and the secret in it, if any, which must not come back in an error.
+
+    May block; raises TokenError.
+    """
+    if sasl.kerberos is not None:
+        return _ticket(sasl.kerberos, host), None
     if sasl.tokens is not None:
         token = sasl.tokens.token(within_s)
         return _bearer(token), token.text
@@ -47,3 +53,10 @@ def _bearer(token: Token) -> Conversation:
     challenge = yield f"n,,\1auth=Bearer {token.text.reveal()}{extensions}\1\1".encode()
     if challenge:
         raise ConversationError(f"the token is refused: {challenge.decode(errors='replace')}")
+
+
+def _ticket(kerberos: Kerberos, host: str) -> Conversation:
+    try:
+        yield from initiate(kerberos, host)
+    except KerberosError as error:
+        raise ConversationError(str(error)) from None

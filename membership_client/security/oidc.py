@@ -1,4 +1,7 @@
-"""Tokens from a token endpoint, by the client-credentials flow (RFC 6749, 4.4). Loaded only where it is used."""
+"""Tokens from an HTTP endpoint: client credentials, signed assertions, and the identity of a virtual machine in Azure.
+
+RFC 6749 (4.4) and RFC 7523. Loaded only where it is used.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from membership_client.security.secret import Secret
 from membership_client.security.tls_context import trust
@@ -24,6 +27,7 @@ _TIMEOUT_S = 10.0
 _MOST_BYTES = 1_000_000
 _BEARER = re.compile(r"[!-~]+")
 """Visible ASCII: anything else would end the message in which the token is sent, or begin another one."""
+_JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -34,56 +38,108 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OidcTokens:
+class _EndpointTokens:
+    """What all of them have: an endpoint, whom to trust as that, and extensions for the broker."""
+
     url: str
-    client_id: str
-    client_secret: Secret
-    scope: str | None = None
     extensions: Mapping[str, str] = field(default_factory=dict)
     ca_location: str | None = None
     ca_pem: str | None = None
 
-    def __call__(self) -> Token:
-        """A new token. Blocks; raises TokenError."""
+    def _fetch(
+        self, request: urllib.request.Request, secrets: tuple[Secret, ...], names: tuple[str, ...] = ("access_token",)
+    ) -> Token:
+        """The token that the endpoint answers with. None of the secrets is in a TokenError."""
         now = time.time()
         try:
-            with self._opener().open(self._request(), timeout=_TIMEOUT_S) as answer:
-                return self._token(answer.read(_MOST_BYTES), now)
+            with self._opener().open(request, timeout=_TIMEOUT_S) as answer:
+                return self._token(answer.read(_MOST_BYTES), now, names)
         except urllib.error.HTTPError as error:
             with error:
-                self._fail(f"HTTP status {error.code}{_reason(error)}")
+                self._fail(f"HTTP status {error.code}{_reason(error)}", secrets)
         except Exception as error:  # noqa: BLE001 - whatever the endpoint says, its words come out through `_fail` only
-            self._fail(f"{type(error).__name__}: {error}")
+            self._fail(f"{type(error).__name__}: {error}", secrets)
 
-    def _fail(self, why: str) -> NoReturn:
-        """An endpoint may say back to us what it was told, in either form."""
-        hidden = self._identity().hide_in(self.client_secret.hide_in(why))
-        raise TokenError(f"{self.url} gave no token: {hidden}") from None
-
-    def _identity(self) -> Secret:
-        return Secret(base64.b64encode(f"{self.client_id}:{self.client_secret.reveal()}".encode()).decode())
+    def _fail(self, why: str, secrets: tuple[Secret, ...]) -> NoReturn:
+        """An endpoint may say back to us what it was told, in any form."""
+        for secret in secrets:
+            why = secret.hide_in(why)
+        raise TokenError(f"{self.url} gave no token: {why}") from None
 
     def _opener(self) -> urllib.request.OpenerDirector:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         trust(context, self.ca_location, self.ca_pem, "https.ca")
         return urllib.request.build_opener(_NoRedirects, urllib.request.HTTPSHandler(context=context))
 
-    def _request(self) -> urllib.request.Request:
-        form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
-        headers = {"Authorization": f"Basic {self._identity().reveal()}", "Accept": "application/json"}
-        return urllib.request.Request(self.url, urllib.parse.urlencode(form).encode(), headers)  # noqa: S310 - checked
+    def _post(self, form: Mapping[str, str], headers: Mapping[str, str]) -> urllib.request.Request:
+        encoded = urllib.parse.urlencode(form).encode()
+        return urllib.request.Request(self.url, encoded, {"Accept": "application/json", **headers})  # noqa: S310 - checked
 
-    def _token(self, body: bytes, now: float) -> Token:
+    def _token(self, body: bytes, now: float, names: tuple[str, ...]) -> Token:
         answer = json.loads(body)
         if not isinstance(answer, dict):
             raise TypeError("its answer is no JSON object")
-        text, expires_in = answer.get("access_token"), answer.get("expires_in")
-        if not isinstance(text, str) or not _BEARER.fullmatch(text):
-            raise ValueError("its answer has no access_token, or one that no bearer token can be")
+        text, expires_in = _chosen(answer, names), answer.get("expires_in")
         life_s = _expiry_in(text) - now if expires_in is None else float(expires_in)
         if not math.isfinite(life_s):
             raise ValueError("its token has a life that is no number of seconds")
         return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcTokens(_EndpointTokens):
+    """By the client's id and secret."""
+
+    client_id: str
+    client_secret: Secret
+    scope: str | None = None
+
+    def __call__(self) -> Token:
+        """A new token. Blocks; raises TokenError."""
+        return self._fetch(self._request(), (self.client_secret, self._identity()))
+
+    def _identity(self) -> Secret:
+        return Secret(base64.b64encode(f"{self.client_id}:{self.client_secret.reveal()}".encode()).decode())
+
+    def _request(self) -> urllib.request.Request:
+        form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
+        return self._post(form, {"Authorization": f"Basic {self._identity().reveal()}"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JwtBearerTokens(_EndpointTokens):
+    """By an assertion that somebody has signed whom the endpoint knows."""
+
+    assertion: Callable[[], Secret]
+    scope: str | None = None
+
+    def __call__(self) -> Token:
+        """A new token, for a new assertion. Blocks; raises TokenError."""
+        shown = self.assertion()
+        form = {"grant_type": _JWT_BEARER, "assertion": shown.reveal(), **({"scope": self.scope} if self.scope else {})}
+        # Some endpoints, such as Google's, give an id_token instead, or beside an access_token that only they can read.
+        return self._fetch(self._post(form, {}), (shown,), ("access_token", "id_token"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImdsTokens(_EndpointTokens):
+    """By being on a virtual machine that has an identity in Azure."""
+
+    query: str | None = None
+
+    def __call__(self) -> Token:
+        """A new token. Blocks; raises TokenError."""
+        joined = "&" if urllib.parse.urlsplit(self.url).query else "?"
+        url = f"{self.url}{joined}{self.query}" if self.query else self.url
+        return self._fetch(urllib.request.Request(url, headers={"Metadata": "true"}), ())  # noqa: S310 - checked
+
+
+def _chosen(answer: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """The first that is a JWT, which brokers can read; else the first."""
+    found = [text for name in names if isinstance(text := answer.get(name), str) and _BEARER.fullmatch(text)]
+    if not found:
+        raise ValueError(f"its answer has no {' or '.join(names)}, or one that no bearer token can be")
+    return next((text for text in found if text.count(".") == 2), found[0])
 
 
 def _reason(error: urllib.error.HTTPError) -> str:

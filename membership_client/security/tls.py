@@ -14,12 +14,19 @@ class Tls:
     ca_location: str | None = None
     """A file or a directory of PEM certificates; None, or `probe`, trusts whom the system trusts."""
     ca_pem: str | None = field(default=None, repr=False)
+    crl_location: str | None = None
+    """A PEM file with certificates that were revoked."""
     certificate_location: str | None = None
     certificate_pem: Secret | None = None
     """No secret in itself, but people keep the key in the same file."""
     key_location: str | None = None
     key_pem: Secret | None = None
     key_password: Secret | None = None
+    store_location: str | None = None
+    """A PKCS#12 file with certificate and key, instead of those."""
+    store_password: Secret | None = None
+    cipher_suites: str | None = None
+    """Of TLS 1.2 and older, as OpenSSL writes them; None for OpenSSL's own choice."""
     verifies: bool = True
     """Is the broker's certificate checked at all?"""
     checks_host: bool = True

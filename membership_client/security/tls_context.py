@@ -23,7 +23,7 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     Raises:
         ConfigError: which names the key, and never shows what is in it.
     """
-    files = (tls.ca_location, tls.certificate_location, tls.key_location)
+    files = (tls.ca_location, tls.crl_location, tls.certificate_location, tls.key_location, tls.store_location)
     return _context(tls, tuple(map(_changed_at, files)))
 
 
@@ -41,9 +41,30 @@ def _context(tls: Tls, _changed: tuple[int, ...]) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED if tls.verifies else ssl.CERT_NONE
     if tls.verifies:
         trust(context, tls.ca_location, tls.ca_pem, "ssl.ca")
+    if tls.verifies and tls.crl_location is not None:
+        _distrust(context, tls.crl_location)
+    if tls.cipher_suites is not None:
+        _limit_ciphers(context, tls.cipher_suites)
     if tls.has_certificate:
         _introduce(context, tls)
+    elif tls.store_location is not None:
+        from membership_client.security.pkcs12 import unpacked  # noqa: PLC0415 - an optional package
+
+        _introduce(context, unpacked(tls))
     return context
+
+
+def _distrust(context: ssl.SSLContext, location: str) -> None:
+    """Whatever is on the list; a broker's certificate whose issuer has no list there is refused, as in librdkafka."""
+    _load("ssl.crl.location", lambda: context.load_verify_locations(cafile=location))
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _limit_ciphers(context: ssl.SSLContext, suites: str) -> None:
+    try:
+        context.set_ciphers(suites)
+    except ssl.SSLError:
+        raise ConfigError("ssl.cipher.suites has no cipher suite in it that OpenSSL knows.") from None
 
 
 def trust(context: ssl.SSLContext, location: str | None, pem: str | None, key: str) -> None:

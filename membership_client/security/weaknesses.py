@@ -33,6 +33,11 @@ _PLAIN_ENDPOINT = (
     "in between. Use https."
 )
 
+_UNSECURED_TOKEN = (
+    "enable.sasl.oauthbearer.unsecure.jwt=true: nobody has signed the tokens, so anyone can make one for any principal. "  # noqa: S105
+    "Use it in tests only; else oauth_cb or sasl.oauthbearer.method=oidc."
+)
+
 _said: set[str] = set()
 
 
@@ -60,5 +65,7 @@ def _of_sasl(sasl: Sasl, *, is_plain: bool) -> Iterator[str]:
         yield _PLAIN_PASSWORD
     if is_plain and sasl.tokens is not None:
         yield _PLAIN_TOKEN
+    if not sasl.is_signed:
+        yield _UNSECURED_TOKEN
     if sasl.token_endpoint is not None and sasl.token_endpoint.lower().startswith("http:"):
         yield _PLAIN_ENDPOINT

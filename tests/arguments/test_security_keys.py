@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, Security
+from membership_client.security import optional_library
 from tests.arguments.bad_values import BAD, TEXTS
+from tests.security.assertions import PASSPHRASE, locked_pem, rsa_key
 
 _SSL = {"security.protocol": "ssl"}
 _PLAIN = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
@@ -20,9 +22,39 @@ _OIDC = {
     "sasl.oauthbearer.client.secret": "s",
     "sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/token",
 }
+_ASSERTION = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.grant.type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    "sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/token",
+    "sasl.oauthbearer.assertion.private.key.pem": locked_pem(rsa_key()),
+    "sasl.oauthbearer.assertion.private.key.passphrase": PASSPHRASE,
+}
+_OF_FILE = {key: value for key, value in _ASSERTION.items() if ".private." not in key}
+_AZURE = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
+    "sasl.oauthbearer.config": "query=resource=x",
+}
+_UNSECURED = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "OAUTHBEARER",
+    "enable.sasl.oauthbearer.unsecure.jwt": True,
+    "sasl.oauthbearer.config": "principal=alice",
+}
+_KERBEROS = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI"}
 _ANY_TEXT = TEXTS | {"long"}
+_FEW = frozenset({"1", "1.5", "digits"})
 _FLAGS = frozenset({"True", "False", "0", "1"})
 _FILES = frozenset[str]()
+
+
+def _without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in _OIDC.items() if name != key}
+
 
 KEYS: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
     "security.protocol": ({}, frozenset()),
@@ -49,6 +81,31 @@ KEYS: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
     "sasl.oauthbearer.extensions": (_OIDC, frozenset()),
     "https.ca.location": (_OIDC, _FILES),
     "https.ca.pem": (_OIDC, _FILES),
+    "sasl.oauthbearer.client.credentials.client.id": (_without("sasl.oauthbearer.client.id"), _ANY_TEXT),
+    "sasl.oauthbearer.client.credentials.client.secret": (_without("sasl.oauthbearer.client.secret"), _ANY_TEXT),
+    "sasl.oauthbearer.sub.claim.name": (_OIDC, _ANY_TEXT),
+    "sasl.oauthbearer.grant.type": (_OIDC, frozenset()),
+    "sasl.oauthbearer.metadata.authentication.type": (_AZURE, frozenset()),
+    "sasl.oauthbearer.assertion.algorithm": (_ASSERTION, frozenset()),
+    "sasl.oauthbearer.assertion.claim.aud": (_ASSERTION, _ANY_TEXT),
+    "sasl.oauthbearer.assertion.claim.exp.seconds": (_ASSERTION, _FEW),
+    "sasl.oauthbearer.assertion.claim.iss": (_ASSERTION, _ANY_TEXT),
+    "sasl.oauthbearer.assertion.claim.jti.include": (_ASSERTION, _FLAGS),
+    "sasl.oauthbearer.assertion.claim.nbf.seconds": (_ASSERTION, _FEW | {"0", "0.0"}),
+    "sasl.oauthbearer.assertion.claim.sub": (_ASSERTION, _ANY_TEXT),
+    "sasl.oauthbearer.assertion.file": (_OF_FILE | {"sasl.oauthbearer.assertion.file": "x"}, _ANY_TEXT),
+    "sasl.oauthbearer.assertion.jwt.template.file": (_ASSERTION, _FILES),
+    "sasl.oauthbearer.assertion.private.key.file": (_ASSERTION, _FILES),
+    "sasl.oauthbearer.assertion.private.key.passphrase": (_ASSERTION, _FILES),
+    "sasl.oauthbearer.assertion.private.key.pem": (_ASSERTION, _FILES),
+    "enable.sasl.oauthbearer.unsecure.jwt": (_UNSECURED, frozenset({"True", "1"})),
+    "sasl.kerberos.service.name": (_KERBEROS, _ANY_TEXT),
+    "sasl.kerberos.principal": (_KERBEROS, _ANY_TEXT),
+    "sasl.kerberos.keytab": (_KERBEROS, _ANY_TEXT),
+    "ssl.cipher.suites": (_SSL, _FILES),
+    "ssl.crl.location": (_SSL, _FILES),
+    "ssl.keystore.location": (_SSL, _FILES),
+    "ssl.keystore.password": (_SSL, _FILES),
 }
 """What each is given beside, and which bad values it takes."""
 
@@ -58,11 +115,22 @@ def test_every_key_is_known() -> None:
     assert set(KEYS) == Security.KEYS
 
 
+@pytest.fixture(autouse=True)
+def _gssapi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the package gssapi were there, which is not loaded to look at a configuration."""
+    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+
+
+@pytest.mark.parametrize("key", [key for key, (base, _) in KEYS.items() if "credentials" not in key])
+def test_what_is_given_beside_a_key_is_enough(key: str) -> None:
+    """Or the key itself would be refused for another reason than its value."""
+    Security.from_dict(KEYS[key][0])
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_bad_values(key: str) -> None:
     """Junk in https.ca.pem used to be found when the first token was wanted, and an int of 5,000 digits by str()."""
     base, takes = KEYS[key]
-    Security.from_dict(base)
     for name, value in BAD.items():
         try:
             Security.from_dict({**base, key: value})

@@ -14,8 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.x509 import load_pem_x509_certificate
 
 KEY_PASSWORD = "key-password-Zx81"
+STORE_PASSWORD = "store-password-Lm27"
 
 
 class Certificates:
@@ -35,6 +38,7 @@ class Certificates:
         self.key = self._write("client-key.pem", self.key_pem.encode())
         self.locked_key_pem = _pkcs8(client, KEY_PASSWORD).decode()
         self.locked_key = self._write("client-locked-key.pem", self.locked_key_pem.encode())
+        self.key_store = self._write("client.p12", _pkcs12(client))
 
     def hashed(self, authority: Path) -> Path:
         """A directory of authorities with this one in it, as `openssl rehash` leaves it."""
@@ -71,6 +75,13 @@ class Certificates:
         path = self._directory / name
         path.write_bytes(content)
         return path
+
+
+def _pkcs12(issued: trustme.LeafCert) -> bytes:
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    certificate = load_pem_x509_certificate(issued.cert_chain_pems[0].bytes())
+    locked = BestAvailableEncryption(STORE_PASSWORD.encode())
+    return serialize_key_and_certificates(b"client", key, certificate, None, locked)  # type: ignore[arg-type]
 
 
 def _pkcs8(issued: trustme.LeafCert, password: str | None = None) -> bytes:

@@ -21,7 +21,8 @@ from confluent_kafka.admin import (
 )
 
 from membership_client.testing import ClusterAdmin, KafkaCluster, Listener
-from tests.security.certificates import KEY_PASSWORD, Certificates
+from tests.security.assertions import AUDIENCE, PASSPHRASE, locked_pem, rsa_key
+from tests.security.certificates import KEY_PASSWORD, STORE_PASSWORD, Certificates
 
 PATIENCE_S = 40.0
 """How long a fact may take on a machine that runs everything else at once."""
@@ -122,6 +123,8 @@ class SecureKafka:
                 "ssl.key.pem": files.locked_key_pem,
                 "ssl.key.password": KEY_PASSWORD,
             },
+            "key-store": self.at("MUTUAL")
+            | {"ssl.keystore.location": str(files.key_store), "ssl.keystore.password": STORE_PASSWORD},
             "plain": self.at("SASLTLS", **plain),
             "plain-in-the-clear": self.at("SASL", **plain),
             "scram-256": self.at("SASLTLS", sasl_mechanism="SCRAM-SHA-256", **password),
@@ -129,6 +132,29 @@ class SecureKafka:
             "token": self.at("SASLTLS", sasl_mechanism="OAUTHBEARER", oauth_cb=give_token)
             | {"sasl.oauthbearer.config": CALLBACK_CONFIG},
             "oidc": self.at("SASL", sasl_mechanism="OAUTHBEARER") | oidc,
+            "jwt-bearer": self.at("SASL", sasl_mechanism="OAUTHBEARER")
+            | {
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.grant.type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+                "sasl.oauthbearer.token.endpoint.url": token_url,
+                "sasl.oauthbearer.assertion.private.key.pem": locked_pem(rsa_key()),
+                "sasl.oauthbearer.assertion.private.key.passphrase": PASSPHRASE,
+                "sasl.oauthbearer.assertion.claim.aud": AUDIENCE,
+                "sasl.oauthbearer.assertion.claim.iss": USER,
+                "sasl.oauthbearer.assertion.claim.sub": USER,
+            },
+            "azure": self.at("SASL", sasl_mechanism="OAUTHBEARER")
+            | {
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
+                "sasl.oauthbearer.token.endpoint.url": token_url,
+                "sasl.oauthbearer.config": "query=api-version=2018-02-01&resource=api://kafka",
+            },
+            "unsecured": self.at("SASL", sasl_mechanism="OAUTHBEARER")
+            | {
+                "enable.sasl.oauthbearer.unsecure.jwt": "true",
+                "sasl.oauthbearer.config": f"principal={USER} lifeSeconds=600 scope=kafka",
+            },
         }
 
 
@@ -150,6 +176,8 @@ WAYS_IN = (
     "token",
     "oidc",
 )
+RARE_WAYS_IN = ("key-store", "jwt-bearer", "azure", "unsecured")
+"""Whose tests are in the deep tier."""
 
 
 @contextlib.contextmanager

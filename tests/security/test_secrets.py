@@ -23,7 +23,8 @@ from membership_client.cli import main
 from membership_client.security import split_security
 from membership_client.telemetry import backend
 from tests.security import secure_kafka
-from tests.security.certificates import KEY_PASSWORD
+from tests.security.assertions import PASSPHRASE, locked_pem, rsa_key
+from tests.security.certificates import KEY_PASSWORD, STORE_PASSWORD
 from tests.security.secure_kafka import (
     CALLBACK_CONFIG,
     CLIENT_SECRET,
@@ -38,7 +39,7 @@ from tests.telemetry.recorder import Recorder
 
 pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
-SECRETIVE = ("locked-key", "pem-strings", "plain", "scram-512", "token", "oidc")
+SECRETIVE = ("locked-key", "pem-strings", "key-store", "plain", "scram-512", "token", "oidc", "jwt-bearer")
 WRONG = "wrong-secret-Jf60"
 
 
@@ -106,15 +107,30 @@ def evidence(
 
 def spoilt(config: dict[str, Any]) -> dict[str, Any]:
     """The same with another secret: a broker or a token endpoint notices it, or OpenSSL at once."""
-    keys = {"sasl.password", "sasl.oauthbearer.client.secret", "ssl.key.password"}
+    keys = {
+        "sasl.password",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.client.secret",
+        "ssl.key.password",
+        "ssl.keystore.password",
+    }
     wrong = dict.fromkeys(config.keys() & keys, WRONG)
     return {**config, **wrong, **({"oauth_cb": lambda _: (WRONG, time.time() + 3600)} if "oauth_cb" in config else {})}
 
 
 def secrets_of(secured: SecureKafka, tokens: list[str]) -> list[str]:
-    keys = (secured.certificates.key_pem, secured.certificates.locked_key_pem)
+    keys = (secured.certificates.key_pem, secured.certificates.locked_key_pem, locked_pem(rsa_key()))
     lines = [line for pem in keys for line in pem.splitlines()[1:-1]]
-    given = [PLAIN_PASSWORD, SCRAM_PASSWORD, CLIENT_SECRET, CALLBACK_CONFIG, KEY_PASSWORD, WRONG]
+    given = [
+        PLAIN_PASSWORD,
+        SCRAM_PASSWORD,
+        CLIENT_SECRET,
+        CALLBACK_CONFIG,
+        KEY_PASSWORD,
+        STORE_PASSWORD,
+        PASSPHRASE,
+        WRONG,
+    ]
     return [*given, *lines, *tokens]
 
 

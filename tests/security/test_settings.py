@@ -12,7 +12,7 @@ import pytest
 from membership_client import ConfigError, GroupMember, MemberConfig, Security
 from membership_client.security import PLAINTEXT
 from membership_client.security.tls_context import context_of
-from tests.security.certificates import KEY_PASSWORD, Certificates
+from tests.security.certificates import KEY_PASSWORD, STORE_PASSWORD, Certificates
 
 PASSWORD = {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "hunter2"}
 OIDC = {
@@ -69,7 +69,15 @@ def test_names_are_librdkafkas(protocol: str) -> None:
         ({"security.protocol": "tls"}, "security.protocol must be one of plaintext, ssl, sasl_plaintext, sasl_ssl"),
         (PASSWORD, "sasl.mechanism, sasl.username, sasl.password: of no use"),
         ({"ssl.ca.location": "/ca.pem"}, "ssl.ca.location: of no use, because security.protocol=plaintext has no TLS"),
-        ({"security.protocol": "sasl_ssl"}, "GSSAPI, librdkafka's default is not supported"),
+        ({"security.protocol": "sasl_ssl", "sasl.mechanism": "CRAM-MD5"}, "CRAM-MD5 is not supported"),
+        ({"security.protocol": "sasl_ssl", **PASSWORD, "sasl.kerberos.keytab": "/x"}, "PLAIN is not Kerberos"),
+        ({"security.protocol": "ssl", "ssl.keystore.location": "/x.p12"}, "ssl.keystore.password go together"),
+        (
+            {"security.protocol": "ssl", "ssl.keystore.location": "/x.p12", "ssl.keystore.password": "hunter2"},
+            "ssl.keystore.location cannot be read: No such file",
+        ),
+        ({"security.protocol": "ssl", "ssl.crl.location": "/nowhere.pem"}, "ssl.crl.location cannot be read: No such"),
+        ({"security.protocol": "ssl", "ssl.cipher.suites": "hunter2"}, "ssl.cipher.suites has no cipher suite"),
         ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}, "sasl.username and sasl.password must be"),
         (
             {"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.mechanisms": "SCRAM-SHA-256"},
@@ -137,6 +145,18 @@ def test_broken_certificates_and_keys_are_named_and_not_shown(files: Certificate
         assert refused.value.__suppress_context__
 
 
+def test_a_store_that_cannot_be_opened(files: Certificates) -> None:
+    """Another password, no store at all, and a certificate beside it."""
+    store = {"ssl.keystore.location": str(files.key_store)}
+    for given in ({**store, "ssl.keystore.password": "hunter2"}, {**store, "ssl.keystore.location": str(files.key)}):
+        with pytest.raises(ConfigError, match=r"not PKCS#12, or another ssl\.keystore\.password") as refused:
+            secured("ssl", {"ssl.keystore.password": STORE_PASSWORD} | given)
+        assert "hunter2" not in str(refused.value)
+    both = {"ssl.certificate.location": str(files.certificate), "ssl.key.location": str(files.key)}
+    with pytest.raises(ConfigError, match="which of them is meant"):
+        secured("ssl", store, both, {"ssl.keystore.password": STORE_PASSWORD})
+
+
 def test_a_renewed_file_is_read_again(files: Certificates, tmp_path: Path) -> None:
     """Certificates are renewed while processes run: the next connection has the new one, and all others share one."""
     authority = tmp_path / "authority.pem"
@@ -160,9 +180,10 @@ def test_secrets_are_neither_shown_nor_pickled(files: Certificates) -> None:
         secured("sasl_plaintext", OIDC),
         secured("sasl_plaintext", CALLBACK),
         secured("ssl", locked, {"ssl.key.password": KEY_PASSWORD}),
+        secured("ssl", {"ssl.keystore.location": str(files.key_store), "ssl.keystore.password": STORE_PASSWORD}),
     ):
         shown = f"{made!r} {made} {made.sasl!r} {made.tls!r} {source_of(made)!r}"
-        assert not [secret for secret in ("hunter2", KEY_PASSWORD, "PRIVATE KEY") if secret in shown]
+        assert not [secret for secret in ("hunter2", KEY_PASSWORD, STORE_PASSWORD, "PRIVATE KEY") if secret in shown]
         for carry in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError, match="pickle"):
                 carry(made)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
-from membership_client import Consumer, GroupMember, MemberConfig, MemberState, Security, aio
+from membership_client import GroupMember, MemberConfig, MemberState, Security, aio
 from tests.security.secure_kafka import PATIENCE_S, WAYS_IN, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
+from tests.security.using import join_and_commit, read_a_record
 
 pytestmark = pytest.mark.kafka
 
@@ -20,32 +20,13 @@ pytestmark = pytest.mark.kafka
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_a_member_joins(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
     """It owns its partitions, commits, and leaves, all over such connections."""
-    topic = secured.new_topic()
-    config = secured.ways_in(endpoint.url)[way]
-    with GroupMember({**config, "group.id": topic}) as member:
-        member.subscribe([topic])
-        owned = member.wait_until(lambda s: s.state is MemberState.STABLE and len(s.owned) == 2, PATIENCE_S).owned
-        member.commit(dict.fromkeys(owned, 7))
-        assert {offset.offset for offset in member.committed(owned).values() if offset} == {7}
-        assert member.close().clean
+    join_and_commit(secured, secured.ways_in(endpoint.url)[way])
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_a_consumer_reads(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
     """One configuration serves fetching and membership."""
-    topic = secured.new_topic()
-    producer = Producer({"bootstrap.servers": secured.cluster.bootstrap_servers})
-    producer.produce(topic, b"a secret recipe")
-    producer.flush()
-    config = secured.ways_in(endpoint.url)[way]
-    consumer = Consumer({**config, "group.id": topic, "auto.offset.reset": "earliest", "log_level": 0})
-    try:
-        consumer.subscribe([topic])
-        record = consumer.poll(PATIENCE_S)
-        assert record is not None
-        assert record.value() == b"a secret recipe"
-    finally:
-        consumer.close()
+    read_a_record(secured, secured.ways_in(endpoint.url)[way])
 
 
 def test_a_member_on_a_loop(secured: SecureKafka, endpoint: TokenEndpoint) -> None:

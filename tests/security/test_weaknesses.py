@@ -18,6 +18,11 @@ CLIENT_SECRET = "client-secret-Ow15"
 PLAIN = {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": PASSWORD}
 SCRAM = PLAIN | {"sasl.mechanism": "SCRAM-SHA-512"}
 TOKEN = {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": lambda _: ("token", 1e10)}
+UNSECURED = {
+    "sasl.mechanism": "OAUTHBEARER",
+    "enable.sasl.oauthbearer.unsecure.jwt": "true",
+    "sasl.oauthbearer.config": "principal=alice",
+}
 UNVERIFIED = {"security.protocol": "ssl", "enable.ssl.certificate.verification": False}
 
 
@@ -44,6 +49,7 @@ def oidc(url: str) -> dict[str, Any]:
         ({"security.protocol": "sasl_plaintext", **TOKEN}, ["the token crosses"]),
         ({"security.protocol": "sasl_ssl", **oidc("https://id.test/token")}, []),
         ({"security.protocol": "sasl_ssl", **oidc("http://id.test/token")}, ["token.endpoint.url is http"]),
+        ({"security.protocol": "sasl_ssl", **UNSECURED}, ["anyone can make one"]),
         (
             {"security.protocol": "sasl_plaintext", **oidc("http://id.test/token?key=hidden")},
             ["the token crosses", "token.endpoint.url is http"],

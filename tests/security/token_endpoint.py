@@ -9,10 +9,11 @@ import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import trustme
 
+from tests.security.assertions import claims_of
 from tests.security.secure_kafka import CLIENT_SECRET, USER, make_token
 
 
@@ -31,7 +32,13 @@ class TokenEndpoint:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                status, answer = endpoint._answer(self.headers["Authorization"], parse_qs(body))
+                self._tell(*endpoint._answer(self.headers["Authorization"], parse_qs(body)))
+
+            def do_GET(self) -> None:
+                query = parse_qs(urlsplit(self.path).query)
+                self._tell(*endpoint._identify(self.headers["Metadata"], query))
+
+            def _tell(self, status: int, answer: object) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.end_headers()
@@ -59,10 +66,23 @@ class TokenEndpoint:
     def url(self) -> str:
         return f"{self._scheme}://127.0.0.1:{self._server.server_port}/token"
 
-    def _answer(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
+    def _identify(self, metadata: str | None, query: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
+        """As Azure's metadata service: whoever asks is on the machine."""
+        if metadata != "true" or query.get("resource") != ["api://kafka"]:
+            return 400, {"error": "invalid_request", "error_description": "Required metadata header not specified"}
+        status, answer = self._give(query)
+        return status, {**answer, "expires_in": str(int(self.life_s))}
+
+    def _answer(self, authorization: str | None, form: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
+        if form.get("grant_type") == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]:
+            claims = claims_of(form["assertion"][0])
+            return self._give(form) if claims and claims["iss"] == USER else (401, {"error": "invalid_grant"})
         known = base64.b64encode(f"{USER}:{CLIENT_SECRET}".encode()).decode()
         if authorization != f"Basic {known}" or form.get("grant_type") != ["client_credentials"]:
             return 401, {"error": "invalid_client", "error_description": f"who is {authorization}?"}
+        return self._give(form)
+
+    def _give(self, form: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
         token = make_token(self.life_s)
         self.given.append(token)
         self.scopes.append(form.get("scope", []))
