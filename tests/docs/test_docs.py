@@ -57,13 +57,19 @@ def test_the_states_page_is_drawn_from_the_table() -> None:
 
 def test_every_configuration_key_is_documented() -> None:
     """The table has each key with its default, and no other keys."""
-    rows = re.findall(r"^\| `([a-z._]+)` \| ([^|]+) \|", (ROOT / "docs" / "configuration.md").read_text(), re.MULTILINE)
+    first = (ROOT / "docs" / "configuration.md").read_text().partition("\n## ")[0]
+    rows = re.findall(r"^\| `([a-z._]+)` \| ([^|]+) \|", first, re.MULTILINE)
     known = {field.name: field.default for field in fields(MemberConfig)}
     documented = {key.replace(".", "_"): told for key, told in rows}
     assert documented.keys() == known.keys()
     for name, told in documented.items():
         if isinstance(known[name], str | int):
             assert told.strip("` ") == str(known[name])
+
+
+def test_the_table_of_librdkafkas_keys_is_that_of_the_code() -> None:
+    """Run scripts/write_key_table.py after a change of the table."""
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "write_key_table.py"), "--check"], check=True)
 
 
 def test_the_reasons_of_joins_and_leaves_are_documented() -> None:
