@@ -63,6 +63,7 @@ from membership_client.core.events import (
     Polled,
     Rebalance,
     Refused,
+    ResolveTopics,
     Response,
     Subscribe,
     SyncGroup,
@@ -218,10 +219,20 @@ def _on_answered(member: Member, event: Answered, now: float) -> Change:
         return member, ()
     slot, flight = found
     member, effects = _ANSWERED[slot](member, flight, event, now)
+    if _sends_back(flight, event.response):
+        member = forget_coordinator(member)
     if event.throttle_s > 0:
         held_until = now + min(event.throttle_s, LONGEST_THROTTLE_S)
         member = replace(member, dialogue_pace=member.dialogue_pace.wait_until(held_until))
     return member, effects
+
+
+def _sends_back(flight: InFlight, response: Response) -> bool:
+    """Does the broker want the cluster to be looked for from the bootstrap servers on (KIP-1102)?"""
+    is_metadata = isinstance(flight.request, DescribeTopics | ResolveTopics)
+    return (
+        is_metadata and isinstance(response, Refused) and policy.METADATA.get(response.code) is policy.Action.REDISCOVER
+    )
 
 
 def _answered_lookup(member: Member, flight: InFlight, event: Answered, now: float) -> Change:

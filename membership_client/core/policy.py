@@ -127,6 +127,9 @@ LEAVE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST | _ALREA
 DESCRIBE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST)
 """Who is in the group, or its session timeout: nice to know, and done without where it is refused."""
 
+METADATA: Mapping[int, Action] = MappingProxyType({Code.REBOOTSTRAP_REQUIRED: Action.REDISCOVER})
+"""Names and numbers of topics: KIP-1102 sends a client back to its bootstrap servers; any other code is asked again later."""
+
 REQUESTS: Mapping[type, Mapping[int, Action]] = MappingProxyType(
     {Heartbeat: HEARTBEAT, JoinGroup: JOIN, SyncGroup: SYNC, ClassicHeartbeat: CLASSIC_HEARTBEAT}
 )

@@ -297,6 +297,27 @@ def test_a_broker_that_is_not_the_coordinator_is_not_asked_again(code: Code) -> 
     assert play.open(Heartbeat).to == OTHER_BROKER
 
 
+def test_a_broker_that_sends_its_clients_back_is_not_asked_again() -> None:
+    """KIP-1102: a cluster that moves answers Metadata with REBOOTSTRAP_REQUIRED; bootstrap servers know where it is now."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.answer(ResolveTopics, Refused(Code.REBOOTSTRAP_REQUIRED))
+    assert play.open(FindCoordinator).to is None
+    play.find_coordinator(OTHER_BROKER)
+    play.advance(1.0)
+    assert play.open(ResolveTopics).to == OTHER_BROKER
+
+
+@pytest.mark.parametrize("code", [Code.UNKNOWN_SERVER_ERROR, Code.REQUEST_TIMED_OUT])
+def test_another_refusal_of_names_is_no_reason_to_look_for_the_coordinator(code: Code) -> None:
+    """The same broker is asked again, a moment later."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.answer(ResolveTopics, Refused(code))
+    play.advance(1.0)
+    assert play.open(ResolveTopics).to == BROKER
+
+
 def test_what_was_under_way_when_a_member_ended_is_not_answered_to() -> None:
     """A heartbeat that is accepted after a password was refused does not bring the member back."""
     play = Play.new().stable(0)

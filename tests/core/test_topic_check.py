@@ -10,6 +10,7 @@ from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     DescribeTopics,
     FailureKind,
+    FindCoordinator,
     Heartbeat,
     Refused,
     Subscribe,
@@ -51,6 +52,18 @@ def found_missing(play: Play, *existing: str) -> Play:
 
 
 both = pytest.mark.parametrize("begin", [kip_848, classic])
+
+
+@both
+def test_a_check_that_sends_the_member_back_to_the_bootstrap_servers(begin: Any) -> None:
+    """KIP-1102: the coordinator is looked for again, through bootstrap servers, and partitions are kept meanwhile."""
+    play = begin()
+    play.advance(FIRST_LOOK_S)
+    before = play.member
+    play.answer_check(Refused(Code.REBOOTSTRAP_REQUIRED))
+    assert play.member.coordinator is None
+    assert play.open(FindCoordinator).to is None
+    assert (play.member.state, play.member.owned) == (before.state, before.owned)
 
 
 @both
