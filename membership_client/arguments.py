@@ -20,12 +20,18 @@ from membership_client.types import Offset, TopicPartition
 T = TypeVar("T")
 
 
-class _TheirPartition(Protocol):
-    """What is read of a confluent_kafka.TopicPartition."""
+class PartitionLike(Protocol):
+    """A TopicPartition of ours or of confluent-kafka."""
 
-    topic: str
-    partition: int
+    @property
+    def topic(self) -> str: ...
 
+    @property
+    def partition(self) -> int: ...
+
+
+P = TypeVar("P", bound=PartitionLike)
+"""The keys of a mapping are all of one of the two."""
 
 MOST_INT32 = 2**31 - 1
 MOST_INT64 = 2**63 - 1
@@ -248,7 +254,7 @@ def checked_partition(value: object) -> TopicPartition:
     return TopicPartition(topic, checked_whole(f"The number of a partition of {topic}", pair[1], most=MOST_INT32))
 
 
-def _is_theirs(value: object) -> TypeGuard[_TheirPartition]:
+def _is_theirs(value: object) -> TypeGuard[PartitionLike]:
     """Is it a confluent_kafka.TopicPartition? Does not import confluent-kafka: without it nothing can be one."""
     kind = getattr(sys.modules.get("confluent_kafka"), "TopicPartition", None)
     return kind is not None and isinstance(value, kind)

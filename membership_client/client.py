@@ -15,6 +15,8 @@ from typing import Any, Self
 
 from membership_client import forked, lifetime
 from membership_client.arguments import (
+    P,
+    PartitionLike,
     checked_function,
     checked_instance,
     checked_items,
@@ -229,7 +231,7 @@ class GroupMember:
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
-    def commit(self, offsets: Mapping[TopicPartition, Offset | int], *, timeout_s: float = 10.0) -> None:
+    def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:
         """Commit as this member: each offset is that of the next record to read.
 
         Blocks until the coordinator has taken them all. A stale epoch is retried with the newest one while the partition
@@ -257,7 +259,7 @@ class GroupMember:
                 self._offsets.commit(offsets, ownership, timeout_s)
 
     def committed(
-        self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
+        self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
         """What the group last committed; None where nothing. Needs a subscription, but not that they are owned."""
         timeout_s = checked_timeout_s(timeout_s)
@@ -287,7 +289,7 @@ class GroupMember:
             self._named = (member.owned, named)
         return named
 
-    def owns(self, partition: TopicPartition) -> bool:
+    def owns(self, partition: PartitionLike) -> bool:
         """Cheap enough for every record: a look-up in a set that is built once per rebalance."""
         try:
             if partition in self.assignment():

@@ -24,6 +24,7 @@ from membership_client.admin.targets import Target, checked_target
 from membership_client.admin.views import GroupView
 from membership_client.admin.watching import Watch
 from membership_client.arguments import (
+    PartitionLike,
     checked_flag,
     checked_function,
     checked_instance,
@@ -81,7 +82,7 @@ class GroupAdmin:
         view = describing.describe(self._asker, checked_text("group_id", group_id))
         return describing.with_offsets(self._asker, view) if lag else view
 
-    def committed(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
+    def committed(self, group_id: str, partitions: Iterable[PartitionLike]) -> dict[TopicPartition, Offset]:
         """What the group has committed of these; those of which it has not are missing. Open transactions are waited for."""
         checked_text("group_id", group_id)
         wanted = frozenset(checked_partitions("partitions", partitions))
@@ -179,7 +180,7 @@ class GroupAdmin:
         to: Target,
         *,
         topics: Iterable[str] = (),
-        partitions: Iterable[TopicPartition] = (),
+        partitions: Iterable[PartitionLike] = (),
     ) -> Plan:
         """What setting these offsets would do; without topics and partitions, those that the group has committed.
 
@@ -204,7 +205,7 @@ class GroupAdmin:
             resetting.require_empty(self.describe(plan.group_id, lag=False))
         resetting.commit(self._asker, plan)
 
-    def forget_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+    def forget_offsets(self, group_id: str, partitions: Iterable[PartitionLike]) -> None:
         """Deletes committed offsets, of topics that no member subscribes to. Raises as `reset` does."""
         checked_text("group_id", group_id)
         resetting.forget(self._asker, group_id, frozenset(checked_partitions("partitions", partitions)))

@@ -13,7 +13,14 @@ from membership_client.aio.actor import Actor
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.aio.runner import LoopRunner
 from membership_client.aio.warnings import on_loop
-from membership_client.arguments import checked_offsets, checked_partitions, checked_timeout_s, optional
+from membership_client.arguments import (
+    P,
+    PartitionLike,
+    checked_offsets,
+    checked_partitions,
+    checked_timeout_s,
+    optional,
+)
 from membership_client.client import Condition
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
@@ -71,12 +78,12 @@ class GroupMember:
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
-    async def commit(self, offsets: Mapping[TopicPartition, Offset | int], *, timeout_s: float = 10.0) -> None:
+    async def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:
         """Commit as this member, in the order of the calls. One that is cancelled may still be carried out."""
         await self._errands.ask(self._member.prepared_commit(offsets, timeout_s))
 
     async def committed(
-        self, partitions: Iterable[TopicPartition], *, timeout_s: float = 10.0
+        self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
         """What the group last committed; None where nothing."""
         wanted = checked_partitions("partitions", partitions)
@@ -98,7 +105,7 @@ class GroupMember:
         """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
         return self._member.assignment()
 
-    def owns(self, partition: TopicPartition) -> bool:
+    def owns(self, partition: PartitionLike) -> bool:
         return self._member.owns(partition)
 
     @property
@@ -149,7 +156,7 @@ class GroupMember:
 
 
 class _Awaitable(client.GroupMember):
-    def prepared_commit(self, offsets: Mapping[TopicPartition, Offset | int], timeout_s: float) -> Callable[[], None]:
+    def prepared_commit(self, offsets: Mapping[P, Offset | int], timeout_s: float) -> Callable[[], None]:
         """To be called later, when other commits are done: it belongs to the ownership of this moment."""
         whole, timeout_s = checked_offsets(offsets), checked_timeout_s(timeout_s)
         return functools.partial(self._commit, whole, self._ownership_of(whole), timeout_s)

@@ -46,7 +46,7 @@ def test_a_partition_of_theirs_that_none_can_be() -> None:
 def test_a_member_is_asked_about_theirs() -> None:
     """A member that owns nothing says so, and refuses what is no partition."""
     with GroupMember({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop"}) as member:
-        assert not member.owns(THEIRS)  # type: ignore[arg-type]
+        assert not member.owns(THEIRS)
         with pytest.raises(ConfigError):
             member.owns("orders")  # type: ignore[arg-type]
 
