@@ -25,11 +25,21 @@ def test_without_an_extra(wheel: Path, tmp_path: Path) -> None:
     """The package, its command, its testing kit and every module that a user may import; no rich and no Spark."""
     bare = Environment(tmp_path / "bare", wheel, None)
     program = "import membership_client, membership_client.aio, membership_client.admin, membership_client.testing"
-    told = bare.run("-c", f"{program}; print(membership_client.Consumer.__name__)")
+    told = bare.run("-c", f"{program}, membership_client.confluent; print(membership_client.Consumer.__name__)")
     assert told.stdout == "Consumer\n", told.stderr
     assert bare.run("-m", "membership_client", "groups", "--help").returncode == 0
     spark = bare.run("-c", "import membership_client_spark")
     assert "pip install 'membership-client[spark]'" in spark.stderr
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"), [(None, "pip install 'membership-client[crypto]'"), ("crypto", "not PKCS#12")]
+)
+def test_a_key_store(extra: str | None, told: str, wheel: Path, tmp_path: Path) -> None:
+    """The extra that the error names is the one that mends it."""
+    store = f'{{"security.protocol": "ssl", "ssl.keystore.location": "{__file__}", "ssl.keystore.password": "x"}}'
+    program = f"from membership_client import Security; Security.from_dict({store})"
+    assert told in Environment(tmp_path / "made", wheel, extra).run("-c", program).stderr
 
 
 def test_the_command_line(wheel: Path, tmp_path: Path) -> None:
