@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from membership_client.arguments import checked_instance, optional, shown, with_dots
 from membership_client.errors import ConfigError
 from membership_client.security import keys
-from membership_client.security.bearer import token_source
-from membership_client.security.kerberos import Kerberos, require_gssapi
 from membership_client.security.secret import Secret
 from membership_client.security.tls import Tls
-from membership_client.security.tokens import TokenCache
 from membership_client.security.values import Given, choice, flag, refuse, require, secret, text, word
+
+if TYPE_CHECKING:
+    from membership_client.security.kerberos import Kerberos
+    from membership_client.security.tokens import TokenCache
 
 _PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
@@ -161,13 +162,7 @@ def _sasl(given: Given) -> Sasl:
         refuse(given, keys.KERBEROS, f"{mechanism} is not Kerberos")
     if mechanism == "OAUTHBEARER":
         refuse(given, keys.PASSWORD, "OAUTHBEARER takes a token")
-        source = token_source(given)
-        return Sasl(
-            mechanism=mechanism,
-            tokens=TokenCache(source.fetch),
-            token_endpoint=source.endpoint,
-            is_signed=source.is_signed,
-        )
+        return _bearer(given)
     if mechanism == "GSSAPI":
         refuse(given, (*keys.PASSWORD, *keys.TOKEN), "GSSAPI takes a ticket of Kerberos")
         return Sasl(mechanism=mechanism, kerberos=_kerberos(given))
@@ -187,7 +182,22 @@ def _mechanism(given: Given) -> str:
     return mechanism
 
 
+def _bearer(given: Given) -> Sasl:
+    from membership_client.security.bearer import token_source  # noqa: PLC0415 - who has no tokens need not load it
+    from membership_client.security.tokens import TokenCache  # noqa: PLC0415
+
+    source = token_source(given)
+    return Sasl(
+        mechanism="OAUTHBEARER",
+        tokens=TokenCache(source.fetch),
+        token_endpoint=source.endpoint,
+        is_signed=source.is_signed,
+    )
+
+
 def _kerberos(given: Given) -> Kerberos:
+    from membership_client.security.kerberos import Kerberos, require_gssapi  # noqa: PLC0415 - seldom needed
+
     default = " (librdkafka's default, because sasl.mechanism is not set)" if "sasl.mechanism" not in given else ""
     require_gssapi(default)
     return Kerberos(
