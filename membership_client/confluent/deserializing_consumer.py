@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import Message
 from confluent_kafka.error import ConsumeError
 
 from membership_client.consumer import Consumer
-from membership_client.consumer.topic_events import is_about_subscription
+from membership_client.consumer.events import is_event
 from membership_client.types import CloseReport, LeaveMode
 
 _SLICE_S = 0.2
@@ -56,6 +56,6 @@ class DeserializingConsumer(confluent_kafka.DeserializingConsumer, Consumer):
 
 
 def _is_event(error: ConsumeError) -> bool:
-    """The end of a partition, and a subscribed topic that does not exist yet."""
+    """As the Consumer has it: the end of a partition, a subscribed topic that does not exist yet, a late poll."""
     message = error.kafka_message
-    return error.code == KafkaError._PARTITION_EOF or (message is not None and is_about_subscription(message))
+    return message is not None and is_event(message)

@@ -18,6 +18,8 @@ from confluent_kafka import KafkaError, Message
 
 from membership_client.arguments import checked_items, checked_mapping, checked_text
 from membership_client.consumer.arguments import (
+    as_place,
+    as_places,
     checked_places,
     checked_record,
     checked_signals,
@@ -205,7 +207,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
                 self._runtime.assignment.place_only(checked_places(partitions))
         else:
             self._commits.commit_the_rest()
-            self._librdkafka.assign(partitions)
+            self._librdkafka.assign(as_places(partitions))
 
     def incremental_assign(self, partitions: Places) -> None:
         """In on_assign: start these there. Without a subscription: as confluent-kafka."""
@@ -214,7 +216,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             with as_kafka_exceptions():
                 self._runtime.assignment.place(checked_places(partitions))
         else:
-            self._librdkafka.incremental_assign(partitions)
+            self._librdkafka.incremental_assign(as_places(partitions))
 
     def unassign(self) -> None:
         """In a callback: stop fetching what it is about, which happens anyway. Else: as confluent-kafka."""
@@ -234,7 +236,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
                 self._runtime.assignment.let_go(ours(checked_places(partitions)))
         else:
             self._commits.commit_the_rest()
-            self._librdkafka.incremental_unassign(partitions)
+            self._librdkafka.incremental_unassign(as_places(partitions))
 
     def assignment(self) -> Places:
         """What is fetched now."""
@@ -242,30 +244,32 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
     def position(self, partitions: Places) -> Places:
         """The offset after the last record that was handed out, by partition."""
-        return self._librdkafka.position(partitions)
+        return self._librdkafka.position(as_places(partitions))
 
     def seek(self, partition: confluent_kafka.TopicPartition) -> None:
         """Read on from there. Works from on_assign on, also before the first record was fetched."""
-        self._librdkafka.seek(partition)
+        self._librdkafka.seek(as_place(partition))
 
     def pause(self, partitions: Places) -> None:
         """Hand out no records of these until they are resumed."""
-        self._librdkafka.pause(partitions)
+        self._librdkafka.pause(as_places(partitions))
 
     def resume(self, partitions: Places) -> None:
         """Hand out records of these again."""
-        self._librdkafka.resume(partitions)
+        self._librdkafka.resume(as_places(partitions))
 
     # --- the cluster, as confluent-kafka -----------------------------------------------------------------------------
 
     def list_topics(self, *arguments: Any, **more: Any) -> Any:
         return self._librdkafka.call(functools.partial(self._raw.list_topics, *arguments, **more))
 
-    def get_watermark_offsets(self, *arguments: Any, **more: Any) -> Any:
-        return self._librdkafka.call(functools.partial(self._raw.get_watermark_offsets, *arguments, **more))
+    def get_watermark_offsets(self, partition: Any, *arguments: Any, **more: Any) -> Any:
+        look = functools.partial(self._raw.get_watermark_offsets, as_place(partition), *arguments, **more)
+        return self._librdkafka.call(look)
 
-    def offsets_for_times(self, *arguments: Any, **more: Any) -> Any:
-        return self._librdkafka.call(functools.partial(self._raw.offsets_for_times, *arguments, **more))
+    def offsets_for_times(self, partitions: Any, *arguments: Any, **more: Any) -> Any:
+        look = functools.partial(self._raw.offsets_for_times, as_places(partitions), *arguments, **more)
+        return self._librdkafka.call(look)
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -284,7 +288,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def committed(self, partitions: Places, timeout: float = -1) -> Places:
         timeout = checked_wait(timeout)
         if not self._runtime.subscribed:
-            return self._librdkafka.call(self._raw.committed, partitions, timeout)
+            return self._librdkafka.call(self._raw.committed, as_places(partitions), timeout)
         with as_kafka_exceptions():
             found = self._member.committed(
                 ours(checked_places(partitions)), timeout_s=PATIENCE_S if timeout < 0 else timeout
