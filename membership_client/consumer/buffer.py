@@ -25,6 +25,10 @@ class Buffer:
     def __init__(self) -> None:
         self._line: deque[Message] = deque()
         self._withheld: dict[Place, deque[Message]] = {}
+        self._unread: set[Place] = set()
+        """Of these nothing was read since they were assigned or moved."""
+        self._first_read: dict[Place, int] = {}
+        """The first offset of each of the others."""
         self.take: Callable[[], Message] = self._line.popleft
         """The next record. IndexError if there is none."""
 
@@ -39,10 +43,37 @@ class Buffer:
         records are in line. Between two operations it would lose them, although librdkafka has counted them as read.
         """
         before = len(self._line)
-        self._line.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
+        if self._unread:
+            self._read_noting(reading, count, timeout_s)
+        else:
+            self._line.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
         if self._withheld:
             self.withhold(self._withheld)
         return len(self._line) - before
+
+    def _read_noting(self, reading: Reading, count: int, timeout_s: float) -> None:
+        """As `read`, of partitions of which the first record is still to come."""
+        arriving: list[Message] = []
+        try:
+            arriving.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
+            self.note_read(arriving)
+        finally:
+            self._line.extend(arriving)
+
+    def restart(self, partitions: Iterable[Place]) -> None:
+        """These are read from another offset from now on."""
+        for place in partitions:
+            self._first_read.pop(place, None)
+            self._unread.add(place)
+
+    def note_read(self, messages: Iterable[Message]) -> None:
+        """Before these are put in line or handed out: some may be the first ones of their partitions."""
+        if not self._unread:
+            return
+        for message in messages:
+            if (place := _place(message)) in self._unread and message.error() is None:
+                self._unread.discard(place)
+                self._first_read[place] = message.offset() or 0
 
     def put(self, messages: Iterable[Message]) -> None:
         """Behind what is in line."""
@@ -71,15 +102,19 @@ class Buffer:
         self.withhold(gone := frozenset(partitions))
         for place in gone:
             self._withheld.pop(place, None)
+            self._first_read.pop(place, None)
+            self._unread.discard(place)
 
     def clear(self) -> None:
-        self._withheld.clear()
         self._line.clear()
+        for one in (self._withheld, self._unread, self._first_read):
+            one.clear()
 
-    def firsts(self) -> dict[Place, int]:
-        """The offset of the first record of each partition that was not handed out yet."""
+    def positions(self) -> dict[Place, int | None]:
+        """Of partitions with records that wait: the offset of the first one, or None if none was handed out before it."""
         waiting = [*chain.from_iterable(self._withheld.values()), *tuple(self._line)]
-        return {_place(message): message.offset() or 0 for message in reversed(waiting) if message.error() is None}
+        firsts = {_place(message): message.offset() or 0 for message in reversed(waiting) if message.error() is None}
+        return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
 
     def newest(self, count: int) -> list[Message]:
         """Up to so many of those that were read last."""

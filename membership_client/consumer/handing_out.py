@@ -59,6 +59,7 @@ class HandingOut:
                 with self._lock.lock:
                     if monotonic() < self._gate.until and not self._buffer:
                         read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
+                        self._buffer.note_read(read[0])
                         if len(read[0]) == num_messages and monotonic() < self._gate.until:
                             return read[0]
                         self._buffer.put(read[0])

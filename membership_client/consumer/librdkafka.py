@@ -60,11 +60,12 @@ class Librdkafka:
         return self.buffer.read(self.consume_raw, count, timeout_s)
 
     def position(self, partitions: Places) -> Places:
-        """The offset after the last record that was handed out, by partition."""
+        """The offset after the last record that was handed out, by partition; OFFSET_INVALID before the first one."""
         with self.lock.calling():
-            found, firsts = self._raw.position(partitions), self.buffer.firsts()
+            found, waiting = self._raw.position(partitions), self.buffer.positions()
         for place in found:
-            place.offset = firsts.get((place.topic, place.partition), place.offset)
+            at = waiting.get((place.topic, place.partition), place.offset)
+            place.offset = confluent_kafka.OFFSET_INVALID if at is None else at
         return found
 
     # --- what is read ------------------------------------------------------------------------------------------------
@@ -77,6 +78,7 @@ class Librdkafka:
         with self.lock.calling():
             self._raw.assign(partitions)
             self.buffer.clear()
+            self.buffer.restart(ours(partitions))
 
     def unassign(self) -> None:
         with self.lock.calling():
@@ -84,7 +86,9 @@ class Librdkafka:
             self.buffer.clear()
 
     def incremental_assign(self, partitions: Places) -> None:
-        self.call(self._raw.incremental_assign, partitions)
+        with self.lock.calling():
+            self._raw.incremental_assign(partitions)
+            self.buffer.restart(ours(partitions))
 
     def incremental_unassign(self, partitions: Places) -> None:
         with self.lock.calling():
@@ -101,7 +105,7 @@ class Librdkafka:
         """Read these from other offsets. librdkafka's seek() needs a running fetcher; starting anew does not."""
         with self.lock.calling():
             self.stop(ours(places))
-            self._raw.incremental_assign(places)
+            self.incremental_assign(places)
 
     def seek(self, place: confluent_kafka.TopicPartition) -> None:
         with self.lock.calling():
@@ -112,6 +116,7 @@ class Librdkafka:
                     raise
                 self.move([place])
             self.buffer.drop(ours([place]))
+            self.buffer.restart(ours([place]))
 
     def pause(self, partitions: Places) -> None:
         with self.lock.calling():

@@ -99,4 +99,14 @@ def test_a_partition_is_read_up_to_its_first_record_in_the_buffer() -> None:
     """Withheld or not."""
     buffer = holding((0, 7), (1, 3), (0, 8))
     buffer.withhold([P1])
-    assert buffer.firsts() == {P0: 7, P1: 3}
+    assert buffer.positions() == {P0: 7, P1: 3}
+
+
+def test_a_partition_has_no_position_before_its_first_record_was_handed_out() -> None:
+    """Or what was only read ahead would be committed, as an offset that nobody has read up to."""
+    buffer = Buffer()
+    buffer.restart([P0, P1])
+    buffer.read(lambda *_: messages((0, 7), (1, 3), (0, 8)), 3, 0.0)
+    assert buffer.positions() == {P0: None, P1: None}
+    buffer.take()
+    assert buffer.positions() == {P0: 8, P1: None}
