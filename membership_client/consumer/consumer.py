@@ -33,6 +33,7 @@ from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka
 from membership_client.consumer.runtime import Runtime
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
+from membership_client.consumer.with_lock import WithLock
 from membership_client.core import reasons
 from membership_client.core.events import CallbackKind
 from membership_client.errors import MembershipError
@@ -258,18 +259,9 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         """Hand out records of these again."""
         self._librdkafka.resume(as_places(partitions))
 
-    # --- the cluster, as confluent-kafka -----------------------------------------------------------------------------
-
-    def list_topics(self, *arguments: Any, **more: Any) -> Any:
-        return self._librdkafka.call(functools.partial(self._raw.list_topics, *arguments, **more))
-
-    def get_watermark_offsets(self, partition: Any, *arguments: Any, **more: Any) -> Any:
-        look = functools.partial(self._raw.get_watermark_offsets, as_place(partition), *arguments, **more)
-        return self._librdkafka.call(look)
-
-    def offsets_for_times(self, partitions: Any, *arguments: Any, **more: Any) -> Any:
-        look = functools.partial(self._raw.offsets_for_times, as_places(partitions), *arguments, **more)
-        return self._librdkafka.call(look)
+    list_topics = WithLock()
+    get_watermark_offsets = WithLock()
+    offsets_for_times = WithLock()
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
