@@ -50,6 +50,11 @@ def test_every_page_that_is_linked_exists() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_bridge_is_drawn_from_its_tables() -> None:
+    """Run scripts/draw_bridge.py after a change of them."""
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "draw_bridge.py"), "--check"], check=True)
+
+
 def test_the_states_page_is_drawn_from_the_table() -> None:
     """Run scripts/draw_states.py after a change of the table."""
     subprocess.run([sys.executable, str(ROOT / "scripts" / "draw_states.py"), "--check"], check=True)
