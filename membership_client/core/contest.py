@@ -212,11 +212,17 @@ GIVE_UP = Rule(_gives_up, _give_up)
 
 
 def _fail(member: Member) -> Change:
-    return fatal(member, _problem(member, ProblemKind.INSTANCE_ID_IN_USE))
+    return fatal(_displaced(member), _problem(member, ProblemKind.INSTANCE_ID_IN_USE))
 
 
 def _lose_to(member: Member) -> Change:
-    return fatal(member, _problem(member, ProblemKind.FENCED_INSTANCE_ID))
+    return fatal(_displaced(member), _problem(member, ProblemKind.FENCED_INSTANCE_ID))
+
+
+def _displaced(member: Member) -> Member:
+    """Where another member holds the instance id, the coordinator does not count us any more."""
+    has_holder = member.contest is not None and member.contest.holder is not None
+    return replace(member, enrolled=False) if has_holder else member
 
 
 def _problem(member: Member, kind: ProblemKind) -> Problem:

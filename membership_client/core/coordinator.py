@@ -8,18 +8,18 @@ from membership_client.core.denials import denied
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.joining import fatal, lingers
+from membership_client.core.leaving import is_telling
 from membership_client.core.member import IN_GROUP, Change, Member, with_problem
 from membership_client.core.pace import FRESH
 from membership_client.core.policy import Action
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
+from membership_client.types import MemberState
 
 
 def _has_something_to_say(member: Member) -> bool:
-    departure = member.departure
-    telling = departure is not None and departure.telling_since is not None and departure.outcome is None
-    return member.state in IN_GROUP or telling or member.contest is not None or lingers(member)
+    return member.state in IN_GROUP or is_telling(member) or member.contest is not None or lingers(member)
 
 
 def _looks_up(member: Member) -> float | None:
@@ -51,5 +51,6 @@ def _refused(member: Member, response: Refused, now: float) -> Change:
         kind = policy.FATAL_KINDS.get(response.code, ProblemKind.UNEXPECTED)
         missing = denied(member, FindCoordinator(group_id=member.config.group_id), response.code)
         return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))
-    member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
+    if member.state is not MemberState.FATAL:  # What ended the member is what its user must learn.
+        member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
     return slow_down(member, "lookup_pace", now), ()

@@ -7,7 +7,7 @@ from membership_client.core.callbacks import tell_lost
 from membership_client.core.classic_protocol import fresh
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
 from membership_client.core.copying import replace
-from membership_client.core.events import HeartbeatAccepted
+from membership_client.core.events import Heartbeat, HeartbeatAccepted, JoinGroup
 from membership_client.core.member import (
     IN_GROUP,
     Change,
@@ -301,15 +301,20 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
     return move(member, S.FENCED), effects
 
 
+def not_let_in(member: Member, flight: InFlight) -> Member:
+    """For a join that was refused, or that could not be sent: the coordinator counts us only if it did before."""
+    heartbeats = isinstance(flight.request, Heartbeat) and flight.request.epoch == JOIN_EPOCH
+    joins = heartbeats or isinstance(flight.request, JoinGroup)
+    return replace(member, enrolled=flight.enrolled) if joins else member
+
+
 def fatal(member: Member, problem: Problem) -> Change:
-    """Nothing more is sent until a close; what we owned is lost."""
+    """What we owned is lost. Who is still `enrolled` leaves when the application knows that: leaving.LEAVE_AFTER_ERROR."""
     effects = tell_lost(member)
     member = with_problem(member, problem)
     return replace(
         move(member, S.FATAL),
         subscription=None,
-        # Refused as a member and not as a joiner, we still have a place in the group, which a close must give up.
-        enrolled=member.enrolled and member.epoch > JOIN_EPOCH,
         accepted=None,
         target=None,
         contest=None,

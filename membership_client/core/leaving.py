@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core import classic_protocol, consumer_protocol, policy
+from membership_client.core import classic_protocol, consumer_protocol, policy, reasons
 from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
@@ -11,8 +11,8 @@ from membership_client.core.pace import ASAP
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
 from membership_client.core.rule import Rule
-from membership_client.errors import Problem
-from membership_client.types import Cause, CloseStep, GroupProtocol, LeaveMode, MemberState
+from membership_client.errors import Problem, ProblemKind
+from membership_client.types import Cause, CauseKind, CloseStep, GroupProtocol, LeaveMode, MemberState
 
 S = MemberState
 
@@ -69,6 +69,36 @@ def is_farewell(member: Member, flight: InFlight) -> bool:
     """Is that request this departure's own?"""
     return member.departure is not None and says_goodbye(flight)
 
+
+# --- after an error --------------------------------------------------------------------------------------------------
+
+_CANNOT_BE_TOLD = frozenset(
+    {ProblemKind.AUTHENTICATION, ProblemKind.UNTRUSTED, ProblemKind.GROUP_DENIED, ProblemKind.CLUSTER_DENIED}
+)
+"""After these the leave would fail in the same way: one more wrong password may lock an account, and one more denied
+request is one more line in the broker's log. The coordinator waits for the session."""
+
+
+def _leaves_after_error(member: Member) -> float | None:
+    if member.state is not S.FATAL or member.departure is not None or not member.enrolled:
+        return None
+    # A coordinator that is told would give the partitions away while the application still handles their loss.
+    if not _partitions_given_back(member) or member.problem is None or member.problem.kind in _CANNOT_BE_TOLD:
+        return None
+    farewell = _FAREWELLS[member.protocol](member, LeaveMode.DEFAULT, "", reason_refused=False)
+    return None if farewell is None else ASAP
+
+
+def _leave_after_error(member: Member, now: float) -> Change:
+    """The coordinator counts us as a member that it will not hear of again: all others would wait for our session."""
+    problem = member.problem
+    assert problem is not None
+    reason = f"{reasons.ENDED_BY_ERROR}: {problem.kind.value}"
+    cause = member.cause or Cause(CauseKind.FATAL, problem.detail)
+    return depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=S.FATAL), ()
+
+
+LEAVE_AFTER_ERROR = Rule(_leaves_after_error, _leave_after_error)
 
 # --- telling the coordinator -----------------------------------------------------------------------------------------
 
@@ -160,6 +190,17 @@ def _without_reason(member: Member) -> Member:
     return replace(member, dialogue=None, departure=replace(member.departure, reason_refused=True))
 
 
+def is_telling(member: Member) -> bool:
+    """Is the coordinator being told, or looked for to be told?"""
+    departure = member.departure
+    return departure is not None and departure.telling_since is not None and departure.outcome is None
+
+
+def cannot_be_told(member: Member, event: Failed, now: float) -> Member:
+    """No connection can be had, and each further attempt with a wrong password may lock the account."""
+    return _told(member, f"not told: {event.detail}", now, clean=False)
+
+
 def failed(member: Member, event: Failed, now: float) -> Member:
     """No answer to our farewell: once more, until the departure gives up."""
     if event.kind is FailureKind.UNSUPPORTED:
@@ -217,7 +258,7 @@ def _end(member: Member, now: float) -> Change:
     member = replace(member, departure=None, accepted=None)
     if departure.ending is S.STALE:
         return member, ()
-    if member.state is S.LEAVING:
+    if member.state in {S.LEAVING, departure.ending}:
         member = replace(move(member, departure.ending), epoch=0)
     if departure.problem is not None:
         member = replace(member, problem=departure.problem)

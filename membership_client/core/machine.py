@@ -313,9 +313,12 @@ def _on_failed(member: Member, event: Failed, now: float) -> Change:
     found = _slot_of(member, event.request_id)
     if found is None:
         return member, ()
-    if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
-        return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
     slot, flight = found
+    if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
+        member = joining.not_let_in(member, flight)
+        return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
+    if event.kind in policy.FATAL_FAILURES and leaving.is_telling(member) and slot in {"dialogue", "lookup"}:
+        return leaving.cannot_be_told(replace(member, lookup=None), event, now), ()
     return _FAILED[slot](member, flight, event, now)
 
 
@@ -353,7 +356,8 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
         if joining.may_fall_back(member):
             return joining.fall_back(member), ()
         if member.state in IN_GROUP:
-            return joining.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
+            problem = Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail)
+            return joining.fatal(joining.not_let_in(member, flight), problem)
     member = forget_coordinator(classic_joining.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
 
@@ -447,6 +451,7 @@ RULES: tuple[Rule, ...] = (
     watchdog.WARN_OF_CLOSE,
     callbacks.LOSE,
     reconciliation.GIVE_BACK,
+    leaving.LEAVE_AFTER_ERROR,
     leaving.TELL,
     leaving.END,
     joining.START,

@@ -115,6 +115,8 @@ class InFlight:
     to: Node | None
     sent_at: float
     claims: Claims | None = None
+    enrolled: bool = False
+    """`Member.enrolled` before it was sent."""
 
 
 @dataclass(frozen=True, slots=True)

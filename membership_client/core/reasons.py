@@ -26,6 +26,7 @@ CLOSED = "closed by the application"
 UNSUBSCRIBED = "unsubscribed by the application"
 POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
 CALLBACK_FAILED = "callback failed"
+ENDED_BY_ERROR = "ended by an error"
 
 _NO_ERRORS = frozenset({SESSION_ENDED, PASSED_OVER})
 

@@ -7,7 +7,7 @@ from membership_client.core.copying import replace
 from membership_client.core.denials import denied
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
-from membership_client.core.joining import deny, fall_back, fatal, fence, may_fall_back
+from membership_client.core.joining import deny, fall_back, fatal, fence, may_fall_back, not_let_in
 from membership_client.core.member import Change, InFlight, Member, with_problem
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, slow_down
@@ -21,6 +21,10 @@ _HEEDED_WHEN_LEAVING = frozenset(
 )
 
 
+_NOT_LET_IN = frozenset({Action.MISMATCH, Action.FATAL})
+"""A join that is refused so was not carried out. One that is to be repeated may have been: a coordinator that ran into
+a timeout or an error of its own does not tell. Neither is CONTEST: the holder of the instance id may be our former self."""
+
 _WITHOUT_KIP_848 = frozenset({Code.UNSUPPORTED_VERSION, Code.GROUP_ID_NOT_FOUND})
 """Said to a member that joins by KIP-848: the brokers may not use it, or the group is a classic one that they do not
 upgrade, because its members' assignor has data of its own, it is too large, or the brokers' migration policy forbids it."""
@@ -31,7 +35,10 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Ch
     if answer.code in _WITHOUT_KIP_848 and may_fall_back(member):
         return fall_back(member), ()
     member = replace(member, dialogue=None, accepted=None)
-    match _action(member, flight, answer):
+    action = _action(member, flight, answer)
+    if action in _NOT_LET_IN:
+        member = not_let_in(member, flight)
+    match action:
         case Action.FENCE:
             return fence(member, _said(answer), now, known=True)
         case Action.FENCE_UNKNOWN:
@@ -88,10 +95,11 @@ def _again(member: Member, answer: Refused, now: float) -> Change:
 
 def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Change:
     wait_s = member.config.retry_when_full_s
+    member = replace(member, enrolled=False)  # A full group forgets whom it turns away, with the id it gave out.
     if wait_s is None:
         return _fatal(member, answer, flight)
     member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))
-    return replace(member, enrolled=False, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
+    return replace(member, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
 
 
 def _fatal(member: Member, answer: Refused, flight: InFlight) -> Change:

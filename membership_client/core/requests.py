@@ -25,7 +25,9 @@ def send(
 ) -> Change:
     """Occupy a slot with a new request. What was in the slot is forgotten: its answer will not be recognised."""
     request_id = member.ids + 1
-    entry = InFlight(request_id=request_id, request=request, to=to, sent_at=now, claims=claims)
+    entry = InFlight(
+        request_id=request_id, request=request, to=to, sent_at=now, claims=claims, enrolled=member.enrolled
+    )
     effects: tuple[Effect, ...] = (Send(request_id, to, request),)
     change: dict[str, Any] = {slot: entry}
     return replace(member, ids=request_id, **change), effects

@@ -108,10 +108,16 @@ def _farewell(stretch: list[Moment], member_id: str) -> tuple[Moment, Ending, st
         for send in step.effects_of(Send):
             request = send.request
             if isinstance(request, LeaveGroup):
-                return step, Ending.LEFT, request.reason or _wish(stretch)
+                return step, _ended_by(step, Ending.LEFT), request.reason or _wish(stretch)
             if isinstance(request, Heartbeat) and request.epoch < 0 and request.member_id == member_id:
-                return step, Ending.AWAY if request.epoch < -1 else Ending.LEFT, _wish(stretch)
+                ending = Ending.AWAY if request.epoch < -1 else Ending.LEFT
+                return step, _ended_by(step, ending), _wish(stretch)
     return None
+
+
+def _ended_by(farewell: Moment, ending: Ending) -> Ending:
+    """A member that an error has ended says farewell too, but it did not give its partitions back."""
+    return Ending.FATAL if farewell.state is S.FATAL else ending
 
 
 def _wish(stretch: list[Moment]) -> str:

@@ -60,7 +60,7 @@ def test_a_member_that_ended_waits_for_nothing(way: Callable[[MemberState], Play
     flights = (ended.dialogue, ended.lookup, ended.naming, ended.survey, ended.checking)
     assert flights == (None,) * 5
     assert (ended.subscription, ended.target, ended.accepted, ended.contest, ended.owed_gap_s) == (None,) * 5
-    assert ended.enrolled == (member.enrolled and member.epoch > 0)
+    assert ended.enrolled == member.enrolled
     assert (ended.classic.given_id, ended.classic.layouts) == (member.classic.given_id, None)
     assert ended.cause is not None
     assert (ended.cause.kind, ended.cause.detail) == (CauseKind.FATAL, "over.")

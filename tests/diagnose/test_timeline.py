@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.core.events import Close, GroupLeft, LeaveGroup
+from membership_client.core.events import Close, GroupLeft, Heartbeat, LeaveGroup, Refused, Subscribe
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.timeline import Group, groups_of
 from membership_client.trace import Journal, Section, TraceError, read_trace
@@ -52,6 +52,18 @@ def test_a_life_has_its_calls_beats_holdings_and_stays() -> None:
     assert life.stop is not None
     assert life.stop.state is MemberState.UNSUBSCRIBED
     assert life.began == EPOCH_S + 1000.0
+
+
+def test_a_member_that_leaves_after_an_error_was_ended_by_it() -> None:
+    """Its partitions were lost, although the coordinator was told."""
+    member = Recorded.named("a").owning(0)
+    member.do(Subscribe(regex="(("))
+    member.answer(Heartbeat, Refused(128))
+    member.returns()
+    member.answer(LeaveGroup, GroupLeft())
+    (life,) = the_group([member.section()]).lives
+    (stay,) = life.stays
+    assert (stay.ending.name, stay.reason) == ("FATAL", "ended by an error: invalid regex")
 
 
 def test_two_runs_in_one_file_are_two_lives(tmp_path: Path) -> None:

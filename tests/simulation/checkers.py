@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, NoReturn
 
+from membership_client.core.classic_protocol import compiled
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,
@@ -271,6 +272,12 @@ class OneAtATime(Checker):
                 self._open[who] = effect
 
 
+def wants_bad_pattern(process: Process) -> bool:
+    """Does the script have it subscribe to a pattern that no coordinator can read?"""
+    regex = process.wish.regex if process.wish else None
+    return regex is not None and compiled(regex) is None
+
+
 class Refusals(Checker):
     """What a coordinator never has to refuse to a sound member, and what never ends one."""
 
@@ -291,7 +298,9 @@ class Refusals(Checker):
         self._newest[process.member_id] = max(send.request_id, newest)
         if not isinstance(response, Refused) or send.request_id < newest:
             return
-        if response.code in {Code.INVALID_REQUEST, Code.UNSUPPORTED_ASSIGNOR, Code.INVALID_REGULAR_EXPRESSION}:
+        if response.code in {Code.INVALID_REQUEST, Code.UNSUPPORTED_ASSIGNOR} or (
+            response.code == Code.INVALID_REGULAR_EXPRESSION and not wants_bad_pattern(process)
+        ):
             violated(world, process.member_id, f"{request} was refused: {response.message}")
         if response.code == Code.FENCED_MEMBER_EPOCH and isinstance(request, Heartbeat):
             self._check_fence(world, process, request)
@@ -310,7 +319,8 @@ class Refusals(Checker):
         if taken.after.state is not S.FATAL or taken.before.state is S.FATAL:
             return
         problem = taken.after.problem
-        if problem is None or (problem.kind not in self._FATAL and not world.script.too_old):
+        foreseen = world.script.too_old or wants_bad_pattern(process)
+        if problem is None or (problem.kind not in self._FATAL and not foreseen):
             violated(world, process.member_id, f"ended by {problem}")
 
 

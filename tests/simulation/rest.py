@@ -9,7 +9,7 @@ from membership_client.core.machine import Step
 from membership_client.errors import ProblemKind
 from membership_client.testing.fake_group import FakeGroup
 from membership_client.types import MemberState
-from tests.simulation.checkers import violated
+from tests.simulation.checkers import violated, wants_bad_pattern
 from tests.simulation.process import Process
 from tests.simulation.world import GROUP, Checker, World
 
@@ -62,6 +62,8 @@ def may_be_fatal(world: World, process: Process) -> bool:
             return _may_lose_its_id(world, process, rivals)
         case ProblemKind.BROKER_TOO_OLD:
             return world.script.too_old
+        case ProblemKind.INVALID_REGEX:
+            return wants_bad_pattern(process)
     return False
 
 
