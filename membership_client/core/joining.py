@@ -21,6 +21,7 @@ from membership_client.core.member import (
     with_problem,
 )
 from membership_client.core.pace import ASAP, FRESH, Pace
+from membership_client.core.polling import restarted
 from membership_client.core.requests import recovered, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -63,6 +64,8 @@ def _start(member: Member, now: float) -> Change:
         return replace(move(member, S.UNSUBSCRIBED), epoch=JOIN_EPOCH), ()
     again = {S.FENCED: "joined again after a fence", S.STALE: "joined again: the application polls again"}
     cause = Cause(CauseKind.JOINED, again.get(member.state, "joined the group"))
+    if member.state is S.UNSUBSCRIBED:
+        member = restarted(member, now)
     return begin(replace(move(member, S.JOINING), cause=cause, classic=fresh(member, _reason(member)))), ()
 
 
@@ -302,7 +305,10 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
 
 
 def not_let_in(member: Member, flight: InFlight) -> Member:
-    """For a join that was refused, or that could not be sent: the coordinator counts us only if it did before."""
+    """For a join that was refused for good, or that could not be sent: the coordinator counts us only if it did before.
+
+    Not for one that will be repeated: a coordinator that ran into a timeout or an error of its own may have carried it out.
+    """
     heartbeats = isinstance(flight.request, Heartbeat) and flight.request.epoch == JOIN_EPOCH
     joins = heartbeats or isinstance(flight.request, JoinGroup)
     return replace(member, enrolled=flight.enrolled) if joins else member

@@ -66,7 +66,7 @@ _MOVES: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
         (S.STABLE, S.FATAL): "error that repeating cannot mend",
         (S.UNSUBSCRIBED, S.FATAL): "a bug ended the membership thread",
         (S.STALE, S.FATAL): "a bug ended the membership thread",
-        (S.FATAL, S.UNSUBSCRIBED): "new subscription, where the cause allows it, while a lost callback runs",
+        (S.FATAL, S.UNSUBSCRIBED): "new subscription, where the cause allows it, during a lost callback or the leave",
     }
 )
 """The changes that `move` makes."""
@@ -81,10 +81,7 @@ _THROUGH_OTHERS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyTyp
         (S.STABLE, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
         (S.LEAVING, S.JOINING): "left, and subscribed meanwhile",
         (S.FATAL, S.JOINING): "new subscription, where the cause allows it",
-        (S.UNSUBSCRIBED, S.STALE): "subscribed, and the poll interval is exceeded",
-        (S.LEAVING, S.STALE): "left, and the poll interval is exceeded",
         (S.FENCED, S.STALE): "partitions lost, and the poll interval is exceeded",
-        (S.FATAL, S.STALE): "new subscription, and the poll interval is exceeded",
     }
 )
 """One step can make several moves, and observers see its first and its last state only: these pairs are no single move."""

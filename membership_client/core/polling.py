@@ -19,6 +19,11 @@ def polled(member: Member, event: Polled) -> Member:
     return replace(member, polled_at=at, poll_warnings=0)
 
 
+def restarted(member: Member, now: float) -> Member:
+    """A new subscription: the time without one is no time in which the application should have polled."""
+    return member if member.polled_at is None else polled(member, Polled(now))
+
+
 def _after(member: Member, fraction: float) -> float | None:
     if member.polled_at is None or member.state not in IN_GROUP:
         return None

@@ -21,10 +21,6 @@ _HEEDED_WHEN_LEAVING = frozenset(
 )
 
 
-_NOT_LET_IN = frozenset({Action.MISMATCH, Action.FATAL})
-"""A join that is refused so was not carried out. One that is to be repeated may have been: a coordinator that ran into
-a timeout or an error of its own does not tell. Neither is CONTEST: the holder of the instance id may be our former self."""
-
 _WITHOUT_KIP_848 = frozenset({Code.UNSUPPORTED_VERSION, Code.GROUP_ID_NOT_FOUND})
 """Said to a member that joins by KIP-848: the brokers may not use it, or the group is a classic one that they do not
 upgrade, because its members' assignor has data of its own, it is too large, or the brokers' migration policy forbids it."""
@@ -35,10 +31,7 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Ch
     if answer.code in _WITHOUT_KIP_848 and may_fall_back(member):
         return fall_back(member), ()
     member = replace(member, dialogue=None, accepted=None)
-    action = _action(member, flight, answer)
-    if action in _NOT_LET_IN:
-        member = not_let_in(member, flight)
-    match action:
+    match _action(member, flight, answer):
         case Action.FENCE:
             return fence(member, _said(answer), now, known=True)
         case Action.FENCE_UNKNOWN:
@@ -52,9 +45,9 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Ch
         case Action.REBALANCE:
             return classic_joining.rebalances(member, flight, now), ()
         case Action.MISMATCH:
-            return classic_joining.mismatched(member, now)
+            return classic_joining.mismatched(not_let_in(member, flight), now)
         case Action.FATAL:
-            return _fatal(member, answer, flight)
+            return _fatal(not_let_in(member, flight), answer, flight)
         case Action.DENIED_TOPIC:
             return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_why(member, flight, answer)), now), ()
         case Action.REDISCOVER:

@@ -10,6 +10,8 @@ from membership_client.core.events import (
     Heartbeat,
     LeaveGroup,
     Polled,
+    Refused,
+    Subscribe,
     TellLost,
     Tick,
     Unsubscribe,
@@ -181,6 +183,46 @@ def test_unsubscribe_while_stale_ends_unsubscribed() -> None:
     assert play.member.state is S.UNSUBSCRIBED
     play.do(Polled(play.now))
     assert play.member.state is S.UNSUBSCRIBED
+
+
+@pytest.mark.parametrize("away_s", [10.0, 3600.0])
+def test_the_poll_clock_begins_anew_with_a_new_subscription(away_s: float) -> None:
+    """The bug: after an unsubscribe longer than the poll interval a new subscription was STALE until the next poll."""
+    play = Play.new(max_poll_interval_ms=10_000).stable(0)
+    play.do(Polled(play.now))
+    play.do(Unsubscribe())
+    play.returns()
+    play.answer(LeaveGroup, GroupLeft())
+    play.advance(away_s)
+    play.do(Subscribe(frozenset({"orders"})))
+    assert play.member.state is S.JOINING
+    play.answer(Heartbeat, accepted(3))
+    play.let_callbacks_return()
+    assert [round(warning.spent_s, 1) for warning in keep_alive(play, 9.5)] == [5.0, 8.0]
+    assert play.member.state is S.STABLE
+    keep_alive(play, 1.0)
+    assert play.member.state is S.STALE
+
+
+def test_an_application_that_never_polled_has_no_poll_clock_after_a_new_subscription() -> None:
+    """It would be out of the group after the first interval."""
+    play = Play.new(max_poll_interval_ms=10_000).stable(0)
+    play.do(Unsubscribe())
+    play.returns()
+    play.answer(LeaveGroup, GroupLeft())
+    play.do(Subscribe(frozenset({"orders"})))
+    assert play.member.polled_at is None
+
+
+def test_a_fence_does_not_restart_the_poll_clock() -> None:
+    """The application may be stuck all the same."""
+    play = in_state(S.STABLE, max_poll_interval_ms=10_000)
+    play.do(Polled(play.now))
+    polled_at = play.member.polled_at
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.returns()
+    assert (play.member.state, play.member.polled_at) == (S.JOINING, polled_at)
 
 
 def test_unsubscribe_while_fenced_does_not_join_again() -> None:

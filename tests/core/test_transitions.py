@@ -99,10 +99,7 @@ SCENES: dict[tuple[MemberState, MemberState], Scene] = {
     (S.STABLE, S.UNSUBSCRIBED): lambda: _unsubscribed(Play.new().stable()),
     (S.LEAVING, S.JOINING): lambda: _leaving(Play.new().stable(0)),
     (S.FATAL, S.JOINING): lambda: _subscribed(in_state(S.FATAL)),
-    (S.UNSUBSCRIBED, S.STALE): lambda: _late(_subscribed, Play.new()),
-    (S.LEAVING, S.STALE): lambda: _late(_leaving, Play.new().stable(0)),
     (S.FENCED, S.STALE): lambda: _late(_fenced, Play.new().stable(0)),
-    (S.FATAL, S.STALE): lambda: _late(_subscribed, in_state(S.FATAL)),
 }
 
 

@@ -62,9 +62,7 @@ def may_be_fatal(world: World, process: Process) -> bool:
             return _may_lose_its_id(world, process, rivals)
         case ProblemKind.BROKER_TOO_OLD:
             return world.script.too_old
-        case ProblemKind.INVALID_REGEX:
-            return wants_bad_pattern(process)
-    return False
+    return problem is not None and problem.kind is ProblemKind.INVALID_REGEX and wants_bad_pattern(process)
 
 
 def _may_lose_its_id(world: World, process: Process, rivals: list[Process]) -> bool:

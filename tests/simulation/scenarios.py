@@ -177,8 +177,8 @@ def group_full_and_patient() -> Script:
 @scenario
 def bad_pattern() -> Script:
     """A member states a pattern that the coordinator cannot read: it ends and leaves, and the other one has everything."""
-    actions = [Start(0.0, "a"), Start(1.0, "b"), Resubscribe(15.0, "a", regex="((")]
-    return _script([_plan("a"), _plan("b")], actions)
+    bad = Resubscribe(15.0, "a", regex="((")
+    return _script([_plan("a"), _plan("b")], [Start(0.0, "a"), Start(1.0, "b"), bad])
 
 
 @scenario
