@@ -52,6 +52,22 @@ def test_a_bad_pattern_of_a_member_in_the_group(group: Group) -> None:
     assert member.calls[-1].kind == "lost"
 
 
+def test_a_bad_pattern_frees_the_partitions_long_before_the_session_ends(
+    kafka: KafkaCluster, new_group: GroupFactory
+) -> None:
+    """The bug: the coordinator waited for the session of the member that had ended, and nobody read its partitions."""
+    group = new_group(kafka, consumer_session_timeout_ms=60_000)
+    ended, other = group.join(), group.join()
+    group.wait_for_shares([ended, other], group.partitions(6))
+    ended.subscribe_pattern("(")
+    with pytest.raises(InvalidRegexError):
+        ended.wait(lambda snapshot: False)
+    group.wait_for_shares([other], group.partitions(6))
+    assert not group.knows(ended.snapshot.member_id)
+    ended.subscribe([group.topic])
+    group.wait_for_shares([ended, other], group.partitions(6))
+
+
 # --- changes ---------------------------------------------------------------------------------------------------------
 
 
