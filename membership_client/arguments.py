@@ -35,8 +35,9 @@ P = TypeVar("P", bound=PartitionLike)
 
 MOST_INT32 = 2**31 - 1
 MOST_INT64 = 2**63 - 1
-LONGEST_WAIT_S = float(MOST_INT64 // 10**9)
-"""What threads and queues can wait at most: threading.TIMEOUT_MAX, which the core may not import."""
+LONGEST_WAIT_S = 1e9
+"""Thirty years. Threads and queues can wait for 292 (threading.TIMEOUT_MAX), but time.sleep() adds the time since the
+machine was started, and raises OSError when the sum is more than that."""
 
 _LONGEST_TEXT_BYTES = 32_767
 """Of a string in Kafka's format, whose length is an int16."""

@@ -6,8 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
-_MOST_S = 1e9
-"""More than thirty years, which sleeps and timeouts can hold."""
+from membership_client.arguments import LONGEST_WAIT_S
 
 
 def seconds(text: str) -> float:
@@ -16,7 +15,7 @@ def seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 <= value <= _MOST_S:
+    if not 0 <= value <= LONGEST_WAIT_S:
         raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a number of seconds")
     return value
 

@@ -96,12 +96,18 @@ def test_an_empty_share_is_announced() -> None:
     assert play.member.state is S.STABLE
 
 
-def test_a_leader_looks_at_the_topics_and_sends_the_plan() -> None:
-    """It assigns to everybody, itself included, and takes its share from the answer like all others."""
+def new_leader() -> ClassicPlay:
+    """A member that was let in as the leader, and is to make the plan."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
     play.answer(JoinGroup, admitted(leads=True))
+    return play
+
+
+def test_a_leader_looks_at_the_topics_and_sends_the_plan() -> None:
+    """It assigns to everybody, itself included, and takes its share from the answer like all others."""
+    play = new_leader()
     asked = play.open(DescribeTopics).request
     assert asked == DescribeTopics(topics=frozenset({"orders"}))
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(3)}))
@@ -130,6 +136,17 @@ def described(current: frozenset[TopicPartition], state: str = "Stable") -> Grou
     return GroupDescribed((member,), state=state)
 
 
+def leader_that_came_back() -> ClassicPlay:
+    """A static leader whose plan stands, and which has looked at the topics: there is one partition more."""
+    play = ClassicPlay.cooperative(group_instance_id="i")
+    play.joining()
+    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
+    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.let_callbacks_return()
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    return play
+
+
 @pytest.mark.parametrize(
     ("answer", "rejoins"),
     [
@@ -142,12 +159,7 @@ def described(current: frozenset[TopicPartition], state: str = "Stable") -> Grou
 )
 def test_a_leader_that_came_back_compares_its_plan_with_the_topics(answer: Response, rejoins: bool) -> None:
     """Found by simulation: a topic that grew while the static leader was away was owned by nobody for ever."""
-    play = ClassicPlay.cooperative(group_instance_id="i")
-    play.joining()
-    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
-    play.answer(SyncGroup, GroupSynced(share(0)))
-    play.let_callbacks_return()
-    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play = leader_that_came_back()
     play.answer(DescribeClassicGroup, answer)
     assert play.member.state is (S.JOINING if rejoins else S.STABLE)
     assert not rejoins or play.join_request().reason == reasons.OUT_OF_DATE
@@ -155,12 +167,7 @@ def test_a_leader_that_came_back_compares_its_plan_with_the_topics(answer: Respo
 
 def test_a_leader_that_came_back_asks_again_when_the_coordinator_has_moved() -> None:
     """Found by simulation: it took "not me" for an answer, and a topic was owned by nobody for ever."""
-    play = ClassicPlay.cooperative(group_instance_id="i")
-    play.joining()
-    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
-    play.answer(SyncGroup, GroupSynced(share(0)))
-    play.let_callbacks_return()
-    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play = leader_that_came_back()
     play.answer(DescribeClassicGroup, Refused(Code.NOT_COORDINATOR))
     play.advance(1.0)
     play.answer(DescribeClassicGroup, described(share(0)))
@@ -374,10 +381,7 @@ def test_a_broker_without_the_classic_protocol_is_told_of() -> None:
 
 def test_a_broker_that_cannot_describe_topics_is_told_of() -> None:
     """The leader waited for ever for what it cannot ask, and said nothing."""
-    play = ClassicPlay.new()
-    play.joining()
-    play.answer(JoinGroup, MemberIdGiven("given"))
-    play.answer(JoinGroup, admitted(leads=True))
+    play = new_leader()
     play.fail(DescribeTopics, FailureKind.UNSUPPORTED)
     assert play.member.problem is not None
     assert (play.member.state, play.member.problem.kind) == (S.FATAL, ProblemKind.BROKER_TOO_OLD)
@@ -404,22 +408,14 @@ def test_a_follower_does_not_look_at_topics_for_a_plan_that_another_makes() -> N
 
 def test_a_leader_that_came_back_does_without_a_description_that_the_broker_does_not_have() -> None:
     """It only cannot compare its plan with the topics; ending the member for that would cost the group its leader."""
-    play = ClassicPlay.cooperative(group_instance_id="i")
-    play.joining()
-    play.answer(JoinGroup, admitted(7, leads=True, skip=True, strategy="cooperative-sticky"))
-    play.answer(SyncGroup, GroupSynced(share(0)))
-    play.let_callbacks_return()
-    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
+    play = leader_that_came_back()
     play.fail(DescribeClassicGroup, FailureKind.UNSUPPORTED)
     assert play.member.state is S.STABLE
 
 
 def test_a_leader_looks_at_the_topics_once_for_a_plan() -> None:
     """Asked for again beside the sync, the answer would be about topics that the plan does not know."""
-    play = ClassicPlay.new()
-    play.joining()
-    play.answer(JoinGroup, MemberIdGiven("given"))
-    play.answer(JoinGroup, admitted(leads=True))
+    play = new_leader()
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
     assert play.sync_request().plan["given"] == (TopicPartition("orders", 0), TopicPartition("orders", 1))
     assert play.member.survey is None
