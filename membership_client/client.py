@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import os
 import queue
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,10 +14,8 @@ from membership_client import forked, lifetime
 from membership_client.arguments import (
     P,
     PartitionLike,
-    checked_function,
     checked_instance,
     checked_items,
-    checked_mapping,
     checked_offsets,
     checked_partition,
     checked_partitions,
@@ -29,17 +24,13 @@ from membership_client.arguments import (
     checked_topic,
     optional,
     reason_text,
-    shown,
 )
-from membership_client.bootstrap import parse_bootstrap
+from membership_client.closing import Closing, close_timeout_s
 from membership_client.config import MemberConfig
-from membership_client.core import reasons
-from membership_client.core.assigning import require_assignors
 from membership_client.core.events import (
     Budget,
     CallbackDelayed,
     CallbackReturned,
-    Close,
     Rebalance,
     Subscribe,
     Tick,
@@ -65,22 +56,27 @@ from membership_client.errors import (
 )
 from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
 from membership_client.logs import StepLog, log_warning, logger
-from membership_client.net import BrokerTransport
+from membership_client.member_setup import (
+    checked_config,
+    checked_observer,
+    checked_runner,
+    new_member_id,
+    trace_file_of,
+    transport_of,
+)
+from membership_client.membership_thread import MembershipThread
 from membership_client.offsets import Offsets
 from membership_client.ownership import Ownership, OwnershipNumbers
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.security import PLAINTEXT, Security, split_security
+from membership_client.security import Security
 from membership_client.security.settings import with_password
 from membership_client.security.weaknesses import warn_of_weaknesses
 from membership_client.telemetry import Telemetry
 from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
 from membership_client.trace.commit_tally import CommitTally
-from membership_client.trace.file_name import trace_path
-from membership_client.trace.trace_file import TraceFile
 from membership_client.types import (
     CloseReport,
-    CloseStep,
     Health,
     LeaveMode,
     MemberState,
@@ -88,19 +84,11 @@ from membership_client.types import (
     Snapshot,
     TopicPartition,
 )
+from membership_client.waiting import Condition, Tell, Waiter, name_of
 from membership_client.watchdog import warning_of
 from membership_client.worker import Observer, Worker
 
 _TOPIC_NAMES = TopicNames()
-
-Condition = MemberState | Callable[[Snapshot], bool]
-"""What can be waited for."""
-
-_CLOSE_S = 10.0
-"""How long a close() without a timeout waits, beside its callbacks."""
-
-_CLOSE_GRACE_S = 0.5
-"""How much longer close() waits for the thread to stop than the thread itself may take."""
 
 
 class GroupMember:
@@ -124,24 +112,16 @@ class GroupMember:
         runner: CallbackRunner | None = None,
         security: Security | None = None,
     ) -> None:
-        self._config, security = _split(config, security)
-        if self._config.group_protocol != "consumer":
-            require_assignors(self._config.partition_assignment_strategy)
+        self._config, security = checked_config(config, security)
         if runner is not None and listener is not None:
             raise ConfigError("Give a listener, or a runner that brings its own callbacks, not both.")
         callbacks = callbacks_of(listener) if listener is not None else {}
-        optional(_checked_runner, "runner", runner)
-        observers = checked_items("observers", observers, _checked_observer)
-        self._transport = BrokerTransport(
-            parse_bootstrap(self._config.bootstrap_servers, security.protocol),
-            client_id=self._config.client_id,
-            connect_timeout_s=self._config.socket_connection_setup_timeout_ms / 1000,
-            answer_timeout_s=self._config.request_timeout_ms / 1000,
-            security=security,
-        )
+        optional(checked_runner, "runner", runner)
+        observers = checked_items("observers", observers, checked_observer)
+        self._transport = transport_of(self._config, security)
         warn_of_weaknesses(security)
-        member = Member(config=self._config, member_id=_new_member_id())
-        self._journal = Journal(member, _trace_file(member))
+        member = Member(config=self._config, member_id=new_member_id())
+        self._journal = Journal(member, trace_file_of(member))
         self._tally = CommitTally(self._journal)
         self._telemetry = Telemetry(member)
         ownership = OwnershipNumbers()
@@ -152,16 +132,14 @@ class GroupMember:
         self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
         self._worker.runner = self._runner
-        self._thread = threading.Thread(target=self._run, name=f"{self._config.group_id}-membership", daemon=True)
-        self._start_token = [None]
-        self._runs_on: int | None = None
+        self._thread = MembershipThread(self._run, f"{self._config.group_id}-membership")
+        poll_interval_s = self._config.max_poll_interval_ms / 1000
+        self._closing = Closing(self._worker, self._thread, self._runner, self._telemetry.asked, poll_interval_s)
         self._polled_by: int | None = None
         self._poller = threading.get_ident
-        self._ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._waiters: list[_Waiter] = []
+        self._waiters: list[Waiter] = []
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._forgiven: Problem | None = None
-        self._close_report: CloseReport | None = None
         self._forked = False
         self._named: tuple[Partitions, frozenset[TopicPartition]] = (NOTHING, frozenset())
         lifetime.register(self)
@@ -194,8 +172,8 @@ class GroupMember:
             raise error_for(member.problem, member.identity)
         self._forgiven = member.problem if member.state is MemberState.FATAL else None
         self._worker.post(self._telemetry.asked(event))
-        if self._may_start():
-            self._start()
+        if self._thread.may_start():
+            self._thread.start()
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
@@ -329,14 +307,10 @@ class GroupMember:
         return self._verdict(waiter, outcome)
 
     @contextlib.contextmanager
-    def _waiting(self, condition: Condition, tell: Callable[[Snapshot | Exception], None]) -> Iterator[_Waiter]:
-        """Inside, `tell` is called with what ends the wait: on any thread, at once or later, maybe more than once."""
-        if not callable(condition) and not isinstance(condition, MemberState):
-            raise ConfigError(
-                f"wait_until() takes a MemberState or a function of the snapshot, not {shown(condition)}."
-            )
+    def _waiting(self, condition: Condition, tell: Tell) -> Iterator[Waiter]:
+        """Inside, `tell` is called with what ends the wait, at once or later."""
+        waiter = Waiter(condition, tell)
         self._check_usable(closing_is_fine=True)
-        waiter = _Waiter(condition if callable(condition) else lambda snapshot: snapshot.state is condition, tell)
         self._waiters.append(waiter)
         try:
             if self._is_fatal() or self._worker.member.state is not MemberState.FATAL:
@@ -348,10 +322,9 @@ class GroupMember:
             self._waiters.remove(waiter)
 
     def _too_late(self, condition: Condition, timeout_s: float | None) -> WaitTimeoutError:
-        wanted = condition.name if isinstance(condition, MemberState) else "the condition"
-        return WaitTimeoutError(f"Not {wanted} within {timeout_s} s: {self.health().why}.", self._identity)
+        return WaitTimeoutError(f"Not {name_of(condition)} within {timeout_s} s: {self.health().why}.", self._identity)
 
-    def _verdict(self, waiter: _Waiter, outcome: Snapshot | Exception) -> Snapshot:
+    def _verdict(self, waiter: Waiter, outcome: Snapshot | Exception) -> Snapshot:
         if isinstance(outcome, Exception):
             raise outcome
         if not waiter.wanted(outcome):
@@ -372,63 +345,18 @@ class GroupMember:
         itself: it returns at once, and the close goes on when that returns.
         """
         reason, timeout_s = self._close_arguments(leave, reason, timeout_s)
-        if self._close_report is not None or self._forked:
-            return self._close_report or forked.CLOSED
-        began_at = time.monotonic()
-        self._begin_close(leave, reason, timeout_s)
-        if self._may_start():
-            self._run()
-        elif not self._is_own_thread():
-            self._runner.await_end(self._has_ended, self._close_wait_s(timeout_s))
-        return self._report(reason, time.monotonic() - began_at)
+        return forked.CLOSED if self._forked else self._closing.close(leave, reason, timeout_s)
 
     def _close_arguments(
         self, leave: LeaveMode, reason: object, timeout_s: float | None
     ) -> tuple[str | None, float | None]:
         """Reason and time, checked before anything is done."""
         self._check_mode(leave)
-        return reason_text(reason), _close_timeout_s(timeout_s)
-
-    def _has_ended(self, within_s: float) -> bool:
-        try:
-            self._ended.get(timeout=within_s)
-        except queue.Empty:
-            return False
-        self._ended.put(None)  # For whoever else waits.
-        with contextlib.suppress(RuntimeError):  # It ended on a thread that closed before it was started.
-            self._thread.join(_CLOSE_GRACE_S)
-        return True
-
-    def _close_wait_s(self, timeout_s: float | None) -> float:
-        """The membership thread ends by itself; this is for the case that it does not."""
-        if timeout_s is not None:
-            return timeout_s + _CLOSE_GRACE_S
-        # A callback that brings partitions may run first, and then the one that takes them away.
-        return _CLOSE_S + 2 * self._poll_interval_s + _CLOSE_GRACE_S
+        return reason_text(reason), close_timeout_s(timeout_s)
 
     def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> None:
-        # The thread that closes cannot return before a callback that it runs itself, so the membership may last as long.
-        granted = timeout_s is None or self._runner.runs_on_closing_thread
-        close = Close(
-            mode=leave,
-            reason=reason,
-            timeout_s=_CLOSE_S if timeout_s is None else timeout_s,
-            callback_timeout_s=self._poll_interval_s if granted else None,
-        )
-        if not self._worker.stopped:
-            self._worker.post(self._telemetry.asked(close))
-
-    @property
-    def _poll_interval_s(self) -> float:
-        return self._config.max_poll_interval_ms / 1000
-
-    def _report(self, reason: str | None, took_s: float) -> CloseReport:
-        closed = self._worker.member.closed
-        if closed is not None:
-            self._close_report = CloseReport(clean=closed.clean, reason=closed.reason, steps=closed.steps)
-            return self._close_report
-        step = CloseStep("membership thread", took_s, "goes on by itself" if self._is_own_thread() else "has not ended")
-        return CloseReport(clean=False, reason=reason or reasons.CLOSED, steps=(step,))
+        """Before a close() that waits: several members leave at the same time."""
+        self._closing.begin(leave, reason, timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -444,34 +372,17 @@ class GroupMember:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _may_start(self) -> bool:
-        """True once: a member has one thread. A token and not a lock, because signal handlers come here too."""
-        try:
-            self._start_token.pop()
-        except IndexError:
-            return False
-        return True
-
-    def _start(self) -> None:
-        try:
-            self._thread.start()
-        except RuntimeError:
-            self._start_token.append(None)  # The system has no thread to spare now; it may have one later.
-            raise
-
     def _run(self) -> None:
-        self._runs_on = threading.get_ident()
+        """On the membership thread, as long as the member lives."""
         try:
             self._worker.run()
         except BaseException:  # noqa: BLE001 - whatever it is, the member says so
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
-            self._runs_on = None
             self._tally.sum_up()
             self._journal.close()
             self._telemetry.end()
             self._offer_last()
-            self._ended.put(None)
 
     def _on_step(self, step: Step) -> None:
         """On the membership thread, after every step."""
@@ -511,15 +422,12 @@ class GroupMember:
         member = self._worker.member
         return member.state is MemberState.FATAL and (member.problem is None or member.problem is not self._forgiven)
 
-    def _is_own_thread(self) -> bool:
-        return threading.get_ident() == self._runs_on or self._runner.is_current_thread()
-
     def _check_may_wait(self) -> None:
-        if threading.get_ident() == self._runs_on:
+        if self._thread.is_current:
             raise MembershipError(
                 "An observer runs on the membership thread, which cannot wait for itself.", self._identity
             )
-        if self._start_token:
+        if not self._thread.was_started:
             # The thread starts with the first subscription: without it the whole timeout would pass.
             raise OffsetError("Offsets are committed and read as a member: call subscribe() first.", self._identity)
 
@@ -546,59 +454,3 @@ class GroupMember:
         self._worker.stopped = True
         self._transport.abandon()
         self._journal.after_fork()
-
-
-class _Waiter:
-    def __init__(self, wanted: Callable[[Snapshot], bool], tell: Callable[[Snapshot | Exception], None]) -> None:
-        self.wanted = wanted
-        self.tell = tell
-
-    def offer(self, snapshot: Snapshot) -> None:
-        """On the membership thread, so what the user's condition raises is for the one who waits."""
-        try:
-            if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
-                self.tell(snapshot)
-        except Exception as error:  # noqa: BLE001 - it is raised where it belongs
-            self.tell(error)
-
-
-def _split(config: MemberConfig | Mapping[str, Any], security: Security | None) -> tuple[MemberConfig, Security]:
-    optional(lambda name, value: checked_instance(name, value, Security), "security", security)
-    if isinstance(config, MemberConfig):
-        return config, security or PLAINTEXT
-    found, rest = split_security(checked_mapping("The configuration", config))
-    if security is not None and found is not PLAINTEXT:
-        raise ConfigError("Give security in the configuration or beside it, not both.")
-    return MemberConfig.from_dict(rest), security or found
-
-
-def _checked_observer(name: str, value: Observer) -> Observer:
-    checked_function(name, value, of="a step")
-    return value
-
-
-def _checked_runner(name: str, value: object) -> None:
-    if isinstance(value, type) or not isinstance(value, CallbackRunner):
-        raise ConfigError(f"{name} must have the methods of a CallbackRunner, not be {shown(value)}.")
-
-
-def _trace_file(member: Member) -> TraceFile | None:
-    config = member.config
-    if config.trace_file is None:
-        return None
-    instance = config.group_instance_id or member.member_id
-    names = {"group": config.group_id, "member": member.member_id, "instance": instance}
-    path = trace_path(config.trace_file, pid=os.getpid(), **names)
-    return TraceFile(path, max_bytes=config.trace_file_max_bytes, keep=config.trace_file_keep)
-
-
-def _close_timeout_s(given: float | None) -> float | None:
-    """Not a number is no time: a close that refuses its arguments would leave the member in the group."""
-    if given is None:
-        return None
-    return 0.0 if given != given else checked_timeout_s(given)  # noqa: PLR0124
-
-
-def _new_member_id() -> str:
-    """Unique, and kept as long as the object lives, as KIP-1082 wants it."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

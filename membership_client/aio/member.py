@@ -21,7 +21,6 @@ from membership_client.arguments import (
     checked_timeout_s,
     optional,
 )
-from membership_client.client import Condition
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
 from membership_client.forked import refuse_in_forked_children
@@ -29,6 +28,7 @@ from membership_client.listener import callbacks_of, warned_of
 from membership_client.security import Security
 from membership_client.trace import Journal
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
+from membership_client.waiting import Condition
 from membership_client.worker import Observer
 
 

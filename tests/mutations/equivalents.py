@@ -28,8 +28,8 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
-        "core/coordinator.py",
-        "_has_something_to_say",
+        "core/leaving.py",
+        "is_telling",
         "departure is not None and departure.telling_since is not None and (departure.outcome is None)",
         "departure is not None and departure.telling_since is not None and True",
         "A departure ends in the step that gives it an outcome, before anything is looked for.",

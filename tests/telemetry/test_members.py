@@ -64,7 +64,7 @@ def test_a_thread_that_died_leaves_no_span_open(recorder: Recorder, monkeypatch:
     monkeypatch.setattr(Worker, "run_once", joins_and_dies)
     member = GroupMember(NOWHERE)
     member.subscribe(["orders"])
-    member._thread.join(30)
+    assert member._thread.has_ended(30)
     (rebalance,) = recorder.spans("membership.rebalance")
     assert facts(rebalance)["membership.outcome"] == "crashed"
     assert recorder.open.count == 0
@@ -80,10 +80,10 @@ def test_an_sdk_that_raises_does_not_hide_that_a_thread_died(
     monkeypatch.setattr(Worker, "run_once", joins_and_dies)
     member = GroupMember(NOWHERE)
     member.subscribe(["orders"])
-    member._thread.join(30)
+    assert member._thread.has_ended(30)
     with pytest.raises(MembershipError, match="a bug"):
         member.poll()
-    assert member._has_ended(0.0)
+    assert member._thread.has_ended(0.0)
     assert "The SDK raised" in caplog.text
 
 

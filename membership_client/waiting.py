@@ -1,0 +1,44 @@
+"""Who waits for which snapshot of a member."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from membership_client.arguments import shown
+from membership_client.errors import ConfigError
+from membership_client.types import MemberState, Snapshot
+
+Condition = MemberState | Callable[[Snapshot], bool]
+"""What can be waited for."""
+
+Tell = Callable[[Snapshot | Exception], None]
+"""Called with what ends a wait: on any thread, maybe more than once."""
+
+
+class Waiter:
+    """One wait for one condition."""
+
+    def __init__(self, condition: Condition, tell: Tell) -> None:
+        self.wanted = _function_of(condition)
+        self.tell = tell
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """On the membership thread, so what the application's condition raises is told to the thread that waits."""
+        try:
+            if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
+                self.tell(snapshot)
+        except Exception as error:  # noqa: BLE001 - it is raised where it belongs
+            self.tell(error)
+
+
+def _function_of(condition: Condition) -> Callable[[Snapshot], bool]:
+    if isinstance(condition, MemberState):
+        return lambda snapshot: snapshot.state is condition
+    if not callable(condition):
+        raise ConfigError(f"wait_until() takes a MemberState or a function of the snapshot, not {shown(condition)}.")
+    return condition
+
+
+def name_of(condition: Condition) -> str:
+    """For an error text."""
+    return condition.name if isinstance(condition, MemberState) else "the condition"
