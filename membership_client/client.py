@@ -207,6 +207,19 @@ class GroupMember:
         if self._is_fatal() and (error := self.error):
             raise error
 
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Another user or password (PLAIN, SCRAM). Any thread.
+
+        New connections and sessions that are renewed use it; those that are open stay. ConfigError, which shows neither,
+        if there is no password to replace. A member that was refused with the old one starts over with subscribe().
+        """
+        self._check_usable()
+        self._set_sasl_credentials(username, password)
+
+    def _set_sasl_credentials(self, username: object, password: object) -> None:
+        """As above, also for a member that has ended by a bug: the fetching of its Consumer goes on."""
+        self._transport.use(with_password(self._transport.security, username, password))
+
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:
@@ -365,10 +378,6 @@ class GroupMember:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
-
-    def _set_sasl_credentials(self, username: object, password: object) -> None:
-        """For new connections and for sessions that are renewed. Any thread; ConfigError shows neither of them."""
-        self._transport.use(with_password(self._transport.security, username, password))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -109,6 +109,10 @@ class Consumer:
         """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
         return self._fetcher.owner_epoch(record)
 
+    async def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Another user or password (PLAIN, SCRAM), for fetching and for the membership, as `Consumer` has it."""
+        await self._do(functools.partial(self._fetcher.set_sasl_credentials, username, password))
+
     # --- records -----------------------------------------------------------------------------------------------------
 
     async def getone(self, timeout_s: float | None = None) -> Message | None:

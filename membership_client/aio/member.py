@@ -76,6 +76,10 @@ class GroupMember:
         """Tell the member that the application is alive, and learn what went wrong since the last time."""
         self._member.poll()
 
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Another user or password (PLAIN, SCRAM), for new connections and for sessions that are renewed."""
+        self._member.set_sasl_credentials(username, password)
+
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     async def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:

@@ -181,6 +181,14 @@ _RECORD = Kind(ORDERS)
 _HOOKS = {"on_assign": HOOK, "on_revoke": HOOK, "on_lost": HOOK}
 _COMMIT = {"message": Kind(None, NONE), "offsets": Kind(None, NONE | {"list"}), "asynchronous": FLAG}
 _CREDENTIAL = Kind("secret", TEXTS | {"long"})
+_CREDENTIALS = {"username": _CREDENTIAL, "password": _CREDENTIAL}
+SASL = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "till",
+    "sasl.password": "secret",
+}
+"""A configuration whose password can be replaced."""
 CONSUMER = "membership_client.Consumer"
 AIO_CONSUMER = "membership_client.aio.Consumer"
 _CLOSE = {"timeout_s": replace(TIMEOUT, takes=NUMBERS | {"nan"}).optional()}
@@ -198,7 +206,7 @@ def _of_consumer(path: str) -> dict[str, dict[str, Kind]]:
         f"{path}.committed": {"partitions": _PLACES, "timeout": TIMEOUT, "timeout_s": TIMEOUT},
         f"{path}.seek": {"partition": Kind(_PLACE)},
         f"{path}.poll": {"timeout": TIMEOUT},
-        f"{path}.set_sasl_credentials": {"username": _CREDENTIAL, "password": _CREDENTIAL},
+        f"{path}.set_sasl_credentials": _CREDENTIALS,
         f"{path}.consume": {"timeout": TIMEOUT, "num_messages": Kind(5, INT32)},
         f"{path}.getone": {"timeout_s": TIMEOUT.optional()},
         f"{path}.getmany": {"timeout_s": TIMEOUT.optional(), "max_records": Kind(5, INT64 - {"0"} | {"2**63"})},
@@ -232,9 +240,11 @@ TABLE = Table(
     by_place={
         MEMBER: {**_MEMBER_PARTS, "runner": Kind(None, NONE)},
         f"{MEMBER}.wait_until": _WAIT,
+        f"{MEMBER}.set_sasl_credentials": _CREDENTIALS,
         f"{MEMBER}.close": {"timeout_s": replace(TIMEOUT, takes=NUMBERS | {"nan"}).optional()},
         AIO: _MEMBER_PARTS,
         f"{AIO}.wait_until": _WAIT,
+        f"{AIO}.set_sasl_credentials": _CREDENTIALS,
         **_of_consumer(CONSUMER),
         **_of_consumer(AIO_CONSUMER),
         f"{AIO}.close": {"timeout_s": replace(TIMEOUT, takes=NUMBERS | {"nan"}).optional()},

@@ -18,16 +18,10 @@ from membership_client.config import MemberConfig
 from tests.arguments.bad_values import BAD, WAITS
 from tests.arguments.feeding import BOUND_S, Attempt, Call, Hung, feed, in_thread
 from tests.arguments.surface import Place, places
-from tests.arguments.tables import CONFIG_KEYS, MINIMAL, QUIET, TABLE
+from tests.arguments.tables import CONFIG_KEYS, MINIMAL, QUIET, SASL, TABLE
 
 _ENDLESS = WAITS | {"-1", "-inf", "None"}
 """As confluent-kafka has it, a negative timeout is no timeout."""
-_SASL = {
-    "security.protocol": "sasl_plaintext",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "till",
-    "sasl.password": "secret",
-}
 _WAITS = {"poll", "consume", "committed", "getone", "getmany"}
 _MAKES = {"Consumer", "GroupMember", "close"}
 
@@ -55,6 +49,11 @@ def _arguments(place: Place) -> dict[str, Any]:
     return {"leave_out": _ENDLESS if waits else frozenset()}
 
 
+def _more(place: Place) -> dict[str, str]:
+    """What an object must be configured with, so that the method takes good values."""
+    return SASL if place.name == "set_sasl_credentials" else {}
+
+
 def _context(call: Call) -> Call:
     """What is a context manager is entered and left."""
 
@@ -79,7 +78,7 @@ def test_bad_values(place: Place) -> None:
     if place.name in _MAKES:
         complaints = list(feed(place, _made(place), TABLE))
     else:
-        config = QUIET | (_SASL if place.name == "set_sasl_credentials" else {})
+        config = QUIET | _more(place)
         theirs = confluent_kafka.Consumer(config)
         with Consumer(config) as consumer:
             call, model = _context(getattr(consumer, place.name)), getattr(theirs, place.name, None)
@@ -128,7 +127,7 @@ def test_bad_values_for_asyncio(place: Place, loop: asyncio.AbstractEventLoop) -
             raise Hung from error
 
     made = attempt(_maker(place))
-    theirs = confluent_kafka.Consumer(QUIET)
+    theirs = confluent_kafka.Consumer(QUIET | _more(place))
     call = _aio_call(place) if place.name in _MAKES else getattr(made, place.name)
     model = getattr(theirs, place.name, None) if place.owner == "Consumer" and place.name != "close" else None
     complaints = list(feed(place, call, TABLE, attempt=attempt, model=model, **_arguments(place)))
@@ -138,7 +137,8 @@ def test_bad_values_for_asyncio(place: Place, loop: asyncio.AbstractEventLoop) -
 
 
 def _maker(place: Place) -> Call:
-    return lambda: aio.Consumer(QUIET) if "Consumer" in place.path else aio.GroupMember(MINIMAL)
+    kind, config = (aio.Consumer, QUIET) if "Consumer" in place.path else (aio.GroupMember, MINIMAL)
+    return lambda: kind(config | _more(place))
 
 
 def _aio_call(place: Place) -> Call:

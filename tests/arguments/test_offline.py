@@ -18,7 +18,7 @@ from membership_client.types import Cause, CauseKind
 from tests.arguments.bad_values import WAITS
 from tests.arguments.feeding import feed
 from tests.arguments.surface import Place, places
-from tests.arguments.tables import MINIMAL, NOBODY, TABLE
+from tests.arguments.tables import MINIMAL, NOBODY, SASL, TABLE
 
 OURS = {"membership_client.CallbackContext", "membership_client.MemberConfig.without_effect"}
 """Made, or called, by us alone."""
@@ -74,7 +74,7 @@ def callable_of(place: Place) -> Iterator[Callable[..., Any]]:
     elif place.name == "close":
         yield functools.partial(_made_and_closed, place.owner)
     else:
-        made = MAKERS[place.owner]()
+        made = GroupMember(MINIMAL | SASL) if place.name == "set_sasl_credentials" else MAKERS[place.owner]()
         try:
             yield getattr(made, place.name)
         finally:

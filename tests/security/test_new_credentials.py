@@ -1,7 +1,8 @@
-"""set_sasl_credentials(): a Consumer's fetching and its membership go on as the new user, or with the new password."""
+"""set_sasl_credentials(): fetching and membership go on as the new user, or with the new password."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from membership_client import AuthenticationError, ConfigError, Consumer, MemberState
+from membership_client import AuthenticationError, ConfigError, Consumer, GroupMember, MemberState, aio
 from tests.integration.members import eventually
 from tests.security.secure_kafka import PATIENCE_S, RENEWED_EVERY_MS, SecureKafka
 
@@ -126,3 +127,77 @@ def test_without_a_password_there_is_none_to_replace(secured: SecureKafka) -> No
             consumer.set_sasl_credentials("alice", NEW)
     finally:
         consumer.close()
+
+
+def known_user(secured: SecureKafka, password: str) -> str:
+    """One that the broker lets in by now: it may learn of a user a moment after its administrator was told so."""
+    name = new_user(secured, password)
+    config = member_config_of(secured, name, password, "nobody") | {"log_level": 0}
+    del config["group.id"]
+
+    def is_let_in() -> bool:
+        try:
+            return bool(AdminClient(config).list_topics(timeout=5).brokers)
+        except KafkaException:
+            return False
+
+    eventually(is_let_in, "a user that the broker knows")
+    return name
+
+
+def member_config_of(secured: SecureKafka, name: str, password: str, topic: str) -> dict[str, Any]:
+    config = config_of(secured, name, password, topic)
+    return {key: value for key, value in config.items() if key not in {"auto.offset.reset", "log_level"}}
+
+
+def test_a_group_member_goes_on_with_new_credentials(secured: SecureKafka) -> None:
+    """Over more than two sessions; with those of the old user it would end at the first."""
+    topic = secured.new_topic()
+    first, second = known_user(secured, OLD), known_user(secured, NEW)
+    with GroupMember(member_config_of(secured, first, OLD, topic)) as member:
+        member.subscribe([topic])
+        member.wait_until(lambda snapshot: len(snapshot.owned) == 2, PATIENCE_S)
+        member.set_sasl_credentials(second, NEW)
+        add_user(secured, first, f"{OLD}-replaced")
+        time.sleep(SESSIONS_S)
+        assert (member.snapshot.state, member.error) == (MemberState.STABLE, None)
+    assert NEW not in repr(vars(member))
+
+
+def test_an_asyncio_member_starts_over_with_new_credentials(secured: SecureKafka) -> None:
+    """They need not be awaited: nothing is sent."""
+    topic = secured.new_topic()
+    name = known_user(secured, NEW)
+
+    async def start_over() -> None:
+        async with aio.GroupMember(member_config_of(secured, name, OLD, topic)) as member:
+            member.subscribe([topic])
+            with pytest.raises(AuthenticationError):
+                await member.wait_until(MemberState.STABLE, PATIENCE_S)
+            member.set_sasl_credentials(name, NEW)
+            member.subscribe([topic])
+            await member.wait_until(lambda snapshot: len(snapshot.owned) == 2, PATIENCE_S)
+
+    asyncio.run(start_over())
+
+
+def test_an_asyncio_consumer_starts_over_with_new_credentials(secured: SecureKafka) -> None:
+    """Both its membership and its fetching: it reads a record."""
+    topic = secured.new_topic()
+    name = known_user(secured, NEW)
+    producer = Producer({"bootstrap.servers": secured.cluster.bootstrap_servers})
+    producer.produce(topic, b"record", partition=0)
+    producer.flush()
+
+    async def start_over() -> None:
+        async with aio.Consumer(config_of(secured, name, OLD, topic)) as consumer:
+            consumer.subscribe([topic])
+            with pytest.raises(AuthenticationError):
+                await consumer.getone(PATIENCE_S)
+            await consumer.set_sasl_credentials(name, NEW)
+            consumer.subscribe([topic])
+            record = await consumer.getone(PATIENCE_S)
+            assert record is not None
+            assert record.value() == b"record"
+
+    asyncio.run(start_over())
