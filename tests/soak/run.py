@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import heapq
 import itertools
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from membership_client import MembershipError
+from membership_client import GroupNotFoundError, MembershipError
 from membership_client.admin import GroupAdmin
 from membership_client.testing import ClusterAdmin
 from tests.benchmarks.soak import Production
@@ -128,9 +129,10 @@ class Run:
             ended.append(f"{late}; the brokers say that the lag is {self._lag()}")
 
     def _lag(self) -> dict[int, int | None]:
-        """By partition. Tells a record that is not read from one that was never written."""
-        with GroupAdmin(self.kafka.servers) as admin:
+        """By partition; empty if no member has ever joined. Tells a record that is not read from one that was never written."""
+        with GroupAdmin(self.kafka.servers) as admin, contextlib.suppress(GroupNotFoundError):
             return {place.partition: left for place, left in admin.describe(self._name).lag.items()}
+        return {}
 
     def _keep_watching(self, stop: threading.Event) -> None:
         with GroupAdmin(self.kafka.servers, timeout_s=3.0) as admin:
@@ -144,6 +146,7 @@ class Run:
         self._watch.look_for_losses([self._name])
 
     def _has_settled(self) -> bool:
+        self._fleet.revive()  # What ends at once, because a package is missing, is noted instead of waited for.
         try:
             with GroupAdmin(self.kafka.servers, timeout_s=3.0) as admin:
                 view = admin.describe(self._name, lag=False)
