@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from membership_client import cli
-from tests.arguments.feeding import in_thread
+from tests.arguments.feeding import PROMISED_S, in_thread
 
 pytestmark = pytest.mark.deep
 
@@ -100,16 +100,20 @@ def test_bad_texts(
         if action.nargs == 0 or isinstance(action, argparse._HelpAction):
             continue
         for name, line in _lines(path, action):
-            try:
-                code: object = in_thread(functools.partial(cli.main, [*path.split(), *line]))
-            except SystemExit as end:
-                code = end.code
-            except BaseException as error:  # noqa: BLE001 - it is looked at
-                code = repr(error)[:120]
+            outcome = in_thread(functools.partial(cli.main, [*path.split(), *line]))
+            code = _exit_code(outcome.value)
             told = capsys.readouterr()
+            if outcome.processor_s > PROMISED_S:
+                wrong.append(f"{path} {action.dest}=<{name}>: takes {outcome.processor_s:.1f} s of a processor")
             if code not in {0, 2} or (code == 2 and not _is_a_sentence(told.err)):
                 wrong.append(f"{path} {action.dest}=<{name}>: {code} {told.err[-150:]!r}")
     assert not wrong, "\n".join(wrong)
+
+
+def _exit_code(value: object) -> object:
+    if isinstance(value, SystemExit):
+        return value.code
+    return repr(value)[:120] if isinstance(value, BaseException) else value
 
 
 def _is_a_sentence(text: str) -> bool:

@@ -16,7 +16,7 @@ import pytest
 from membership_client import Consumer, aio
 from membership_client.config import MemberConfig
 from tests.arguments.bad_values import BAD, WAITS
-from tests.arguments.feeding import BOUND_S, Attempt, Call, Hung, feed, in_thread
+from tests.arguments.feeding import GUARD_S, Attempt, Call, Hung, Outcome, Stopwatch, feed, here, in_thread
 from tests.arguments.surface import Place, places
 from tests.arguments.tables import CONFIG_KEYS, MINIMAL, QUIET, SASL, TABLE
 
@@ -74,7 +74,7 @@ def _new(*values: Any, **named: Any) -> Consumer:
 @pytest.mark.parametrize("place", SYNC, ids=str)
 def test_bad_values(place: Place) -> None:
     """poll(nan) used to spin for ever, commit(message=5) to raise AttributeError."""
-    attempt: Attempt = (lambda call: call()) if place.name == "stop_on_signals" else in_thread
+    attempt: Attempt = here if place.name == "stop_on_signals" else in_thread
     if place.name in _MAKES:
         complaints = list(feed(place, _made(place), TABLE))
     else:
@@ -117,16 +117,13 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 def test_bad_values_for_asyncio(place: Place, loop: asyncio.AbstractEventLoop) -> None:
     """The same of the classes for asyncio, which may be awaited."""
 
-    def attempt(call: Call) -> Any:
-        task = asyncio.run_coroutine_threadsafe(_awaited(call), loop)
+    def attempt(call: Call) -> Outcome:
         try:
-            return task.result(BOUND_S)
-        except TimeoutError as error:
-            if task.done():
-                raise
-            raise Hung from error
+            return asyncio.run_coroutine_threadsafe(_timed(call), loop).result(GUARD_S)
+        except TimeoutError:
+            return Outcome(Hung())
 
-    made = attempt(_maker(place))
+    made: Any = attempt(_maker(place)).value
     theirs = confluent_kafka.Consumer(QUIET | _more(place))
     call = _aio_call(place) if place.name in _MAKES else getattr(made, place.name)
     model = getattr(theirs, place.name, None) if place.owner == "Consumer" and place.name != "close" else None
@@ -151,6 +148,15 @@ def _aio_call(place: Place) -> Call:
             await made.close()
 
     return call
+
+
+async def _timed(call: Call) -> Outcome:
+    """On the loop's thread, which has nothing else to do."""
+    watch = Stopwatch()
+    try:
+        return watch.outcome(await _awaited(call))
+    except Exception as error:  # noqa: BLE001 - it is looked at
+        return watch.outcome(error)
 
 
 async def _awaited(call: Call) -> Any:

@@ -13,6 +13,7 @@ import pytest
 import membership_client
 from membership_client import GroupMember, admin, identity
 from membership_client.admin import GroupAdmin, GroupView
+from membership_client.core import assigning
 from membership_client.core.events import CallbackKind, RunCallback
 from membership_client.types import Cause, CauseKind
 from tests.arguments.bad_values import WAITS
@@ -93,6 +94,12 @@ def _closed(made: Any) -> Any:
     with contextlib.suppress(AttributeError):
         made.close()
     return made
+
+
+@pytest.fixture(autouse=True)
+def _assignors_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assignors are known to the whole process, and so to all other tests: `x` was a strategy from then on."""
+    monkeypatch.setattr(assigning, "_own", {})
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
