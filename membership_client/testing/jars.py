@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from membership_client.testing.arguments import checked_version
+
 KAFKA_VERSION = "4.3.1"
 OLD_KAFKA_VERSION = "2.8.2"
 """The oldest that starts without ZooKeeper: joins have no reasons, topics hardly have ids, and nobody knows KIP-848."""
@@ -28,4 +30,4 @@ def kafka_directory(version: str = KAFKA_VERSION) -> Path:
 
 def cached_kafka_jars(version: str = KAFKA_VERSION) -> list[Path] | None:
     """Kafka's jars in a fixed order (a class archive is valid for one order only), or None if not fetched yet."""
-    return sorted(kafka_directory(version).glob("*.jar")) or None
+    return sorted(kafka_directory(checked_version(version)).glob("*.jar")) or None

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Self
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
+from membership_client.arguments import checked_path, optional
 from membership_client.testing import guard
+from membership_client.testing.arguments import (
+    checked_brokers,
+    checked_listeners,
+    checked_options,
+    checked_paths,
+    checked_racks,
+    checked_settings,
+    checked_version,
+    known,
+)
 from membership_client.testing.broker import Broker
 from membership_client.testing.jars import KAFKA_VERSION, cached_kafka_jars
 from membership_client.testing.java import find_java
@@ -61,12 +72,15 @@ class KafkaCluster:
         directory: Path | None = None,
         jvm_options: Sequence[str] = (),
     ) -> None:
-        self._size = brokers
-        self._settings = dict(settings or {})
-        self._listeners = dict(listeners or {})
-        self._racks = dict(enumerate(racks, start=1))
-        self._jvm = Jvm(java or _require_java(), tuple(jars or _require_jars(version)), tuple(jvm_options))
-        self._given_directory = directory
+        self._size = checked_brokers(brokers)
+        self._settings = checked_settings(settings)
+        self._listeners = checked_listeners(listeners)
+        self._racks = checked_racks(racks)
+        version, options = checked_version(version), checked_options(jvm_options)
+        paths = checked_paths("jars", jars) if jars is not None else ()
+        runtime = optional(checked_path, "java", java)
+        self._given_directory = optional(checked_path, "directory", directory)
+        self._jvm = Jvm(runtime or _require_java(), paths or tuple(_require_jars(version)), options)
         self._directory: Path | None = None
         self._brokers: dict[int, Broker] = {}
 
@@ -84,6 +98,7 @@ class KafkaCluster:
 
     def address_of(self, listener: str) -> str:
         """Every broker's address for the clients of that listener."""
+        known("listener", listener, self._listeners)
         host = self._listeners[listener].host
         return ",".join(f"{host}:{broker.node.ports[listener]}" for broker in self._brokers.values())
 
@@ -111,20 +126,20 @@ class KafkaCluster:
 
     def log(self, broker: int = 1) -> str:
         """What the broker logged so far, the group coordinator's reasons included."""
-        return self._brokers[broker].log
+        return self._broker(broker).log
 
     def kill(self, broker: int) -> None:
         """SIGKILL."""
-        self._brokers[broker].kill()
+        self._broker(broker).kill()
 
     def terminate(self, broker: int) -> None:
         """SIGTERM: an orderly shutdown, waited for."""
-        self._brokers[broker].terminate()
+        self._broker(broker).terminate()
 
     def restart(self, broker: int) -> None:
         """Ends the broker if it runs, starts it with the same ports and data, and waits until it serves."""
-        self._brokers[broker].kill()
-        self._brokers[broker].start()
+        self._broker(broker).kill()
+        self._broker(broker).start()
         self._await_ready()
 
     def start_all(self) -> None:
@@ -136,11 +151,15 @@ class KafkaCluster:
 
     def pause(self, broker: int) -> None:
         """SIGSTOP: its connections stay open and nothing answers."""
-        self._brokers[broker].pause()
+        self._broker(broker).pause()
 
     def resume(self, broker: int) -> None:
         """SIGCONT."""
-        self._brokers[broker].resume()
+        self._broker(broker).resume()
+
+    def _broker(self, number: int) -> Broker:
+        known("broker", number, self._brokers)
+        return self._brokers[number]
 
     def _start_once(self) -> None:
         self._directory = self._make_directory()

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Self
 
+from membership_client.testing.arguments import checked_brokers
+
 
 class MockCluster:
     """`brokers` mock brokers on 127.0.0.1, in a process of their own that never outlives ours.
@@ -25,7 +27,7 @@ class MockCluster:
     """
 
     def __init__(self, brokers: int = 1) -> None:
-        self._size = brokers
+        self._size = checked_brokers(brokers)
         self._process: subprocess.Popen[str] | None = None
         self._bootstrap_servers = ""
 

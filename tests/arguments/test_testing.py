@@ -1,0 +1,96 @@
+"""Clusters for tests are fed bad values, too: what they are made with, and which broker is meant.
+
+Not fed are the methods of ClusterAdmin: each waits half a minute for a cluster that is not there, as it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from membership_client import ConfigError, testing
+from membership_client.testing import KafkaCluster, Listener, MockCluster
+from tests.arguments.bad_values import EMPTY, TEXTS
+from tests.arguments.feeding import Table, feed
+from tests.arguments.kinds import Kind
+from tests.arguments.surface import Place, places
+from tests.arguments.tables import BOOLS, INT64, NOBODY, NONE
+
+JAVA = Path("java")
+JARS = [Path("kafka.jar")]
+LISTENERS = {"FAR": Listener("PLAINTEXT")}
+
+_LINES = TEXTS - {"newline"}
+_PROPERTIES = _LINES | {"empty", "space", "long"}
+_PATHS = TEXTS | {"space"}
+_LIST = EMPTY - {"dict"}
+_FOUND_ELSEWHERE = NONE | EMPTY
+"""Then Java and the jars are looked for on this machine, which may not have them."""
+_WHICH = Kind(1, frozenset({"1"}))
+_VERSION = Kind("4.3.1", frozenset({"word", "digits"}), also={"another directory": "../x"})
+
+TABLE = Table(
+    by_name={
+        "brokers": Kind(1, frozenset({"1"}), also={"thousands": 5000}),
+        "broker": _WHICH,
+        "bootstrap_servers": Kind(NOBODY, also={"no port": "x"}),
+        "listener": Kind("FAR"),
+        "version": _VERSION,
+    },
+    by_place={
+        "membership_client.testing.KafkaCluster": {
+            "settings": Kind(
+                {"x": 1},
+                NONE | {"dict", "{'x': 1}"},
+                inside={
+                    "name": (lambda value: {value: 1}, _PROPERTIES),
+                    "value": (lambda value: {"x": value}, _PROPERTIES | BOOLS | INT64 | {"-1"}),
+                },
+            ),
+            "listeners": Kind(
+                LISTENERS, NONE | {"dict"}, inside={"value": (lambda value: {"FAR": value}, frozenset())}
+            ),
+            "racks": Kind(["r1"], _LIST, inside={"[]": (lambda value: [value], _LINES)}),
+            "jars": Kind(JARS, raises=_FOUND_ELSEWHERE, inside={"[]": (lambda value: [value], _PATHS)}),
+            "java": Kind(JAVA, _PATHS, raises=NONE),
+            "directory": Kind(None, _PATHS | NONE),
+            "jvm_options": Kind(["-Xmx1g"], _LIST, inside={"[]": (lambda value: [value], TEXTS)}),
+        },
+    },
+)
+
+PLACES = [
+    place
+    for place in places(testing)
+    if not place.path.startswith(
+        ("membership_client.testing.ClusterAdmin.", "membership_client.testing.GroupDescription")
+    )
+]
+"""GroupDescription.member() is a look-up, and raises KeyError."""
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "KafkaCluster": lambda: KafkaCluster(java=JAVA, jars=JARS, listeners=LISTENERS),
+    "MockCluster": MockCluster,
+}
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.owner is None], ids=str)
+def test_bad_values(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`KafkaCluster(brokers="x")` was found by range(), and `settings` with a line break made two of one."""
+    monkeypatch.chdir(tmp_path)
+    complaints = list(feed(place, place.found, TABLE))
+    assert not complaints, "\n".join(map(str, complaints))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.owner is not None], ids=str)
+def test_what_is_not_there(place: Place) -> None:
+    """Of a cluster that was not started: a broker or a listener by any value is refused with a sentence."""
+    made: Any = MAKERS[place.owner or ""]()
+    method = getattr(made, place.name)
+    (parameter,) = place.parameters
+    for _, value, _ in TABLE.kinds(place)[parameter.name].values():
+        with pytest.raises(ConfigError, match="There is no "):
+            method(value)
