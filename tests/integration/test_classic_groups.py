@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from membership_client import (
+    AssignorFailedError,
     ConfigError,
     Consumer,
     FencedInstanceIdError,
@@ -95,6 +96,25 @@ def test_an_own_assignor(group: Group) -> None:
     members = [group.join(**classic("last")) for _ in range(2)]
     wait_shared(group, members)
     eventually(lambda: sorted(len(member.assignment()) for member in members) == [0, 6], "all with one")
+
+
+def test_a_leader_whose_assignor_fails_does_not_hold_up_the_others(group: Group) -> None:
+    """It leaves: all others waited for its plan until its session ended, which is two minutes here."""
+
+    def only_alone(
+        members: list[MemberSubscription], topics: dict[str, TopicLayout]
+    ) -> dict[str, list[TopicPartition]]:
+        (alone,) = members
+        numbers = ((topic, number) for topic, layout in topics.items() for number in range(layout.partitions))
+        return {alone.member_id: [TopicPartition(topic, number) for topic, number in numbers]}
+
+    register_assignor("only-alone", only_alone)  # type: ignore[arg-type]
+    leader = group.join(**classic("only-alone", session_timeout_ms=120_000))
+    wait_shared(group, [leader])
+    follower = group.join(**classic("only-alone", session_timeout_ms=120_000))
+    with pytest.raises(AssignorFailedError):
+        leader.wait(lambda snapshot: False)
+    wait_shared(group, [follower])
 
 
 def test_an_assignor_that_nobody_knows_is_refused_at_once(group: Group) -> None:
