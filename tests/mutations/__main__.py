@@ -14,8 +14,8 @@ from pathlib import Path
 from tests.mutations.equivalents import EQUIVALENTS
 from tests.mutations.judges import TESTS, Means
 from tests.mutations.mutants import Mutant, mutants_of
-from tests.mutations.tally import GOALS, SOURCE, Tally, say
-from tests.mutations.verdicts import SURVIVED, Verdict, import_libraries, judge_functions, judge_module
+from tests.mutations.tally import GOALS, SOURCE, Tally, say, shown
+from tests.mutations.verdicts import SURVIVED, import_libraries, judge_functions, judge_module
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,16 +27,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tests", nargs="+", default=TESTS, help="that judge (%(default)s)")
     parser.add_argument("--seeds", type=int, default=300, help="of the simulation, that judge as well (%(default)s)")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one mutant (%(default)s)")
-    parser.add_argument("--survivors", type=Path, help="write the survivors to this file, too")
+    parser.add_argument("--survivors", type=Path, help="write each survivor to this file as soon as it is found")
     options = parser.parse_args(arguments)
     means = Means(tuple(options.tests), options.seeds, options.budget)
     found = [mutant for file in _files(options.only or list(GOALS)) for mutant in mutants_of(file)]
     chosen = random.Random(options.seed).sample(found, round(len(found) * options.share))
-    tally = judge(sorted(chosen, key=lambda mutant: (mutant.file, mutant.line)), means)
-    survivors = "\n".join(_shown(verdict) for verdict in tally.verdicts if verdict.outcome == SURVIVED)
     if options.survivors:
-        options.survivors.write_text(f"{survivors}\n")
-    say(survivors, *tally.table())
+        options.survivors.write_text("")
+    tally = judge(sorted(chosen, key=lambda mutant: (mutant.file, mutant.line)), means, options.survivors)
+    say(*(shown(verdict.mutant) for verdict in tally.verdicts if verdict.outcome == SURVIVED), *tally.table())
     stale = [one for one in EQUIVALENTS if not any(one.matches(mutant) for mutant in found)] if not options.only else []
     say(*(f"fits no mutant any more: {one}" for one in stale))
     say(f"{len(chosen)} of {len(found)} mutants in {tally.took_s() / 60:.0f} minutes, seed {options.seed}")
@@ -48,10 +47,10 @@ def _files(names: Sequence[str]) -> list[Path]:
     return [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
 
 
-def judge(mutants: Sequence[Mutant], means: Means) -> Tally:
+def judge(mutants: Sequence[Mutant], means: Means, survivors: Path | None = None) -> Tally:
     """First those of functions, then those of what runs at import."""
     real = [mutant for mutant in mutants if not any(one.matches(mutant) for one in EQUIVALENTS)]
-    tally = Tally(len(real), equivalents=[mutant for mutant in mutants if mutant not in real])
+    tally = Tally(len(real), [mutant for mutant in mutants if mutant not in real], survivors)
     import_libraries(means)
     in_functions = [mutant for mutant in real if mutant.function]
     bench = judge_functions(in_functions, sorted({mutant.file for mutant in real}), means, tally.add)
@@ -59,12 +58,6 @@ def judge(mutants: Sequence[Mutant], means: Means) -> Tally:
         if not mutant.function:
             tally.add(judge_module(mutant, bench))
     return tally
-
-
-def _shown(verdict: Verdict) -> str:
-    mutant = verdict.mutant
-    nth = f" (number {mutant.nth})" if mutant.nth else ""
-    return f"{mutant.file}:{mutant.line} {mutant.function}{nth}\n  - {mutant.before}\n  + {mutant.after}"
 
 
 if __name__ == "__main__":

@@ -28,19 +28,29 @@ def say(*lines: str) -> None:
         print(line, flush=True)  # noqa: T201 - that is what the program is for
 
 
+def shown(mutant: Mutant) -> str:
+    """Where it is, and what it changes."""
+    nth = f" (number {mutant.nth})" if mutant.nth else ""
+    return f"{mutant.file}:{mutant.line} {mutant.function}{nth}\n  - {mutant.before}\n  + {mutant.after}"
+
+
 @dataclass
 class Tally:
     """What was found so far."""
 
     total: int
     equivalents: list[Mutant]
+    survivors: Path | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     said_at: float = 0.0
 
     def add(self, verdict: Verdict) -> None:
-        """Says every now and then how far it is."""
+        """Says every now and then how far it is; a survivor is written to its file at once."""
         self.verdicts.append(verdict)
+        if self.survivors and verdict.outcome == SURVIVED:
+            with self.survivors.open("a") as file:
+                file.write(f"{shown(verdict.mutant)}\n")
         if time.monotonic() - self.said_at > NEWS_S:
             self.said_at = time.monotonic()
             left = sum(verdict.outcome == SURVIVED for verdict in self.verdicts)
