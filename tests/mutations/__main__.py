@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,15 +29,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", type=int, default=300, help="of the simulation, that judge as well (%(default)s)")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one mutant (%(default)s)")
     parser.add_argument("--survivors", type=Path, help="write each survivor to this file as soon as it is found")
+    parser.add_argument("--again", type=Path, help="judge only the survivors in this file, of an earlier run")
     options = parser.parse_args(arguments)
     means = Means(tuple(options.tests), options.seeds, options.budget)
     found = [mutant for file in _files(options.only or list(GOALS)) for mutant in mutants_of(file)]
+    if options.again:
+        earlier = _without_lines(options.again.read_text())
+        found = [mutant for mutant in found if _without_lines(shown(mutant)) <= earlier]
     chosen = random.Random(options.seed).sample(found, round(len(found) * options.share))
     if options.survivors:
         options.survivors.write_text("")
     tally = judge(sorted(chosen, key=lambda mutant: (mutant.file, mutant.line)), means, options.survivors)
     say(*(shown(verdict.mutant) for verdict in tally.verdicts if verdict.outcome == SURVIVED), *tally.table())
-    stale = [one for one in EQUIVALENTS if not any(one.matches(mutant) for mutant in found)] if not options.only else []
+    stale = (
+        [one for one in EQUIVALENTS if not any(one.matches(mutant) for mutant in found)]
+        if not options.only and not options.again
+        else []
+    )
     say(*(f"fits no mutant any more: {one}" for one in stale))
     say(f"{len(chosen)} of {len(found)} mutants in {tally.took_s() / 60:.0f} minutes, seed {options.seed}")
     return 1 if stale or tally.missed() else 0
@@ -45,6 +54,15 @@ def main(arguments: Sequence[str]) -> int:
 def _files(names: Sequence[str]) -> list[Path]:
     paths = [SOURCE / name for name in names]
     return [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
+
+
+def _without_lines(survivors: str) -> set[str]:
+    """Each of them, without the number of its line: tests are written and lines removed between two runs."""
+    return {
+        re.sub(r":\d+ ", " ", one, count=1).rstrip()
+        for one in re.split(rf"^(?={SOURCE}/)", survivors, flags=re.MULTILINE)
+        if one
+    }
 
 
 def judge(mutants: Sequence[Mutant], means: Means, survivors: Path | None = None) -> Tally:

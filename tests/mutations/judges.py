@@ -38,7 +38,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A test while it was watched: whether it passed, what it took, and the lines it ran of the files to judge."""
+    """A test: whether it passed, what it takes (watched, that is several times as much), and its lines in the files to judge."""
 
     name: str
     passed: bool

@@ -8,10 +8,11 @@ import importlib.machinery
 import importlib.util
 import signal
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -141,7 +142,7 @@ def _judge_all(
 
 
 def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]:
-    """Of the tests that pass twice: while they are watched, and as they will be run with mutants."""
+    """Of the tests that pass twice: while they are watched, and as they will be run with mutants, which tells what they take."""
 
     def work(tell: Tell) -> None:
         for name, judge in judges.items():
@@ -149,12 +150,17 @@ def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]
 
     def control(tell: Tell) -> None:
         for name, judge in judges.items():
-            tell((name, judge()))
+            began = time.process_time()
+            tell((name, judge(), time.process_time() - began))
 
     told, _ = in_child(work, lambda _: START_S)
     again, _ = in_child(control, lambda _: START_S)
-    passed = {name for name, passed in again if passed}
-    return {record.name: record for record in told if record.passed and record.name in passed}
+    cpu_s = {name: used for name, passed, used in again if passed}
+    return {
+        record.name: replace(record, cpu_s=cpu_s[record.name])
+        for record in told
+        if record.passed and record.name in cpu_s
+    }
 
 
 _Functions = dict[tuple[Path, str, int], list[FunctionType]]
