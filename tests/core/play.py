@@ -46,6 +46,8 @@ OTHER_BROKER = Node("other", 9092, 2)
 INTERVAL_S = 5.0
 
 _SAYS_NOTHING = TopicsDescribed({})
+_KEEP_EPOCH = {MemberState.LEAVING, MemberState.FATAL}
+"""Who gives its partitions back is still a member, and who was refused for good may still have a place in the group."""
 
 
 def config(**overrides: object) -> MemberConfig:
@@ -79,6 +81,7 @@ class Play:
         assert_typed(self.member, before)
         for effect in effects:
             assert_typed(effect)
+            self._check_addressed(effect)
         self.effects.extend(effects)
         return list(effects)
 
@@ -90,10 +93,18 @@ class Play:
         assert before.state is after.state or seen in TRANSITIONS, f"an observer sees {seen}, which the table has not"
         self._check_outside(after)
 
+    def _check_addressed(self, effect: Effect) -> None:
+        """Any broker can say where the coordinator is; everything else is the coordinator's to answer."""
+        if isinstance(effect, Send):
+            assert (effect.to is None) == isinstance(effect.request, FindCoordinator), f"sent to {effect.to}: {effect}"
+
     def _check_outside(self, member: Member) -> None:
         """Who is not in the group has nothing left that belongs to it; who ended has nothing under way either."""
+        if member.state is MemberState.JOINING:
+            assert member.target is None, "a target of an earlier generation"
         if member.state in IN_GROUP:
             return
+        assert member.epoch == 0 or member.state in _KEEP_EPOCH, f"epoch {member.epoch} in {member.state}"
         left = (member.target, member.classic.admission, member.classic.rejoin, member.owed_gap_s)
         assert left == (None,) * 4, f"{left} in {member.state}"
         if member.state is not MemberState.FATAL:
