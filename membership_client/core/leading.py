@@ -110,6 +110,13 @@ def _by_pattern(member: Member) -> bool:
     return member.subscription is not None and member.subscription.regex is not None
 
 
+def resubscribed(member: Member, subscription: Subscribe) -> Member:
+    """A pattern is matched against all topics; the layouts that a subscription by names has asked for are too few."""
+    if subscription.regex is None or _by_pattern(member):
+        return member
+    return replace(member, survey=None, classic=replace(member.classic, layouts=None))
+
+
 def _is_awaited(member: Member) -> bool:
     """Does the next join or plan depend on it?"""
     admission = member.classic.admission

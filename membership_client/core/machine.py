@@ -153,7 +153,7 @@ def _on_subscribe(member: Member, event: Subscribe, now: float) -> Change:
         if member.problem is not None and not may_resubscribe(member.problem):
             return member, ()
         member = replace(move(member, S.UNSUBSCRIBED), problem=None, epoch=0, fences=0)
-    return replace(member, subscription=event, denied_until=None), ()
+    return replace(leading.resubscribed(member, event), subscription=event, denied_until=None), ()
 
 
 def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
