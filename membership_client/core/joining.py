@@ -97,8 +97,9 @@ def begin(member: Member) -> Member:
 
 def fall_back(member: Member) -> Member:
     """These brokers do not have KIP-848, or not for this group, and the member may speak either protocol."""
-    member = replace(member, settled=GroupProtocol.CLASSIC, dialogue=None, enrolled=False, dialogue_pace=FRESH)
-    return begin(replace(member, classic=fresh(member, reasons.SUBSCRIBED)))
+    return begin(
+        replace(member, settled=GroupProtocol.CLASSIC, dialogue=None, enrolled=False, contest=None, dialogue_pace=FRESH)
+    )
 
 
 def may_fall_back(member: Member) -> bool:

@@ -15,6 +15,8 @@ from membership_client.core.events import (
     CallbackKind,
     DescribeClassicGroup,
     DescribedMember,
+    DescribeGroup,
+    DescribeSessionTimeout,
     DescribeTopics,
     FailureKind,
     FindCoordinator,
@@ -25,6 +27,7 @@ from membership_client.core.events import (
     MemberIdGiven,
     Refused,
     Response,
+    SessionTimeoutDescribed,
     Subscribe,
     SyncGroup,
     TopicsDescribed,
@@ -355,6 +358,18 @@ def test_auto_falls_back_in_a_group_that_cannot_be_upgraded() -> None:
     play.answer(Heartbeat, Refused(Code.GROUP_ID_NOT_FOUND, "Cannot upgrade classic group g to consumer group."))
     assert isinstance(play.open(JoinGroup).request, JoinGroup)
     assert snapshot_of(play.member, play.now).protocol is GroupProtocol.CLASSIC
+
+
+def test_auto_falls_back_also_while_it_waits_for_its_instance_id() -> None:
+    """The group moved to a coordinator without KIP-848; the member waited for the id for ever, and joined nothing."""
+    play = Play.new(group_instance_id="i")
+    play.joining()
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID))
+    play.answer(DescribeGroup, GroupDescribed(()))
+    play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(45.0))
+    play.answer(Heartbeat, Refused(Code.UNSUPPORTED_VERSION))
+    assert isinstance(play.open(JoinGroup).request, JoinGroup)
+    assert play.member.contest is None
 
 
 @pytest.mark.parametrize("joins_again", [True, False])
