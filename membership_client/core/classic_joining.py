@@ -60,9 +60,7 @@ def _follows_up(member: Member) -> bool:
 def _enters(member: Member) -> float | None:
     if not is_entering(member) or member.coordinator is None or member.dialogue is not None:
         return None
-    if member.contest is not None or _awaits_topics(member):
-        return None
-    return member.dialogue_pace.not_before
+    return None if _awaits_topics(member) else member.dialogue_pace.not_before
 
 
 def _awaits_topics(member: Member) -> bool:
@@ -128,7 +126,7 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
         )
     if member.epoch > 0 or is_entering(member):
         # Its answer may have lain unread while we stood still: for what is kept only that counts which was asked since.
-        confirmed_at = max(member.confirmed_at or 0.0, flight.sent_at) if member.owned else now
+        confirmed_at = _later(member.confirmed_at, flight.sent_at) if member.owned else now
         member = replace(member, epoch=answer.generation, confirmed_at=confirmed_at)
     if not is_entering(member) or flight.claims is None:
         return member, ()
@@ -151,12 +149,17 @@ def _was_passed_over(member: Member, answer: GroupJoined, now: float) -> bool:
     return waited and answer.generation > member.epoch + 1 > 1
 
 
+def _later(known: float | None, at: float) -> float:
+    return at if known is None else max(known, at)
+
+
 def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) -> Member:
     """Our share of the plan: the new target."""
     member = replace(member, dialogue=None)
     classic, stated = member.classic, member.stated
-    if not is_entering(member) or classic.admission is None or stated is None:
+    if classic.admission is None:
         return member
+    assert stated is not None
     if now - flight.sent_at >= member.session_timeout_s:
         # It may have lain unread while we stood still, and others have that share by now: we ask once more.
         return member
@@ -166,7 +169,7 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
     misfits = frozenset(partition.topic for partition in answer.share - share)
     member = replace(
         _told_of(recovered(member), answer, classic.admission),
-        confirmed_at=max(member.confirmed_at or 0.0, flight.sent_at),
+        confirmed_at=_later(member.confirmed_at, flight.sent_at),
         heartbeat_due=flight.sent_at + member.interval_s,
         classic=replace(
             classic,
@@ -231,8 +234,7 @@ def confirmed(member: Member, flight: InFlight) -> Member:
 
 def _counted_on(member: Member, flight: InFlight) -> Member:
     # The coordinator counts from when it heard us, which may be long before we hear of it.
-    member = replace(recovered(member), dialogue=None, confirmed_at=flight.sent_at)
-    return replace(member, heartbeat_due=flight.sent_at + member.interval_s)
+    return replace(recovered(member), dialogue=None, confirmed_at=flight.sent_at)
 
 
 def _settles(member: Member) -> float | None:
@@ -252,7 +254,7 @@ def _follows(member: Member) -> float | None:
 
 
 def _follow(member: Member, now: float) -> Change:
-    return replace(member, classic=replace(member.classic, reason=reasons.REVOKED, rejoin=None)), ()
+    return replace(member, classic=replace(member.classic, reason=reasons.REVOKED)), ()
 
 
 FOLLOW_UP = Rule(_follows, _follow)
@@ -262,7 +264,7 @@ def _expires(member: Member) -> float | None:
     """While a join waits for others the coordinator does not count our silence. Who keeps partitions is not silent: pulse.py."""
     waits = may_be_held_back(member.dialogue)
     holds = member.state in IN_GROUP and (member.state is not S.JOINING or bool(member.owned))
-    if (waits and not member.owned) or not holds or member.epoch <= 0 or member.confirmed_at is None:
+    if (waits and not member.owned) or not holds or member.confirmed_at is None:
         return None
     return member.confirmed_at + member.session_timeout_s
 
@@ -310,8 +312,7 @@ def _wish(member: Member) -> str | None:
 
 
 def _rejoins(member: Member) -> float | None:
-    stays = member.state in {S.RECONCILING, S.ACK, S.STABLE} and not is_entering(member)
-    if not stays or member.call is not None or _wish(member) is None:
+    if member.state not in {S.RECONCILING, S.STABLE} or member.call is not None or _wish(member) is None:
         return None
     is_giving_up = member.target is not None and member.target.partitions == keepable(member)
     return None if member.owned - keepable(member) and is_giving_up else ASAP
@@ -332,7 +333,7 @@ def _rejoin(member: Member, now: float) -> Change:
         target=None,
         # In an eager group every join ends in an assigned callback, as the first one does.
         greeted=member.greeted and cooperates(member),
-        classic=replace(member.classic, reason=wish, rejoin=None, admission=None),
+        classic=replace(member.classic, reason=wish, rejoin=None),
     ), ()
 
 

@@ -38,7 +38,6 @@ _MOVES: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType(
         (S.STABLE, S.RECONCILING): "new target",
         (S.STABLE, S.JOINING): "the group rebalances (classic), or dropped while it owned nothing",
         (S.RECONCILING, S.JOINING): "the group rebalances (classic), or dropped while it owned nothing",
-        (S.ACK, S.JOINING): "the group rebalances (classic), or dropped while it owned nothing",
         (S.JOINING, S.FENCED): "dropped by the coordinator",
         (S.RECONCILING, S.FENCED): "dropped by the coordinator",
         (S.ACK, S.FENCED): "dropped by the coordinator",
@@ -75,6 +74,7 @@ _THROUGH_OTHERS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyTyp
     {
         (S.RECONCILING, S.STABLE): "callbacks done, and nothing was taken away (classic)",
         (S.JOINING, S.STABLE): "the same share again (classic)",
+        (S.ACK, S.JOINING): "dropped while it owned nothing",
         (S.JOINING, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
         (S.RECONCILING, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",
         (S.ACK, S.UNSUBSCRIBED): "unsubscribed or closed without a coordinator to tell",

@@ -65,6 +65,12 @@ def _all_revoked() -> tuple[Play, Callable[[], object]]:
     return _unsubscribed(play)
 
 
+def _dropped_with_nothing() -> tuple[Play, Callable[[], object]]:
+    play = Play.new().stable(0).told(orders())
+    play.returns()
+    return play, lambda: play.answer(Heartbeat, Refused(UNKNOWN_MEMBER_ID))
+
+
 def _subscribed(play: Play) -> tuple[Play, Callable[[], object]]:
     return play, lambda: play.do(AGAIN)
 
@@ -93,6 +99,7 @@ def _fenced(play: Play) -> tuple[Play, Callable[[], object]]:
 SCENES: dict[tuple[MemberState, MemberState], Scene] = {
     (S.RECONCILING, S.STABLE): _callbacks_done,
     (S.JOINING, S.STABLE): _same_share,
+    (S.ACK, S.JOINING): _dropped_with_nothing,
     (S.JOINING, S.UNSUBSCRIBED): _not_found_yet,
     (S.RECONCILING, S.UNSUBSCRIBED): _unnamed,
     (S.ACK, S.UNSUBSCRIBED): _all_revoked,
