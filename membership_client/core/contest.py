@@ -83,7 +83,7 @@ def superseded(member: Member, message: str | None, now: float) -> Change:
         detail=detail,
         epoch=epoch,
     )
-    return replace(member, contest=contest, dialogue=None), effects
+    return replace(member, contest=contest), effects
 
 
 def _waiting(member: Member) -> Member:

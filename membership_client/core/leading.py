@@ -152,7 +152,7 @@ LOOK = Rule(_looks, _look)
 def _own_topics(member: Member) -> frozenset[str]:
     """Of what we own, or are about to."""
     topics = member.owned.topics | member.wanted_topics
-    return frozenset(member.names[topic] for topic in topics if topic in member.names)
+    return frozenset(member.names[topic] for topic in topics)
 
 
 def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
@@ -211,7 +211,7 @@ def planned(member: Member, shares: Plan, now: float) -> Member:
     topics = member.classic.planned_by or {}
     there_are = sum(layout.partitions for layout in topics.values())
     is_whole = sum(map(len, shares.values())) == there_are
-    if is_whole or not makes_plan(admission) or admission.strategy not in BUILT_IN:
+    if is_whole or admission.strategy not in BUILT_IN:
         return member
     return replace(member, classic=replace(member.classic, check_at=now + member.session_timeout_s))
 

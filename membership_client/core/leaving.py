@@ -42,7 +42,7 @@ def depart(
         problem=problem,
         closes=closes,
     )
-    leaving = member.state in IN_GROUP | {S.FENCED, S.STALE, S.LEAVING}
+    leaving = member.state in IN_GROUP | {S.FENCED, S.STALE}
     state = (S.STALE if ending is S.STALE else S.LEAVING) if leaving else member.state
     # A farewell of an earlier departure must not be taken for this one's.
     dialogue = None if member.dialogue and says_goodbye(member.dialogue) else member.dialogue
@@ -244,12 +244,8 @@ def _give_up(member: Member, now: float) -> Change:
 
 
 def _ends(member: Member) -> float | None:
-    departure = member.departure
-    if departure is None or departure.outcome is None:
-        return None
-    if departure.ending is S.STALE or not departure.clean or _partitions_given_back(member):
-        return ASAP
-    return None
+    """At once: the coordinator is told last, or first by a member that becomes STALE, and giving up waits for nothing."""
+    return ASAP if member.departure is not None and member.departure.outcome is not None else None
 
 
 def _end(member: Member, now: float) -> Change:
