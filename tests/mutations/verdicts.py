@@ -29,6 +29,8 @@ LEAST_SOUND = 0.95
 _ENDLESS = 3600.0
 START_S = 60.0
 """How long importing and collecting may take."""
+WATCH_S = 600.0
+"""How long one test may take while it is watched, which makes it many times slower, on a busy machine."""
 SHORTEST_PATIENCE_S = 30.0
 SHORTEST_CPU_S = 0.5
 """A test that takes longer on an otherwise busy machine, or computes longer, than this and ten times what it took before is ended."""
@@ -153,8 +155,8 @@ def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]
             began = time.process_time()
             tell((name, judge(), time.process_time() - began))
 
-    told, _ = in_child(work, lambda _: START_S)
-    again, _ = in_child(control, lambda _: START_S)
+    told, _ = in_child(work, lambda _: WATCH_S)
+    again, _ = in_child(control, lambda _: WATCH_S)
     cpu_s = {name: used for name, passed, used in again if passed}
     return {
         record.name: replace(record, cpu_s=cpu_s[record.name])
