@@ -215,8 +215,6 @@ def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Memb
     resubscribed = not joined and claims.subscription != member.stated
     grew = assignment is not None and bool(assignment - (member.target.partitions if member.target else NOTHING))
     owed_more = member.owed_gap_s is not None and grew
-    if joined:
-        member = replace(member, owed_gap_s=None)
     member = _expect_more(member, restart=(joined and not assignment) or owed_more or resubscribed)
     if assignment is not None:
         member = _adopt(member, assignment, resubscribed=resubscribed)

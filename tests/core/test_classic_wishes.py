@@ -11,7 +11,6 @@ from membership_client.core.events import (
     ClassicHeartbeat,
     DescribeClassicGroup,
     DescribeTopics,
-    GroupDescribed,
     GroupSynced,
     JoinGroup,
     MemberIdGiven,
@@ -124,17 +123,6 @@ def test_a_problem_of_its_own_survives_a_plan_that_can_be_read() -> None:
     play.answer(SyncGroup, GroupSynced(share(0)))
     assert play.member.problem is not None
     assert play.member.problem.kind is ProblemKind.CALLBACK_FAILED
-
-
-@pytest.mark.parametrize("waited_s", [9.9, 10.0])
-def test_a_group_that_does_not_tell_its_strategy_is_waited_for_no_longer_than_ten_seconds(waited_s: float) -> None:
-    """After that the member says that it cannot join, without knowing what the group assigns by."""
-    play = ClassicPlay.new()
-    play.joining()
-    play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
-    play.now += waited_s
-    play.answer(DescribeClassicGroup, GroupDescribed((), state="PreparingRebalance"))
-    assert play.member.state is (S.FATAL if waited_s == 10.0 else S.JOINING)
 
 
 def test_a_group_that_may_not_be_described_is_not_taken_for_one_of_another_kind() -> None:
