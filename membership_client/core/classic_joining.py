@@ -135,7 +135,7 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
         return fatal(member, Problem(kind=ProblemKind.NO_COMMON_STRATEGY, detail=detail))
     stated = flight.claims.subscription
     if member.stated is None or member.stated.topics != stated.topics:
-        member = replace(member, classic=replace(classic, misfits=frozenset()))
+        member = replace(member, classic=replace(member.classic, misfits=frozenset()))
     return replace(member, stated=stated, classic=admitted(member, answer, stated)), ()
 
 

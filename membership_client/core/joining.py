@@ -13,7 +13,6 @@ from membership_client.core.member import (
     Change,
     Claims,
     Classic,
-    ContestStep,
     InFlight,
     Member,
     Target,
@@ -48,7 +47,7 @@ LATE_GROWTH = 1.5
 
 
 def _starts(member: Member) -> float | None:
-    if member.owned or member.call is not None or member.departure is not None or member.contest is not None:
+    if member.call is not None or member.departure is not None or member.contest is not None:
         return None
     if member.state is S.UNSUBSCRIBED:
         return ASAP if member.subscription else None
@@ -61,7 +60,7 @@ def _starts(member: Member) -> float | None:
 
 def _start(member: Member, now: float) -> Change:
     if member.subscription is None:
-        return replace(move(member, S.UNSUBSCRIBED), epoch=JOIN_EPOCH), ()
+        return move(member, S.UNSUBSCRIBED), ()
     again = {S.FENCED: "joined again after a fence", S.STALE: "joined again: the application polls again"}
     cause = Cause(CauseKind.JOINED, again.get(member.state, "joined the group"))
     if member.state is S.UNSUBSCRIBED:
@@ -79,15 +78,15 @@ def _reason(member: Member) -> str:
 
 
 def begin(member: Member) -> Member:
-    """Nothing of an earlier membership counts any more; which protocol is spoken may have changed as well."""
+    """Nothing of an earlier membership counts any more; which protocol is spoken may have changed as well.
+
+    Its epoch, its target and what was accepted of it ended with it.
+    """
     is_classic = member.protocol is GroupProtocol.CLASSIC
     return replace(
         member,
         interval_s=member.config.heartbeat_interval_ms / 1000 if is_classic else member.interval_s,
-        epoch=JOIN_EPOCH,
-        accepted=None,
         stated=None,
-        target=None,
         greeted=False,
         owed_gap_s=None,
         names={},
@@ -117,23 +116,22 @@ def _says_all(member: Member) -> bool:
     subscription = statement(member)
     if subscription is None or member.state is S.LEAVING:
         return True
-    return member.epoch > JOIN_EPOCH and member.accepted == claims_of(member, subscription)
-
-
-def _is_contested(member: Member) -> bool:
-    return member.contest is not None and member.contest.step is not ContestStep.RETRY
+    return member.accepted == claims_of(member, subscription)
 
 
 def lingers(member: Member) -> bool:
-    """On the way out, but callbacks still run: the group must not take our partitions meanwhile."""
-    return member.state is S.LEAVING and member.epoch > JOIN_EPOCH and bool(member.owned or member.call)
+    """On the way out and still a member: while callbacks run the group must not take our partitions.
+
+    Once they have returned, the farewell comes before the next heartbeat.
+    """
+    return member.state is S.LEAVING and member.epoch > JOIN_EPOCH
 
 
 def _beats(member: Member) -> float | None:
     if member.state not in IN_GROUP and not lingers(member):
         return None
-    if member.coordinator is None or member.dialogue is not None or _is_contested(member):
-        return None
+    if member.coordinator is None or member.dialogue is not None:
+        return None  # What a contest has to ask is asked first, by a rule before this one.
     due = member.heartbeat_due if _says_all(member) else ASAP
     return max(due, member.dialogue_pace.not_before)
 
@@ -205,7 +203,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
 def _not_yet(member: Member, now: float) -> Member:
     """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
     gap = min(member.interval_s, _next_gap(member, member.owed_gap_s or _first_gap(member)))
-    member = replace(recovered(member), accepted=None, confirmed_at=now, owed_gap_s=gap)
+    member = replace(recovered(member), confirmed_at=now, owed_gap_s=gap)
     return replace(member, dialogue_pace=FRESH.wait_until(now + gap))
 
 

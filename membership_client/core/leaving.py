@@ -103,10 +103,6 @@ LEAVE_AFTER_ERROR = Rule(_leaves_after_error, _leave_after_error)
 # --- telling the coordinator -----------------------------------------------------------------------------------------
 
 
-def _partitions_given_back(member: Member) -> bool:
-    return not member.owned and member.call is None
-
-
 _FAREWELLS = {
     GroupProtocol.CONSUMER: consumer_protocol.farewell,
     GroupProtocol.CLASSIC: classic_protocol.farewell,
@@ -125,8 +121,8 @@ def _tells(member: Member) -> float | None:
     departure = member.departure
     if departure is None or departure.outcome is not None:
         return None
-    if member.state is not S.STALE and not _partitions_given_back(member):
-        return None
+    if member.call is not None and member.state is not S.STALE:
+        return None  # Partitions that are owned without a callback are given back first, by a rule before this one.
     if departure.telling_since is None or _farewell_of(member, departure) is None:
         return ASAP
     if member.coordinator is None or (member.dialogue and is_farewell(member, member.dialogue)):
@@ -259,7 +255,7 @@ def _end(member: Member, now: float) -> Change:
     if departure.problem is not None:
         member = replace(member, problem=departure.problem)
     if departure.closes:
-        return replace(member, closed=departure, lookup=None, naming=None, survey=None), (Stop(),)
+        return replace(member, closed=departure), (Stop(),)
     return member, ()
 
 

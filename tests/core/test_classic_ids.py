@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
+
+from membership_client.core import reasons
 from membership_client.core.classic_protocol import topic_id
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
     Close,
+    CoordinatorDoubted,
     DescribeTopics,
     GroupJoined,
     GroupSynced,
+    Heartbeat,
     HeartbeatConfirmed,
     JoinGroup,
     LeaveGroup,
     MemberIdGiven,
+    Polled,
+    Rebalance,
     Refused,
     SyncGroup,
     TopicsDescribed,
@@ -24,6 +31,7 @@ from membership_client.core.view import snapshot_of
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import MemberState
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, share
+from tests.core.play import BROKER, INTERVAL_S, Play, accepted
 
 S = MemberState
 
@@ -168,3 +176,83 @@ def test_a_generation_without_a_member_id_is_no_answer() -> None:
     play.answer(JoinGroup, GroupJoined(generation=1, member_id="", leader_id="x", strategy="range", members=()))
     play.advance(1.0)
     assert (play.member.state, play.join_request().member_id) == (S.JOINING, "")
+
+
+def test_a_joiner_that_left_by_its_poll_interval_has_no_epoch() -> None:
+    """Its join is answered while the new coordinator is looked for; the generation is one without this member."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.do(CoordinatorDoubted(BROKER))
+    play.do(Polled(play.now + 1.0 - play.member.poll_interval_s))
+    play.advance(1.0)
+    assert play.member.state is S.STALE
+    play.answer(JoinGroup, admitted())
+    assert (play.member.state, play.member.epoch) == (S.STALE, 0)
+
+
+def test_a_member_that_falls_back_has_nobody_to_tell_before_it_has_an_id() -> None:
+    """The coordinator of a classic group knows members by ids that it gave itself."""
+    play = Play.new()
+    play.joining()
+    play.answer(Heartbeat, Refused(Code.UNSUPPORTED_VERSION))
+    play.do(Close(timeout_s=5.0))
+    assert play.member.closed is not None
+    assert not any(isinstance(send.request, LeaveGroup) for send in play.sends())
+
+
+def test_a_member_that_falls_back_expects_no_more_than_its_plan() -> None:
+    """Under KIP-848 it had been told to wait; a classic plan is whole, so the callback is not provisional."""
+    play = ClassicPlay.new(group_protocol="auto")
+    play.joining()
+    play.answer(Heartbeat, accepted(0))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(Code.UNSUPPORTED_VERSION))
+    play.let_in(0)
+    assert not play.callbacks()[-1].provisional
+
+
+def test_a_first_join_that_is_fenced_says_what_the_coordinator_said() -> None:
+    """No session of this member has ended: it has never had one."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, Refused(Code.UNKNOWN_MEMBER_ID))
+    assert play.join_request().reason == f"{reasons.COORDINATOR_ERROR} UNKNOWN_MEMBER_ID"
+
+
+def test_a_second_join_may_bring_another_id() -> None:
+    """The one that came last is the one to use."""
+    play = ClassicPlay.new().stable(0).rebalanced()
+    play.returns()
+    play.answer(JoinGroup, admitted(2, member_id="given-anew"))
+    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.let_callbacks_return()
+    play.advance(BEAT_S)
+    beat = play.open(ClassicHeartbeat).request
+    assert isinstance(beat, ClassicHeartbeat)
+    assert beat.member_id == "given-anew"
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_member_that_leaves_has_nothing_left_of_the_rebalance(synced: bool) -> None:
+    """Neither the plan that it waited for, nor the rebalance that it wanted."""
+    play = ClassicPlay.new().stable(0).rebalanced()
+    play.returns()
+    play.answer(JoinGroup, admitted(2))
+    play.do(Rebalance(reason="new weights"))
+    if synced:
+        play.answer(SyncGroup, GroupSynced(share(0)))
+    play.do(Unsubscribe())
+    assert (play.member.state, play.member.classic.admission, play.member.classic.rejoin) == (S.LEAVING, None, None)
+
+
+def test_a_strategy_without_an_assignor_ends_the_leader_and_is_named() -> None:
+    """The process that offered it has not registered it."""
+    play = ClassicPlay.new(partition_assignment_strategy="unheard-of")
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, admitted(leads=True, strategy="unheard-of"))
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    assert play.member.problem is not None
+    assert play.member.problem.detail == "The assignor 'unheard-of' raised KeyError."

@@ -19,8 +19,10 @@ from membership_client.core.events import (
     DescribeTopics,
     FindCoordinator,
     GroupDescribed,
+    GroupLeft,
     GroupSynced,
     JoinGroup,
+    LeaveGroup,
     MemberIdGiven,
     Polled,
     Rebalance,
@@ -204,7 +206,8 @@ def test_a_leader_that_is_out_of_the_group_watches_nothing() -> None:
     play.do(Polled(play.now + 1.0 - play.member.poll_interval_s))
     play.advance(1.0)
     play.let_callbacks_return()
-    assert play.member.state is S.STALE
+    play.answer(LeaveGroup, GroupLeft())
+    assert (play.member.state, play.member.coordinator) == (S.STALE, BROKER)
     play.effects.clear()
     play.advance(2 * MAX_AGE_S)
     asked = {type(send.request) for send in play.sends()}
@@ -238,9 +241,11 @@ def test_a_comparison_with_an_earlier_plan_says_nothing_of_the_next() -> None:
     play.answer(DescribeTopics, topics())
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(REBALANCE_IN_PROGRESS))
-    play.answer(JoinGroup, admitted(8, strategy=COOPERATIVE))
+    play.answer(JoinGroup, admitted(8, leads=True, strategy=COOPERATIVE))
     play.answer(DescribeClassicGroup, described(share(0)))
-    play.answer(SyncGroup, GroupSynced(share(0)))
+    play.answer(DescribeTopics, topics())
+    play.answer(SyncGroup, GroupSynced(frozenset(play.sync_request().plan["given"])))
+    play.let_callbacks_return()
     assert play.member.state is S.STABLE
 
 

@@ -29,6 +29,7 @@ from membership_client.core.events import (
     Subscribe,
     SyncGroup,
     TopicsDescribed,
+    TopicsResolved,
     Unsubscribe,
 )
 from membership_client.core.joining import fatal
@@ -40,7 +41,7 @@ from membership_client.partitions import Partitions
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import CauseKind, CloseStep, LeaveMode, MemberState
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, in_classic_state, share
-from tests.core.play import BILLS, BROKER, INTERVAL_S, ORDERS, Play, accepted, in_state, orders
+from tests.core.play import BILLS, BROKER, INTERVAL_S, NAMES, ORDERS, Play, accepted, in_state, orders
 
 S = MemberState
 IN_GROUP = (S.JOINING, S.RECONCILING, S.ACK, S.STABLE)
@@ -101,8 +102,8 @@ def test_a_closed_member_waits_for_no_answer() -> None:
     (farewell,) = (send for send in play.open_sends() if isinstance(send.request, Heartbeat | LeaveGroup))
     effects = play.do(Answered(farewell.request_id, GroupLeft()))
     assert Stop() in effects
-    member = play.member
-    assert (member.lookup, member.naming, member.survey, member.accepted, member.departure) == (None,) * 5
+    assert (play.member.departure, deadline(play.member)) == (None, None)
+    assert play.answer(ResolveTopics, TopicsResolved(NAMES)) == []
 
 
 def test_a_new_start_after_a_leave_states_everything_as_a_stranger() -> None:
@@ -309,3 +310,17 @@ def test_each_plan_is_another_target() -> None:
         assert play.member.target is not None
         numbers.append(play.member.target.number)
     assert numbers == [2, 3]
+
+
+def test_giving_everything_back_to_join_is_another_target_too() -> None:
+    """An eager member is to own nothing for a while: that target has a number of its own."""
+    play, numbers = ClassicPlay.new().stable(0), list[int]()
+    for generation in (2, 3):
+        play.rebalanced()
+        assert play.member.target is not None
+        numbers.append(play.member.target.number)
+        play.returns()
+        play.let_in(0, generation=generation)
+        numbers.append(play.member.target.number)
+        play.let_callbacks_return()
+    assert numbers == [2, 3, 4, 5]

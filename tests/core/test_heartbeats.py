@@ -329,3 +329,24 @@ def test_a_coordinator_that_makes_a_joiner_wait_has_answered() -> None:
     play = Play.new().joining()
     play.answer(Heartbeat, accepted(0))
     assert snapshot_of(play.member, play.now + 1.0).heartbeat_age_s == 1.0
+
+
+def test_a_target_that_shrinks_does_not_make_the_member_ask_early_again() -> None:
+    """Only what comes is a sign that more may come."""
+    play = Play.new().stable()
+    play.told(orders(0, 1), epoch=3).let_callbacks_return()
+    play.answer(Heartbeat, accepted(3))
+    before = play.member.owed_gap_s
+    assert before is not None
+    play.told(orders(0), epoch=4)
+    assert play.member.owed_gap_s is not None
+    assert play.member.owed_gap_s > before
+
+
+def test_a_target_that_comes_with_a_new_subscription_is_caused_by_it() -> None:
+    """The application reads in its callback that it was its own doing."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "bills"})))
+    play.answer(Heartbeat, accepted(3, orders(0, 1)))
+    assert play.member.cause is not None
+    assert play.member.cause.kind is CauseKind.SUBSCRIPTION_CHANGED

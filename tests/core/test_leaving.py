@@ -13,6 +13,7 @@ from membership_client.core.events import (
     GroupLeft,
     Heartbeat,
     LeaveGroup,
+    Polled,
     Refused,
     Stop,
     Subscribe,
@@ -344,3 +345,87 @@ def test_a_member_that_has_left_is_owed_nothing() -> None:
     play.let_callbacks_return()
     play.answer(LeaveGroup, GroupLeft())
     assert share_of(play.member) is Share.NONE
+
+
+def test_a_farewell_waits_for_an_assigned_callback_of_a_member_that_owns_nothing_yet() -> None:
+    """What the callback brings is given back before the coordinator is told, or two members would work on it."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics()
+    play.do(Close(timeout_s=30.0))
+    assert not any(isinstance(send.request, LeaveGroup) for send in play.sends())
+    play.returns()
+    assert play.callbacks()[-1].kind is CallbackKind.REVOKED
+    play.returns()
+    assert leave(play).member_id == "me"
+
+
+def test_a_member_that_is_fenced_while_it_gives_partitions_back_sends_no_more_heartbeats() -> None:
+    """With epoch 0 the next one would be a join."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe())
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    sent = len(play.heartbeats())
+    play.advance(60.0)
+    assert (play.member.state, len(play.heartbeats())) == (S.LEAVING, sent)
+
+
+def test_a_heartbeat_that_is_refused_while_partitions_are_given_back_is_repeated_after_an_interval() -> None:
+    """It has nothing new to say, so a coordinator in trouble is not asked more often than in peace."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe())
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(14))
+    sent = len(play.heartbeats())
+    play.advance(INTERVAL_S - 0.1)
+    assert len(play.heartbeats()) == sent
+    play.advance(0.2)
+    assert len(play.heartbeats()) == sent + 1
+
+
+def test_a_member_that_is_fenced_while_it_looks_for_the_coordinator_has_left() -> None:
+    """The close need not wait until the coordinator is found: there is nothing to tell it any more."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.do(CoordinatorDoubted(BROKER))
+    play.do(Close(timeout_s=30.0))
+    play.returns()
+    assert play.member.closed is None
+    play.answer(Heartbeat, Refused(25))
+    assert play.member.closed is not None
+    assert play.member.closed.steps[-1].outcome == "nothing to tell: not in the group"
+
+
+def test_a_broker_that_has_neither_leave_makes_a_close_unclean() -> None:
+    """The coordinator was not told, and the report says so."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=5.0))
+    play.fail(LeaveGroup, FailureKind.UNSUPPORTED)
+    play.fail(Heartbeat, FailureKind.UNSUPPORTED)
+    assert play.member.closed is not None
+    assert not play.member.closed.clean
+
+
+@pytest.mark.parametrize("failure", [FailureKind.AUTHENTICATION, FailureKind.UNTRUSTED])
+def test_credentials_that_are_refused_do_not_keep_a_member_from_leaving(failure: FailureKind) -> None:
+    """The farewell is tried again until the time is over; the member does not end FATAL instead."""
+    play = Play.new().stable()
+    play.do(Close(timeout_s=5.0))
+    play.fail(LeaveGroup, failure)
+    assert (play.member.state, play.member.closed) == (S.LEAVING, None)
+    play.advance(5.0)
+    assert play.member.closed is not None
+    assert not play.member.closed.clean
+
+
+def test_a_member_that_does_not_poll_has_left_before_it_joins_again() -> None:
+    """A join that overtook its own leave would be ended by it."""
+    play = Play.new().stable(0)
+    play.do(Polled(play.now + 1.0 - play.member.poll_interval_s))
+    play.advance(1.0)
+    play.let_callbacks_return()
+    play.do(Polled(play.now))
+    assert (play.member.state, play.member.departure is None) == (S.STALE, False)
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.heartbeat().epoch == 0

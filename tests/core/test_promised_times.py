@@ -103,8 +103,8 @@ def test_a_throttle_is_kept_to_for_up_to_a_minute(throttle_s: float, waits_s: fl
     play = Play.new().stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, accepted(2), throttle_s=throttle_s)
-    play.do(Subscribe(frozenset({"bills"})))
     sent = len(play.heartbeats())
+    play.do(Subscribe(frozenset({"bills"})))
     play.advance(waits_s - 0.1)
     assert len(play.heartbeats()) == sent
     play.advance(0.2)

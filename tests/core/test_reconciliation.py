@@ -6,6 +6,7 @@ from membership_client.core.events import (
     CallbackKind,
     CallbackReturned,
     Heartbeat,
+    Rebalance,
     Refused,
     ResolveTopics,
     TellLost,
@@ -335,4 +336,58 @@ def test_a_callback_that_returns_again_does_not_end_the_next_one() -> None:
     assert play.callbacks()[-1].kind is CallbackKind.ASSIGNED
     play.do(CallbackReturned(revoked))
     assert play.member.owned == orders(0)
+    assert play.member.call is not None
+
+
+def test_partitions_that_are_withdrawn_before_their_callback_are_released_at_once() -> None:
+    """No callback will run for them, so the next heartbeat says everything that is held."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0, 1)))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, orders(0)))
+    assert (play.heartbeat().topics, play.heartbeat().owned) == (("orders",), orders(0))
+
+
+def test_partitions_that_are_added_before_their_callback_need_no_heartbeat() -> None:
+    """Nothing was taken away that others would wait for."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, orders(0, 1)))
+    assert play.member.dialogue is None
+
+
+def test_partitions_that_are_withdrawn_during_their_callback_are_revoked_after_it() -> None:
+    """A list without them now would give them away while the application starts to work on them."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0, 1)))
+    play.name_topics()
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, orders(0)))
+    assert play.member.dialogue is None
+    play.returns()
+    assert (play.callbacks()[-1].kind, play.callbacks()[-1].partitions) == (
+        CallbackKind.REVOKED,
+        (TopicPartition("orders", 1),),
+    )
+
+
+def test_names_of_topics_of_earlier_targets_are_forgotten() -> None:
+    """A member that lives for months does not collect the names of all topics it ever had."""
+    play = Play.new().stable(0)
+    play.told(Partitions.of({BILLS: [0]})).let_callbacks_return()
+    play.answer(Heartbeat, accepted(2))
+    play.told(Partitions.of({BILLS: [0, 1]})).let_callbacks_return()
+    assert play.member.names == {BILLS: "bills"}
+
+
+def test_a_new_target_is_tried_at_once_though_the_callback_failed_for_the_last_one() -> None:
+    """The pause is for a callback that would fail again, and this is another one."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics()
+    play.returns("ValueError: no")
+    assert play.member.call is None
+    play.do(Rebalance())
+    play.answer(Heartbeat, accepted(3, orders(0, 1)))
     assert play.member.call is not None

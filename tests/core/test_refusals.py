@@ -13,6 +13,7 @@ from membership_client.core.events import (
     FailureKind,
     FindCoordinator,
     Heartbeat,
+    Rebalance,
     Refused,
     ResolveTopics,
     Subscribe,
@@ -365,3 +366,62 @@ def test_a_refusal_that_is_repeated_says_what_the_broker_said() -> None:
     play.answer(Heartbeat, Refused(Code.COORDINATOR_LOAD_IN_PROGRESS, "loading"))
     assert play.member.problem is not None
     assert play.member.problem.detail == "COORDINATOR_LOAD_IN_PROGRESS: loading"
+
+
+def test_a_denied_join_is_repeated_after_a_pause() -> None:
+    """Access is not granted within a round trip."""
+    play = Play.new().joining("secret")
+    play.answer(Heartbeat, Refused(29, "secret"))
+    assert play.member.dialogue is None
+    play.advance(1.0)
+    assert play.heartbeat().topics == ("secret",)
+
+
+def test_a_topic_that_is_still_denied_stays_the_problem() -> None:
+    """Heartbeats without the names are accepted meanwhile, which says nothing about the topic."""
+    play = Play.new(retry_backoff_max_ms=60_000, retry_backoff_ms=60_000).stable(0)
+    play.do(Rebalance())
+    play.answer(Heartbeat, Refused(29, "orders"))
+    play.answer(Heartbeat, accepted(2))
+    assert play.member.denied_until is not None
+    assert play.member.problem is not None
+    assert play.member.problem.kind is ProblemKind.TOPIC_DENIED
+
+
+def test_a_topic_that_is_denied_again_is_asked_for_as_soon_as_the_first_time() -> None:
+    """Pauses grow while access is denied; once it was granted they begin anew."""
+    play, waits = Play.new().stable(0), list[float]()
+    for _ in range(3):
+        play.do(Rebalance())
+        play.answer(Heartbeat, Refused(29, "orders"))
+        assert play.member.denied_until is not None
+        waits.append(play.member.denied_until - play.now)
+        play.answer(Heartbeat, accepted(2))
+        play.advance(INTERVAL_S)
+        play.answer(Heartbeat, accepted(2))
+        assert play.member.problem is None
+    assert waits == pytest.approx([waits[0]] * 3)
+
+
+def test_a_member_that_is_fenced_while_a_topic_is_denied_joins_with_all_its_topics() -> None:
+    """A stranger must state its subscription, whatever was denied to the member that it was."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "secret"})))
+    play.answer(Heartbeat, Refused(29, "secret"))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.let_callbacks_return()
+    assert play.heartbeat().topics == ("orders", "secret")
+
+
+def test_fences_before_the_end_do_not_slow_down_a_new_start() -> None:
+    """The first fence after a new subscription is followed by a join at once, as for a new member."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.let_callbacks_return()
+    play.answer(Heartbeat, Refused(30))
+    assert play.member.state is S.FATAL
+    play.do(Subscribe(frozenset({"orders"})))
+    play.answer(Heartbeat, Refused(25))
+    assert (play.member.state, play.heartbeat().epoch) == (S.JOINING, 0)
