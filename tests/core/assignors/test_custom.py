@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 
-from membership_client.core.assigning import register_assignor, require_assignors
+from membership_client.core.assigning import is_cooperative, register_assignor, require_assignors
 from membership_client.core.assignors.flaws import flaw_in
 from membership_client.core.assignors.registry import BUILT_IN, Assignor
 from membership_client.errors import ConfigError
@@ -85,3 +85,20 @@ def test_an_assignor_is_cooperative_or_not() -> None:
         register_assignor("", all_to_one)
     with pytest.raises(ConfigError, match="There is an assignor 'range' already"):
         register_assignor("range", all_to_one)
+
+
+@pytest.mark.parametrize("cooperative", [True, False])
+def test_an_assignor_cooperates_only_if_it_says_so(cooperative: bool) -> None:
+    """An eager one must get all partitions back before a join, or its plan would have two owners for some."""
+    register_assignor(f"says {cooperative}", all_to_one, cooperative=cooperative)
+    register_assignor("says nothing", all_to_one)
+    assert is_cooperative(f"says {cooperative}") is cooperative
+    assert is_cooperative("says nothing") is Assignor("standby", all_to_one).cooperative is False
+    assert is_cooperative("unheard-of") is False
+
+
+def test_an_unknown_strategy_is_refused_with_those_that_there_are() -> None:
+    """Those that every client knows, and the application's own."""
+    register_assignor("weighted", all_to_one)
+    with pytest.raises(ConfigError, match=r"Use one of range, .*weighted"):
+        require_assignors(("wieghted",))
