@@ -57,7 +57,7 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Change:
 def _not_brought(member: Member, partitions: Partitions) -> Member:
     """What is wanted back meanwhile, and never became ours, is given back by saying everything."""
     wanted = member.target.partitions if member.target else NOTHING
-    return replace(member, accepted=None) if partitions - wanted - member.owned else member
+    return replace(member, accepted=None) if partitions - wanted else member
 
 
 def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: float) -> Member:

@@ -63,7 +63,7 @@ def keepable(member: Member) -> Partitions:
     """What of its partitions a member may keep while the group rebalances."""
     if not cooperates(member):
         return NOTHING
-    stated = statement(member) or member.stated
+    stated = statement(member)
     kept = member.owned.of_topics(map(topic_id, stated.topics)) if stated else member.owned
     return kept - kept.of_topics(map(topic_id, member.classic.replaced))
 

@@ -10,7 +10,7 @@ from membership_client.core.callbacks import run
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
 from membership_client.core.leaving import callback_deadline
-from membership_client.core.member import IN_GROUP, Change, Member, move
+from membership_client.core.member import Change, Member, move
 from membership_client.core.pace import ASAP, FRESH
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
@@ -75,7 +75,7 @@ def _gives_back(member: Member) -> float | None:
 
 
 def _give_back(member: Member, now: float) -> Change:
-    kind = CallbackKind.REVOKED if member.enrolled and member.epoch > 0 else CallbackKind.LOST
+    kind = CallbackKind.REVOKED if member.epoch > 0 else CallbackKind.LOST
     assert member.departure is not None
     return run(member, kind, member.owned, now, callback_deadline(member.departure, now))
 
@@ -86,7 +86,7 @@ GIVE_BACK = Rule(_gives_back, _give_back)
 
 
 def _resolves(member: Member) -> float | None:
-    if member.state not in IN_GROUP or member.coordinator is None or member.naming is not None:
+    if member.coordinator is None or member.naming is not None:
         return None
     return member.naming_pace.not_before if member.unresolved else None
 

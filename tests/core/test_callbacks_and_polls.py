@@ -6,6 +6,7 @@ import pytest
 
 from membership_client.core.events import (
     CallbackKind,
+    Close,
     GroupLeft,
     Heartbeat,
     LeaveGroup,
@@ -243,3 +244,44 @@ def test_leave_ends_with_the_failure_also_if_the_callbacks_of_the_leave_succeed(
     assert play.member.state is S.FATAL
     assert play.member.problem is not None
     assert play.member.problem.kind is ProblemKind.CALLBACK_FAILED
+
+
+def test_partitions_that_are_withdrawn_while_their_callback_fails_are_released_at_once() -> None:
+    """They were never owned, so no revoked callback will tell the coordinator that they are free."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0, 1)))
+    play.name_topics()
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, orders(0)))
+    play.returns("ValueError: no")
+    assert (play.heartbeat().topics, play.heartbeat().owned) == (("orders",), orders(0))
+
+
+def test_partitions_that_are_still_wanted_when_their_callback_fails_are_not_told_of() -> None:
+    """The callback is tried again, and the coordinator waits for it."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0, 1)))
+    play.name_topics()
+    play.returns("ValueError: no")
+    assert play.member.dialogue is None
+
+
+def test_a_callback_with_nothing_that_fails_is_tried_again_after_a_pause() -> None:
+    """It would fail at once again, as any other callback."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2))
+    play.returns("ValueError: no")
+    assert play.member.call is None
+    play.advance(1.0)
+    assert play.member.call is not None
+
+
+def test_a_fenced_member_that_is_closed_during_a_callback_has_lost_its_partitions() -> None:
+    """The group has given them away: the application must not commit them as if they were revoked in time."""
+    play = Play.new().stable(0).told(orders(0, 1))
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(110))
+    play.do(Close(timeout_s=30.0))
+    assert play.member.state is S.LEAVING
+    play.returns()
+    assert play.callbacks()[-1].kind is CallbackKind.LOST

@@ -476,3 +476,41 @@ def test_a_denied_topic_stays_the_problem_until_it_is_granted() -> None:
         shown.append(play.member.problem)
     assert shown[0] is not None
     assert shown == [shown[0], shown[0], None]
+
+
+def test_a_member_that_gave_up_a_topic_does_not_claim_it_any_more() -> None:
+    """What it says it held is what a sticky leader lets it keep."""
+    play = ClassicPlay.cooperative()
+    play.joining("orders", "bills")
+    play.let_in(0)
+    play.let_callbacks_return()
+    play.rebalanced()
+    play.answer(JoinGroup, admitted(2, strategy="cooperative-sticky"))
+    play.answer(SyncGroup, GroupSynced(share(0) | share(0, topic="bills")))
+    play.let_callbacks_return()
+    play.do(Subscribe(frozenset({"bills"})))
+    play.returns()
+    assert play.join_request().held == play.join_request().owned == share(0, topic="bills")
+
+
+def test_a_leader_that_plans_for_another_topic_of_the_same_name_gives_the_old_one_back() -> None:
+    """It kept the old one during the join, and its own plan gave it the new one under that name."""
+    play = ClassicPlay.cooperative().leading({"orders": TopicLayout(6, topic_id=OLD)}).rebalanced()
+    play.answer(JoinGroup, admitted(2, leads=True, strategy="cooperative-sticky"))
+    play.answer(DescribeTopics, seen(NEW))
+    play.answer(SyncGroup, GroupSynced(frozenset(play.sync_request().plan["given"])))
+    assert kinds(play)[-1] == (CallbackKind.REVOKED, 6)
+    play.returns()
+    assert (play.join_request().reason, play.join_request().owned) == (reasons.TOPICS_CHANGED, frozenset())
+
+
+def test_a_rebalance_that_is_asked_for_while_the_leader_makes_its_plan_follows_it() -> None:
+    """What the application wants to change may not be in the plan yet."""
+    play = ClassicPlay.new().leading({"orders": TopicLayout(1)}).rebalanced()
+    play.returns()
+    play.answer(JoinGroup, admitted(2, leads=True))
+    play.do(Rebalance(reason="new weights"))
+    play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
+    play.answer(SyncGroup, GroupSynced(frozenset(play.sync_request().plan["given"])))
+    play.let_callbacks_return()
+    assert play.join_request().reason == "new weights"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from membership_client.core.crashing import crashed
 from membership_client.core.events import CallbackKind, RunCallback, TellLost
 from membership_client.errors import ProblemKind
+from membership_client.partitions import NOTHING
 from membership_client.types import MemberState, TopicPartition
 from tests.core.play import Play, orders
 
@@ -42,6 +43,12 @@ def test_partitions_whose_revoke_runs_are_not_lost_a_second_time() -> None:
     assert play.member.call is not None
     assert effects[0] == TellLost(play.member.call.call_id)
     assert lost(play) == [0]
+
+
+def test_a_callback_that_still_runs_is_not_waited_for() -> None:
+    """Nothing takes its return into account, so nothing of it is shown either."""
+    member, _ = crashed(Play.new().stable(0, 1).told(orders(0)).member, "KeyError", 0.0)
+    assert (member.call, member.owned) == (None, NOTHING)
 
 
 def test_partitions_whose_assign_runs_are_lost_too() -> None:

@@ -429,3 +429,72 @@ def test_a_member_that_does_not_poll_has_left_before_it_joins_again() -> None:
     assert (play.member.state, play.member.departure is None) == (S.STALE, False)
     play.answer(LeaveGroup, GroupLeft())
     assert play.heartbeat().epoch == 0
+
+
+def test_a_member_that_gives_partitions_back_looks_for_a_lost_coordinator() -> None:
+    """Its heartbeats must go on while the callback runs, or others would be given what it still works on."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe())
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat)
+    assert play.open(FindCoordinator)
+    play.find_coordinator(OTHER_BROKER)
+    play.advance(INTERVAL_S)
+    assert play.open(Heartbeat).to == OTHER_BROKER
+
+
+def test_a_member_that_does_not_poll_looks_for_the_coordinator_to_tell_it() -> None:
+    """Once is not enough, if the first search is refused."""
+    play = Play.new().stable(0)
+    play.do(CoordinatorDoubted(BROKER))
+    play.do(Polled(play.now + 1.0 - play.member.poll_interval_s))
+    play.advance(1.0)
+    play.answer(FindCoordinator, Refused(15))
+    play.advance(1.0)
+    assert play.member.state is S.STALE
+    play.find_coordinator()
+    assert leave(play).member_id == "me"
+
+
+def test_a_member_that_was_fenced_while_it_leaves_looks_for_no_coordinator() -> None:
+    """It has nothing to say to one, however long its callback takes."""
+    play = Play.new().stable(0)
+    play.do(Unsubscribe())
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    play.do(CoordinatorDoubted(BROKER))
+    play.advance(60.0)
+    assert (play.member.call is not None, play.member.lookup) == (True, None)
+
+
+def test_a_leaving_static_member_names_its_instance_and_repeats_what_it_holds_after_a_failure() -> None:
+    """A coordinator that did not get the last heartbeat must not take the partitions for released."""
+    play = Play.new(group_instance_id="i").stable(0)
+    play.do(Unsubscribe())
+    play.advance(INTERVAL_S)
+    assert (play.heartbeat().instance_id, play.heartbeat().owned, play.heartbeat().topics) == ("i", None, None)
+    play.answer(Heartbeat, Refused(14))
+    play.advance(INTERVAL_S)
+    assert (play.heartbeat().instance_id, play.heartbeat().owned, play.heartbeat().topics) == ("i", orders(0), None)
+
+
+def test_a_static_member_that_leaves_for_good_without_a_reason_names_its_instance() -> None:
+    """Otherwise the coordinator would keep its place."""
+    play = Play.new(group_instance_id="i").stable()
+    play.do(Close(timeout_s=5.0, mode=LeaveMode.LEAVE))
+    play.fail(LeaveGroup, FailureKind.UNSUPPORTED)
+    assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=-1, instance_id="i")
+
+
+def test_a_close_in_which_the_first_of_two_callbacks_raises_is_not_clean() -> None:
+    """The second one returned, and says nothing about the first."""
+    play = Play.new(callback_errors="continue").joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics()
+    play.do(Close(timeout_s=30.0))
+    play.returns("ValueError: no")
+    play.returns()
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.closed is not None
+    assert [step.outcome for step in play.member.closed.steps[:2]] == ["raised", "returned"]
+    assert not play.member.closed.clean

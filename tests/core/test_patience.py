@@ -30,8 +30,8 @@ from membership_client.core.events import (
     TopicsDescribed,
 )
 from membership_client.core.machine import TIME_OUT
-from membership_client.core.member import InFlight
-from membership_client.core.pace import FRESH, Pace
+from membership_client.core.member import InFlight, Member
+from membership_client.core.pace import FRESH, Pace, _jitter
 from membership_client.core.requests import JOIN_PATIENCE_S, SLOTS, Slot
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout
@@ -341,7 +341,7 @@ def test_a_wish_for_other_reasons_outlives_a_join_that_was_under_way() -> None:
 
 def test_a_member_of_the_group_that_hears_its_instance_id_is_held_is_fenced() -> None:
     """There is nothing to contest: it had the id, and joins again."""
-    play = Play.new(group_instance_id="i").stable(0)
+    play = Play.new(group_instance_id="i").stable(0, epoch=1)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(111))
     assert (play.member.state, play.member.contest) == (S.FENCED, None)
@@ -444,3 +444,21 @@ def test_a_fenced_member_wishes_no_rebalance() -> None:
     assert play.member.classic.rejoin == "mine"
     play.answer(ClassicHeartbeat, Refused(25))
     assert (play.member.state, play.member.classic.rejoin) == (S.FENCED, None)
+
+
+def test_pauses_are_as_long_as_the_keys_say() -> None:
+    """In milliseconds, the first and the longest, but for the share that is the member's own."""
+    settings = config(retry_backoff_ms=1000, retry_backoff_max_ms=3000)
+    for failures, pause_s in [(0, 1.0), (1, 2.0), (2, 3.0)]:
+        pace = Pace(failures).failed(0.0, seed="me", config=settings)
+        assert pace.not_before == pytest.approx(pause_s * _jitter("me", failures))
+
+
+def test_members_that_are_refused_together_do_not_come_back_together() -> None:
+    """A coordinator that loads would be asked by a thousand members at the same moment."""
+    pauses = set()
+    for member_id in ("a", "b", "c"):
+        play = Play(Member(config=config(), member_id=member_id)).joining()
+        play.answer(Heartbeat, Refused(14))
+        pauses.add(play.member.dialogue_pace.not_before - play.now)
+    assert len(pauses) == 3

@@ -142,3 +142,10 @@ def test_who_keeps_nothing_only_waits(make: Callable[[], ClassicPlay]) -> None:
     play = make()
     assert play.advance(2 * SESSION_S) == []
     assert play.join_request().owned == frozenset()
+
+
+def test_a_heartbeat_that_is_not_answered_is_not_followed_by_a_second_one() -> None:
+    """Only a join that waits has heartbeats beside it; anything else is waited for, up to the request timeout."""
+    play = ClassicPlay.cooperative().stable(0)
+    play.advance(3 * BEAT_S)
+    assert [type(send.request) for send in play.sends()] == [ClassicHeartbeat]

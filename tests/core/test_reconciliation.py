@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from membership_client.core.events import (
     CallbackKind,
     CallbackReturned,
@@ -391,3 +393,16 @@ def test_a_new_target_is_tried_at_once_though_the_callback_failed_for_the_last_o
     play.do(Rebalance())
     play.answer(Heartbeat, accepted(3, orders(0, 1)))
     assert play.member.call is not None
+
+
+def test_names_that_were_hard_to_get_are_asked_for_at_once_the_next_time() -> None:
+    """The pauses between questions were for topics that the broker did not know yet."""
+    play = Play.new().joining()
+    play.answer(Heartbeat, accepted(2, orders(0)))
+    for _ in range(3):
+        play.answer(ResolveTopics, TopicsResolved({}))
+        play.advance(2.0)
+    play.answer(ResolveTopics, TopicsResolved(NAMES))
+    play.let_callbacks_return()
+    play.told(Partitions.of({ORDERS: [0], UUID(int=3): [0]}))
+    assert play.member.naming_pace.failures == 1
