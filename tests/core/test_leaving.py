@@ -167,7 +167,7 @@ def test_a_close_does_not_tell_the_coordinator_while_a_callback_still_works() ->
     play.advance(2.0)
     closed = play.member.closed
     assert closed is not None
-    assert closed.steps[-1].outcome == "not told: the revoked callback still runs"
+    assert (closed.clean, closed.steps[-1].outcome) == (False, "not told: the revoked callback still runs")
     assert not [send for send in play.sends() if isinstance(send.request, LeaveGroup)]
 
 
@@ -498,3 +498,14 @@ def test_a_close_in_which_the_first_of_two_callbacks_raises_is_not_clean() -> No
     assert play.member.closed is not None
     assert [step.outcome for step in play.member.closed.steps[:2]] == ["raised", "returned"]
     assert not play.member.closed.clean
+
+
+def test_a_leaving_member_says_no_more_than_it_must_also_if_a_topic_was_denied_to_it() -> None:
+    """What it wants is of no interest any more; that it holds partitions is."""
+    play = Play.new().stable(0)
+    play.do(Subscribe(frozenset({"orders", "secret"})))
+    play.answer(Heartbeat, Refused(29, "secret"))
+    play.do(Unsubscribe())
+    play.answer(Heartbeat, Refused(14))
+    play.advance(INTERVAL_S)
+    assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=2, owned=orders(0))

@@ -140,3 +140,18 @@ def test_a_classic_member_looks_at_its_topics_every_five_minutes() -> None:
     play.stays(2.0)
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
     assert play.member.state is S.STABLE
+
+
+def test_a_missing_topic_is_looked_up_after_two_seconds_and_then_every_five() -> None:
+    """As the design says: a member that gets its partitions in time asks nothing."""
+    play = Play.new().stable()
+    missing = TopicsDescribed({}, unknown=frozenset({"orders"}))
+    play.advance(1.9)
+    assert play.member.checking is None
+    play.advance(0.2)
+    play.answer_check(missing)
+    play.answer_check(TopicsDescribed({}))
+    play.advance(4.9)
+    assert play.member.checking is None
+    play.advance(0.2)
+    assert play.member.checking is not None

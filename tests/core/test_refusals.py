@@ -425,3 +425,14 @@ def test_fences_before_the_end_do_not_slow_down_a_new_start() -> None:
     play.do(Subscribe(frozenset({"orders"})))
     play.answer(Heartbeat, Refused(25))
     assert (play.member.state, play.heartbeat().epoch) == (S.JOINING, 0)
+
+
+def test_the_newest_trouble_with_the_coordinator_is_shown() -> None:
+    """It loaded first, and cannot be reached now: the operator must look at the network, and not at the broker's log."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(14))
+    play.advance(1.0)
+    play.fail(Heartbeat)
+    assert play.member.problem is not None
+    assert play.member.problem.kind is ProblemKind.UNREACHABLE

@@ -21,6 +21,7 @@ from membership_client.core.topic_check import FIRST_LOOK_S, NEXT_LOOK_S, neares
 from membership_client.core.view import health_of, snapshot_of
 from membership_client.errors import UnknownTopicError
 from membership_client.subscriptions import TopicLayout
+from membership_client.types import MemberState
 from tests.core.classic_play import ClassicPlay
 from tests.core.play import INTERVAL_S, Play, accepted, orders
 
@@ -201,3 +202,13 @@ def test_requests_are_few_while_a_topic_is_missing() -> None:
     asked = checks(play)
     assert len(asked) <= 14
     assert [request.topics for request in asked].count(None) == 1
+
+
+def test_a_pattern_instead_of_names_ends_it_at_once() -> None:
+    """Also during a rebalance: no name is subscribed any more that could be missing."""
+    play = found_missing(kip_848(), "order")
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, orders(0)))
+    assert play.member.state is MemberState.RECONCILING
+    play.do(Subscribe(regex="b.*"))
+    assert snapshot_of(play.member, play.now).missing_topics == frozenset()

@@ -526,4 +526,11 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "not member.greeted and True and (not member.target.partitions)",
         "A member that reconciles has a target; the types need the check.",
     ),
+    Equivalent(
+        "core/topic_check.py",
+        "_in_question",
+        "member.subscription is None or not _is_by_name(member)",
+        "member.subscription is None or False",
+        "A subscription by a pattern has no names that could be in question.",
+    ),
 )
