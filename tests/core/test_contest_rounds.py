@@ -41,7 +41,7 @@ def test_a_former_self_that_holds_the_id_again_is_released_again() -> None:
         play.answer(Heartbeat, accepted(-2))
         play.answer(Heartbeat, Refused(HELD, "held."))
         play.advance(2.0)
-    assert play.open(DescribeGroup)
+    assert play.open(DescribeGroup).to == BROKER
 
 
 def test_a_takeover_counts_from_its_first_refusal() -> None:

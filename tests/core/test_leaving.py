@@ -437,7 +437,7 @@ def test_a_member_that_gives_partitions_back_looks_for_a_lost_coordinator() -> N
     play.do(Unsubscribe())
     play.advance(INTERVAL_S)
     play.fail(Heartbeat)
-    assert play.open(FindCoordinator)
+    assert play.open(FindCoordinator).to is None
     play.find_coordinator(OTHER_BROKER)
     play.advance(INTERVAL_S)
     assert play.open(Heartbeat).to == OTHER_BROKER
