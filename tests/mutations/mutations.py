@@ -190,8 +190,8 @@ MUTATIONS = (
     Mutation(
         "the coordinator is told before the partitions are given back",
         "leaving.py",
-        "    if member.state is not S.STALE and not _partitions_given_back(member):",
-        "    if member.state is S.FATAL and not _partitions_given_back(member):",
+        "    if member.call is not None and member.state is not S.STALE:",
+        "    if member.call is not None and member.state is S.FATAL:",
     ),
     Mutation(
         "a zero interval is adopted",
@@ -443,13 +443,13 @@ MUTATIONS = (
     Mutation(
         "a session begins when the answer to a sync is read",
         "classic_joining.py",
-        "        confirmed_at=max(member.confirmed_at or 0.0, flight.sent_at),",
+        "        confirmed_at=_later(member.confirmed_at, flight.sent_at),",
         "        confirmed_at=now,",
     ),
     Mutation(
         "the answer to a join confirms what is kept, however long it lay unread",
         "classic_joining.py",
-        "max(member.confirmed_at or 0.0, flight.sent_at) if member.owned else now",
+        "_later(member.confirmed_at, flight.sent_at) if member.owned else now",
         "now",
     ),
     Mutation(
