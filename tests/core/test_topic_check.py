@@ -212,3 +212,14 @@ def test_a_pattern_instead_of_names_ends_it_at_once() -> None:
     assert play.member.state is MemberState.RECONCILING
     play.do(Subscribe(regex="b.*"))
     assert snapshot_of(play.member, play.now).missing_topics == frozenset()
+
+
+def test_a_topic_that_is_added_while_others_are_looked_up_is_looked_up_soon() -> None:
+    """The answer that is under way says nothing about it."""
+    play = kip_848()
+    play.advance(FIRST_LOOK_S)
+    play.do(Subscribe(frozenset({"orders", "bills"})))
+    play.answer(Heartbeat, accepted(2))
+    play.answer_check(there_are("orders"))
+    play.advance(FIRST_LOOK_S)
+    assert checks(play)[-1].topics == {"orders", "bills"}
