@@ -17,7 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-TESTS = ("tests/core", "tests/unit", "tests/worker", "tests/net", "tests/arguments", "tests/admin/test_wire.py")
+TESTS = ("tests/core", "tests/unit", "tests/worker", "tests/net", "tests/arguments")
 _IMPORTED_BEFORE = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 MOST_CALLS = 50

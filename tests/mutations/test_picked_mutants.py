@@ -56,6 +56,14 @@ def test_the_program_catches_mutants_of_functions_and_modules() -> None:
     assert result.returncode == 0, result.stdout[-3000:]
 
 
+def test_the_program_judges_what_is_imported_only_where_it_is_needed() -> None:
+    """The functions of net/tls.py could not be found, and the process that judges ended at the first of them."""
+    tests = ["--tests", "tests/net/test_authentication.py", "--seeds", "0", "--share", "0.1"]
+    command = [sys.executable, "-m", "tests.mutations", "net/tls.py", *tests]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "share" in result.stdout, result.stderr[-2000:]
+
+
 def test_every_equivalent_fits_a_mutant() -> None:
     """One that fits none hides nothing yet, but would hide the next that looks like it."""
     for one in EQUIVALENTS:

@@ -9,6 +9,7 @@ import importlib.util
 import signal
 import sys
 import time
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -111,27 +112,43 @@ def judge_functions(
     benches: list[Bench] = []
 
     def heard(news: Any) -> None:
-        if isinstance(news, dict):
-            benches.append(Bench(news, means))
-        else:
-            place, outcome, by = news
-            hear(Verdict(mutants[place], outcome, by))
+        match news:
+            case str():
+                raise RuntimeError(f"the process that judges failed:\n{news}")
+            case dict():
+                benches.append(Bench(news, means))
+            case (place, outcome, by):
+                hear(Verdict(mutants[place], outcome, by))
 
     told, ended = in_child(
-        lambda tell: Judges(means, lambda judges: _judge_all(mutants, files, means, judges, tell)).collect(),
+        lambda tell: Judges(means, lambda judges: _judge_or_tell(mutants, files, means, judges, tell)).collect(),
         lambda _: _ENDLESS,
         heard,
     )
     if not benches:
-        raise RuntimeError("the tests cannot be collected, or too many of them fail without a mutant")
+        tests = " ".join(means.tests)
+        raise RuntimeError(f"too many tests fail without a mutant, or pytest --collect-only {tests} fails")
     if not ended or len(told) <= len(mutants):
         raise RuntimeError(f"only {len(told) - 1} of {len(mutants)} mutants were judged: the process that judges ended")
     return benches[0]
 
 
+def _judge_or_tell(
+    mutants: Sequence[Mutant], files: Sequence[Path], means: Means, judges: dict[str, Judge], tell: Tell
+) -> None:
+    """Tells what was raised: pytest would only print it, and nothing of that is seen."""
+    try:
+        _judge_all(mutants, files, means, judges, tell)
+    except Exception:  # noqa: BLE001 - raised again by the process that listens
+        tell(traceback.format_exc())
+
+
 def _judge_all(
     mutants: Sequence[Mutant], files: Sequence[Path], means: Means, judges: dict[str, Judge], tell: Tell
 ) -> None:
+    # Some files, such as net/tls.py, are imported only where they are needed, and their functions would not be found.
+    for file in files:
+        importlib.import_module(_module_name(file))
     bench = Bench(_watch(judges, files), means)
     if len(bench.records) < LEAST_SOUND * len(judges):
         return
@@ -217,6 +234,10 @@ def judge_module(mutant: Mutant, bench: Bench) -> Verdict:
     return bench.judge(mutant, work)
 
 
+def _module_name(file: Path) -> str:
+    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+
+
 def _paths(names: Iterable[str]) -> list[str]:
     return sorted({name.partition("::")[0] for name in names if "::" in name})
 
@@ -224,7 +245,7 @@ def _paths(names: Iterable[str]) -> list[str]:
 class _Spoiled(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
-        self._name = ".".join(mutant.file.with_suffix("").parts)
+        self._name = _module_name(mutant.file)
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
