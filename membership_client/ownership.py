@@ -34,5 +34,5 @@ class OwnershipNumbers:
         return {partition: number if owns(partition) else None for partition, number in numbers.items()}
 
     def is_over(self, partition: TopicPartition, number: int | None) -> bool:
-        """On the membership thread."""
-        return number is None or number != self._ended[partition]
+        """On the membership thread. None is the number of no ownership, and so is always over."""
+        return number != self._ended[partition]

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import functools
+import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from membership_client import CallbackContext, GroupMember, ListenerError, RebalanceListener, TopicPartition
-from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
-from membership_client.listener import ThreadRunner, callbacks_of
+from membership_client.core.events import Budget, CallbackKind, CallbackReturned, RunCallback
+from membership_client.listener import ThreadRunner, accepts, callbacks_of, warned_of
 from membership_client.types import Cause, CauseKind
+from membership_client.watchdog import BudgetWarning
 
 CONFIG = {"bootstrap.servers": "broker:9092", "group.id": "orders"}
 PARTITIONS = (TopicPartition("t", 0),)
 
 
-def call(call_id: int, kind: CallbackKind = CallbackKind.ASSIGNED) -> RunCallback:
+def call(call_id: int, kind: CallbackKind = CallbackKind.ASSIGNED, deadline: float | None = None) -> RunCallback:
     cause = Cause(CauseKind.JOINED, "joined")
     return RunCallback(
-        call_id=call_id, kind=kind, partitions=PARTITIONS, epoch=1, cause=cause, deadline=None, provisional=False
+        call_id=call_id, kind=kind, partitions=PARTITIONS, epoch=1, cause=cause, deadline=deadline, provisional=True
     )
 
 
@@ -105,6 +108,29 @@ def test_the_base_class_does_nothing_and_is_complete() -> None:
         callback(PARTITIONS, CallbackContext(call(1)))
 
 
+def test_a_coroutine_is_a_callback_for_who_awaits_it() -> None:
+    """membership_client.aio does."""
+    assert set(callbacks_of(Coroutine(), coroutines=True)) == {CallbackKind.ASSIGNED}
+
+
+def test_functions_that_do_not_tell_their_arguments_are_taken_at_their_word() -> None:
+    """Some are written in C; all others are asked."""
+    assert accepts(max, 2)
+    assert accepts(lambda partitions: None, 1)
+    assert not accepts(lambda partitions: None, 2)
+
+
+def test_a_callback_is_told_what_it_may_want_to_know() -> None:
+    """Which epoch, why, whether there may be more to come, and how long the group waits for it."""
+    context = CallbackContext(call(1, deadline=time.monotonic() + 100))
+    assert (context.epoch, context.cause.kind, context.provisional, context.lost) == (1, CauseKind.JOINED, True, False)
+    left_s = context.remaining_s()
+    assert left_s is not None
+    assert 0 < left_s <= 100
+    assert CallbackContext(call(1, deadline=time.monotonic() - 1)).remaining_s() == 0
+    assert CallbackContext(call(1)).remaining_s() is None
+
+
 # --- the thread ------------------------------------------------------------------------------------------------------
 
 
@@ -128,6 +154,10 @@ class Runs:
     def wait(self) -> CallbackReturned:
         assert self._news.acquire(timeout=30)
         return self.returned[-1]
+
+
+def refuse(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def test_callbacks_run_on_one_other_thread() -> None:
@@ -170,19 +200,84 @@ def test_whatever_a_callback_raises_is_reported(error: BaseException) -> None:
 
 def test_a_running_callback_is_told_that_it_lost() -> None:
     """Only the one that runs, and only by its own id."""
-    entered = threading.Event()
+    entered: queue.SimpleQueue[CallbackContext] = queue.SimpleQueue()
     seen: list[bool] = []
 
     def block(partitions: Any, context: CallbackContext) -> None:
-        entered.set()
+        entered.put(context)
         seen.append(context.wait_lost(30))
 
     runs = Runs(block)
-    runs.run(call(5))
-    assert entered.wait(30)
     runs.runner.tell_lost(4)
-    assert seen == []
+    runs.run(call(5))
+    context = entered.get(timeout=30)
+    runs.runner.tell_lost(4)
+    assert not context.lost
     runs.runner.tell_lost(5)
+    assert context.lost
     runs.wait()
     assert seen == [True]
     runs.runner.stop()
+
+
+def test_a_runner_knows_its_own_thread() -> None:
+    """A call from inside a callback must not wait for that callback; and a stuck one is looked up by its thread."""
+    inside: list[tuple[bool, int]] = []
+    runs = Runs(lambda partitions, context: inside.append((runs.runner.is_current_thread(), threading.get_ident())))
+    assert runs.runner.thread() is None
+    for call_id in (1, 2):
+        runs.run(call(call_id))
+        runs.wait()
+    assert inside == [(True, runs.runner.thread())] * 2
+    assert not runs.runner.is_current_thread()
+    assert not runs.runner.runs_on_closing_thread
+    runs.runner.stop()
+
+
+def test_a_callback_for_which_there_is_no_thread_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The member is told, and may ask again: the next one gets a thread if there is one by then."""
+    runs = Runs(lambda partitions, context: None)
+    with monkeypatch.context() as system:
+        system.setattr(threading.Thread, "start", refuse)
+        runs.run(call(1))
+        assert "no thread can be started" in str(runs.wait().error)
+    runs.run(call(2))
+    assert runs.wait() == CallbackReturned(2)
+    assert len(runs.returned) == 2
+    runs.runner.stop()
+
+
+# --- warnings --------------------------------------------------------------------------------------------------------
+
+WARNING = BudgetWarning(budget=Budget.CALLBACK, spent_s=30.0, limit_s=60.0, thread=None, stack=())
+
+
+class Warned(RebalanceListener):
+    def __init__(self) -> None:
+        self.warnings: queue.SimpleQueue[tuple[BudgetWarning, threading.Thread]] = queue.SimpleQueue()
+
+    def on_budget_warning(self, warning: BudgetWarning) -> None:
+        self.warnings.put((warning, threading.current_thread()))
+
+
+class WarnedWithoutBase:
+    def on_budget_warning(self, warning: BudgetWarning) -> None: ...
+
+
+def test_a_warning_comes_on_a_thread_of_its_own() -> None:
+    """All others may be what is stuck; and a warning that is stuck itself must not keep the process alive."""
+    listener = Warned()
+    ThreadRunner({}, "callbacks", warned_of(listener)).warn(WARNING)
+    warning, thread = listener.warnings.get(timeout=30)
+    assert warning is WARNING
+    assert thread is not threading.current_thread()
+    assert thread.daemon
+
+
+def test_no_thread_is_started_for_a_warning_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most listeners have no method for it, or the base class's, which does nothing."""
+    assert warned_of(OneArgument()) is None
+    assert warned_of(RebalanceListener()) is None
+    assert warned_of(WarnedWithoutBase()) is not None
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    ThreadRunner({}, "callbacks").warn(WARNING)

@@ -10,10 +10,7 @@ import pytest
 from membership_client import NotOwnedError, Offset, OffsetAccessError, OffsetError, TopicPartition
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
-    CommitOffsets,
     CoordinatorDoubted,
-    Event,
-    FetchOffsets,
     OffsetsCommitted,
     OffsetsFetched,
     Refused,
@@ -21,14 +18,11 @@ from membership_client.core.events import (
     Tick,
 )
 from membership_client.core.machine import Step
-from membership_client.errands import Errand
 from membership_client.offsets import VERDICTS, Offsets
 from membership_client.ownership import OwnershipNumbers
 from membership_client.partitions import NOTHING
-from membership_client.testing.fake_cluster import FakeCluster
-from membership_client.testing.virtual import VirtualBrokers
-from membership_client.worker import Worker
 from tests.core.play import BROKER, Play
+from tests.unit.scripted_worker import ScriptedWorker
 
 PLACE = TopicPartition("orders", 0)
 PATIENCE_S = 30.0
@@ -56,33 +50,6 @@ OUTCOMES: dict[int, type[OffsetError] | None] = {
     UNLISTED: OffsetError,
 }
 """The error that a code is raised as; None if it is asked again, and all is well then."""
-
-
-class ScriptedWorker(Worker):
-    """Gives out the answers that a test wrote down, one per errand; the member's epoch has grown by the next one."""
-
-    def __init__(self, *answers: Response) -> None:
-        super().__init__(Play.new().stable(0).member, VirtualBrokers(FakeCluster({})))
-        self.asked: list[CommitOffsets | FetchOffsets] = []
-        self.posted: list[Event] = []
-        self.between: Callable[[], None] = lambda: None
-        """What happens after an attempt."""
-        self._answers = list(answers)
-
-    def run_errand(self, errand: Errand) -> None:
-        try:
-            request = errand.make(self.member)
-        except NotOwnedError as error:
-            errand.reply.put(error)
-            return
-        assert isinstance(request, CommitOffsets | FetchOffsets)
-        self.asked.append(request)
-        self.member = replace(self.member, epoch=self.member.epoch + 1)
-        errand.reply.put(self._answers.pop(0))
-        self.between()
-
-    def post(self, event: Event) -> None:
-        self.posted.append(event)
 
 
 def committed(code: int) -> Response:
