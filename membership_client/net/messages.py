@@ -373,5 +373,5 @@ def _offset(part: Any) -> Offset | None:
     """-1 stands for "nothing was committed"."""
     if part.committed_offset < 0:
         return None
-    leader_epoch = part.committed_leader_epoch if part.committed_leader_epoch >= 0 else None
-    return Offset(part.committed_offset, leader_epoch, part.metadata or "")
+    leader_epoch = getattr(part, "committed_leader_epoch", -1)  # Since version 5.
+    return Offset(part.committed_offset, leader_epoch if leader_epoch >= 0 else None, part.metadata or "")

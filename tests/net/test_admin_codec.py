@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from membership_client.core import events
 from membership_client.net import admin_requests as admin
 from membership_client.net.codec import choose_version, decode, unsupported
-from membership_client.types import TopicPartition
+from membership_client.types import Node, Offset, TopicPartition
 from tests.net.answers import Code, classic_group_described, metadata, module, payload
 from tests.net.test_codec_requests import sent
 
@@ -43,6 +43,106 @@ EACH = [(request, version) for request, first, last in VERSIONS for version in r
 def test_every_version_is_written(request_: events.Request, version: int) -> None:
     """As kio reads it; a reason with half a character in it, too."""
     assert sent(request_, version).message is not None
+
+
+SOME = frozenset({P, TopicPartition("orders", 1), TopicPartition("bills", 1)})
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "message"),
+    [
+        (admin.ListGroups(), 5, {"states_filter": (), "types_filter": ()}),
+        (
+            admin.LocateLeaders(topics=frozenset({"orders", "bills"})),
+            10,
+            {
+                "topics": ({"topic_id": None, "name": "bills"}, {"topic_id": None, "name": "orders"}),
+                "allow_auto_topic_creation": False,
+                "include_cluster_authorized_operations": False,
+                "include_topic_authorized_operations": False,
+            },
+        ),
+        (
+            admin.FindOffsets(at=admin.Moment.EARLIEST, partitions=SOME),
+            2,
+            {
+                "replica_id": -1,
+                "isolation_level": 0,
+                "topics": (
+                    {"name": "bills", "partitions": ({"partition_index": 1, "timestamp": -2},)},
+                    {
+                        "name": "orders",
+                        "partitions": (
+                            {"partition_index": 1, "timestamp": -2},
+                            {"partition_index": 3, "timestamp": -2},
+                        ),
+                    },
+                ),
+            },
+        ),
+        (ALL, 7, {"group_id": "shop", "topics": None, "require_stable": False}),
+        (
+            ALL,
+            9,
+            {
+                "groups": ({"group_id": "shop", "member_id": None, "member_epoch": -1, "topics": None},),
+                "require_stable": False,
+            },
+        ),
+        (
+            admin.ForgetOffsets(group_id="shop", partitions=SOME),
+            0,
+            {
+                "group_id": "shop",
+                "topics": (
+                    {"name": "bills", "partitions": ({"partition_index": 1},)},
+                    {"name": "orders", "partitions": ({"partition_index": 1}, {"partition_index": 3})},
+                ),
+            },
+        ),
+        (
+            REMOVE,
+            5,
+            {
+                "group_id": "shop",
+                "members": (
+                    {"member_id": "m-1", "group_instance_id": None, "reason": "node ?lost"},
+                    {"member_id": "m-2", "group_instance_id": "till-2", "reason": "node ?lost"},
+                ),
+            },
+        ),
+        (
+            CONFIGS,
+            4,
+            {
+                "resources": ({"resource_type": 32, "resource_name": "shop", "configuration_keys": ("a", "b")},),
+                "include_synonyms": True,
+                "include_documentation": False,
+            },
+        ),
+        (
+            ALTER,
+            1,
+            {
+                "resources": (
+                    {
+                        "resource_type": 32,
+                        "resource_name": "shop",
+                        "configs": (
+                            {"name": "a", "config_operation": 0, "value": "1"},
+                            {"name": "b", "config_operation": 1, "value": None},
+                        ),
+                    },
+                ),
+                "validate_only": False,
+            },
+        ),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_every_field_of_a_request_is_in_its_place(request_: events.Request, version: int, message: Any) -> None:
+    """What is asked for, and nothing that would change something or cost the broker more."""
+    assert asdict(sent(request_, version).message) == message
 
 
 @pytest.mark.parametrize(("request_", "first", "last"), VERSIONS, ids=lambda part: type(part).__name__)
@@ -122,3 +222,131 @@ def test_a_group_of_others_is_no_group_of_consumers() -> None:
     theirs = replace(answer, groups=(replace(group, protocol_type="connect"),))
     request = events.DescribeClassicGroup(group_id="g")
     assert answered(request, 5, theirs) == events.Refused(23, "it is a group of connect")
+
+
+def test_leaders_are_located() -> None:
+    """By the addresses in the same answer; a leader that is not among them, as in an election, is none."""
+    wire = module(3, 12)
+    brokers = tuple(wire.MetadataResponseBroker(node_id=n, host=f"h{n}", port=9000 + n, rack=None) for n in (1, 2))
+    topics = tuple(
+        wire.MetadataResponseTopic(
+            error_code=Code(code),
+            name=name,
+            topic_id=uuid.UUID(int=7),
+            partitions=tuple(
+                wire.MetadataResponsePartition(
+                    error_code=Code(0),
+                    partition_index=n,
+                    leader_id=leader,
+                    leader_epoch=0,
+                    replica_nodes=(),
+                    isr_nodes=(),
+                    offline_replicas=(),
+                )
+                for n, leader in enumerate(leaders)
+            ),
+        )
+        for name, code, leaders in (("orders", 0, (2, 9)), ("hidden", 29, (1,)), ("broken", 5, (1,)), (None, 0, (1,)))
+    )
+    answer = wire.MetadataResponse(brokers=brokers, cluster_id="c", controller_id=1, topics=topics, **NO_WAIT)
+    assert answered(LEADERS, 12, answer) == admin.LeadersLocated(
+        brokers={1: Node("h1", 9001, 1), 2: Node("h2", 9002, 2)},
+        leaders={TopicPartition("orders", 0): Node("h2", 9002, 2)},
+        unled=frozenset({TopicPartition("orders", 1)}),
+        denied=frozenset({"hidden"}),
+    )
+
+
+@pytest.mark.parametrize("version", [2, 9])
+def test_all_offsets_of_a_group_are_fetched(version: int) -> None:
+    """By a request without topics; errors are those of single partitions, or of the group."""
+    wire = module(9, version)
+    many = version >= 8
+    part = wire.OffsetFetchResponsePartitions if many else wire.OffsetFetchResponsePartition
+    epoch = {"committed_leader_epoch": -1} if version >= 5 else {}
+    parts = tuple(
+        part(partition_index=n, committed_offset=offset, metadata=None, error_code=Code(code), **epoch)
+        for n, offset, code in ((0, 5, 0), (1, -1, 0), (2, -1, 29))
+    )
+    topics = (
+        (wire.OffsetFetchResponseTopics if many else wire.OffsetFetchResponseTopic)(name="orders", partitions=parts),
+    )
+
+    def answer(code: int) -> Any:
+        if not many:
+            return wire.OffsetFetchResponse(topics=topics, error_code=Code(code))
+        group = wire.OffsetFetchResponseGroup(group_id="shop", topics=topics, error_code=Code(code))
+        return wire.OffsetFetchResponse(groups=(group,), **NO_WAIT)
+
+    fetched = events.OffsetsFetched(
+        {TopicPartition("orders", 0): Offset(5), TopicPartition("orders", 1): None}, {TopicPartition("orders", 2): 29}
+    )
+    assert answered(ALL, version, answer(0)) == fetched
+    assert answered(ALL, version, answer(30)) == events.Refused(30)
+
+
+def test_offsets_are_forgotten_one_by_one_or_not_at_all() -> None:
+    """A partition whose topic somebody still reads is refused alone."""
+    wire = module(47, 0)
+    parts = tuple(
+        wire.OffsetDeleteResponsePartition(partition_index=n, error_code=Code(c)) for n, c in ((3, 0), (4, 86))
+    )
+    topics = (wire.OffsetDeleteResponseTopic(name="orders", partitions=parts),)
+    taken = answered(FORGET, 0, wire.OffsetDeleteResponse(error_code=Code(0), topics=topics, **NO_WAIT))
+    assert taken == events.OffsetsCommitted({P: 0, TopicPartition("orders", 4): 86})
+    refused = wire.OffsetDeleteResponse(error_code=Code(69), topics=(), **NO_WAIT)
+    assert answered(FORGET, 0, refused) == events.Refused(69)
+
+
+def test_what_a_broker_refuses_as_a_whole_is_refused() -> None:
+    """Listing, removing and altering."""
+    listed = module(16, 5).ListGroupsResponse(error_code=Code(15), groups=(), **NO_WAIT)
+    assert answered(admin.ListGroups(), 5, listed) == events.Refused(15)
+    removed = module(13, 5).LeaveGroupResponse(error_code=Code(30), members=(), **NO_WAIT)
+    assert answered(REMOVE, 5, removed) == events.Refused(30)
+
+
+@pytest.mark.parametrize(("code", "response"), [(0, admin.ConfigsAltered()), (44, events.Refused(44, "too long"))])
+def test_configurations_are_altered_or_not(code: int, response: events.Response) -> None:
+    """The broker's own words say why not."""
+    wire = module(44, 1)
+    result = wire.AlterConfigsResourceResponse(
+        error_code=Code(code), error_message="too long" if code else None, resource_type=32, resource_name="shop"
+    )
+    answer = wire.IncrementalAlterConfigsResponse(responses=(result,), **NO_WAIT)
+    assert answered(ALTER, 1, answer) == response
+
+
+def test_configurations_are_described_with_what_would_be_without_them() -> None:
+    """The group's own value comes first among the synonyms, and the default is what follows it."""
+    wire = module(32, 4)
+
+    def entry(name: str, value: str, *synonyms: tuple[str, int]) -> Any:
+        return wire.DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=False,
+            config_source=synonyms[0][1] if synonyms else 5,
+            is_sensitive=False,
+            synonyms=tuple(wire.DescribeConfigsSynonym(name="s", value=v, source=source) for v, source in synonyms),
+            config_type=3,
+            documentation=None,
+        )
+
+    def answer(code: int, *entries: Any) -> Any:
+        result = wire.DescribeConfigsResult(
+            error_code=Code(code), error_message=None, resource_type=32, resource_name="shop", configs=entries
+        )
+        return wire.DescribeConfigsResponse(results=(result,), **NO_WAIT)
+
+    entries = (entry("own", "1", ("1", 8), ("2", 4), ("3", 5)), entry("plain", "4", ("4", 5)), entry("bare", "6"))
+    assert answered(CONFIGS, 4, answer(0, *entries)) == admin.ConfigsDescribed(
+        (
+            admin.ConfigEntry(name="own", value="1", is_own=True, default="2"),
+            admin.ConfigEntry(name="plain", value="4", is_own=False, default="4"),
+            admin.ConfigEntry(name="bare", value="6", is_own=False, default=None),
+        )
+    )
+    assert answered(CONFIGS, 4, answer(29)) == events.Refused(29)
+    nothing = wire.DescribeConfigsResponse(results=(), **NO_WAIT)
+    assert answered(CONFIGS, 4, nothing) == events.Refused(-1, "the answer does not describe shop")

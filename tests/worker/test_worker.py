@@ -25,8 +25,10 @@ from membership_client.core.events import (
     Warn,
 )
 from membership_client.core.machine import Step, step
+from membership_client.core.member import Member
 from membership_client.testing.fake_cluster import FakeCluster
-from membership_client.testing.virtual import DeadlockError, VirtualBrokers
+from membership_client.testing.virtual import DeadlockError, VirtualBrokers, VirtualRunner
+from membership_client.topic_names import TopicNames
 from membership_client.types import MemberState, Node
 from membership_client.worker import Worker
 from tests.core.play import INTERVAL_S, Play, accepted
@@ -224,6 +226,30 @@ def test_a_topic_is_asked_for_once_per_process() -> None:
     scene.until(lambda: scene.worker.member.state is S.UNSUBSCRIBED).stable()
     assert len(scene.worker.member.owned) == 6
     assert len([send for _, send in scene.brokers.sent if isinstance(send.request, ResolveTopics)]) == 1
+
+
+def test_members_of_a_process_share_what_they_know_of_topics() -> None:
+    """The second one need not ask."""
+    brokers, names = VirtualBrokers(FakeCluster({"orders": 6}, SETTINGS)), TopicNames()
+    for member_id in ("a", "b"):
+        member = Member(config=MemberConfig(bootstrap_servers="b1:9092", group_id=member_id), member_id=member_id)
+        worker = Worker(member, brokers, names=names, clock=brokers.clock)
+        worker.runner = VirtualRunner(brokers, 0.0)
+        worker.post(SUBSCRIBE)
+        while worker.member.state is not S.STABLE:
+            worker.run_once()
+    assert len([send for _, send in brokers.sent if isinstance(send.request, ResolveTopics)]) == 1
+
+
+def test_what_is_in_the_inbox_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the wake-up that came with it is already used up."""
+    scene = Scene.set().stable()
+    monkeypatch.setattr(scene.brokers, "wakeup", lambda: None)
+    posted_at = scene.brokers.now
+    scene.worker.post(Unsubscribe())
+    scene.worker.run_once()
+    assert scene.steps[-1].at == posted_at
+    assert scene.worker.member.state is S.LEAVING
 
 
 class LateTransport(VirtualBrokers):
