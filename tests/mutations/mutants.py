@@ -49,11 +49,12 @@ class Mutant:
     """One change of one file: `field` of `node` becomes `changed`.
 
     `function` is the outermost one that has the change, empty where it is in code that runs when the module is imported.
-    `nth` tells those apart that look the same in one function.
+    `nth` tells those apart that look the same in one function. What is changed reaches from `line` to `last_line`.
     """
 
     file: Path
     line: int
+    last_line: int
     function: str
     before: str
     after: str
@@ -85,8 +86,11 @@ def mutants_of(file: Path) -> list[Mutant]:
         for change in _changes(node):
             before, after = _texts(node, change)
             line, nth = getattr(change.shown, "lineno", 0), seen[function, before, after]
+            last = getattr(change.shown, "end_lineno", line)
             seen[function, before, after] += 1
-            found.append(Mutant(file, line, function, before, after, nth, tree, node, change.field, change.changed))
+            found.append(
+                Mutant(file, line, last, function, before, after, nth, tree, node, change.field, change.changed)
+            )
     return sorted(found, key=lambda mutant: mutant.line)
 
 

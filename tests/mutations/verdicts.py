@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.abc
 import importlib.machinery
@@ -14,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -71,9 +71,15 @@ class Bench:
         return sorted(affordable, key=lambda name: -self.kills[mutant.file, mutant.function, name])
 
     def _at_line(self, mutant: Mutant) -> list[str]:
-        """A line may have no event of its own, such as a constant in a call of several lines: then those of the line before."""
+        """Those of all its lines. One may have no event, such as a constant in a longer call: then those of the line before."""
+        file = str(mutant.file)
+        own = {
+            name for line in range(mutant.line, mutant.last_line + 1) for name in self.tests_of.get((file, line), ())
+        }
+        if own:
+            return sorted(own, key=lambda name: self.records[name].cpu_s)
         lines = range(mutant.line, max(mutant.line - 15, 0), -1)
-        return next((tests for line in lines if (tests := self.tests_of.get((str(mutant.file), line)))), [])
+        return next((tests for line in lines if (tests := self.tests_of.get((file, line)))), [])
 
     def judge(self, mutant: Mutant, work: Callable[[Tell], object]) -> Verdict:
         """`work` tells each test that it begins, and CAUGHT when one fails."""
@@ -156,15 +162,18 @@ def _judge_all(
     functions = _functions({str(file.resolve()): file for file in files})
     gc.freeze()  # What is collected in a child is copied for it.
     for place, mutant in enumerate(mutants):
-        verdict = bench.judge(mutant, partial(_judge_function, mutant, functions, bench, judges))
+        verdict = bench.judge(mutant, functools.partial(_judge_function, mutant, functions, bench, judges))
         tell((place, verdict.outcome, verdict.by))
 
 
 def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]:
     """Of the tests that pass twice: while they are watched, and as they will be run with mutants, which tells what they take."""
+    caches = _caches({str(file.resolve()) for file in files})
 
     def work(tell: Tell) -> None:
         for name, judge in judges.items():
+            for cache in caches:  # Or only the first test that needs such a function would be seen to run it.
+                cache.cache_clear()
             tell(watched(name, judge, files))
 
     def control(tell: Tell) -> None:
@@ -180,6 +189,12 @@ def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]
         for record in told
         if record.passed and record.name in cpu_s
     }
+
+
+def _caches(files: set[str]) -> list[Any]:
+    """What `functools.cache` made of functions of these files."""
+    wrappers = (one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper))
+    return [one for one in wrappers if getattr(one.__wrapped__, "__code__", _caches.__code__).co_filename in files]
 
 
 _Functions = dict[tuple[Path, str, int], list[FunctionType]]
