@@ -22,18 +22,6 @@ from membership_client.net.reader import Undecodable, read
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = [
-    "API_KEYS",
-    "Offer",
-    "Undecodable",
-    "choose_version",
-    "decode",
-    "encode",
-    "frame",
-    "read_answer",
-    "unsupported",
-]
-
 Offer = Mapping[int, tuple[int, int]]
 """The first and the last version that a broker offers, by API key."""
 

@@ -305,7 +305,7 @@ def most_commit_version(request: events.CommitOffsets) -> int:
 
 def _most_version(partitions: Iterable[TopicPartition], topic_ids: Mapping[str, UUID]) -> int:
     """From version 10 on there are no names."""
-    return 10 if topic_ids and all(partition.topic in topic_ids for partition in partitions) else 9
+    return 10 if all(partition.topic in topic_ids for partition in partitions) else 9
 
 
 def offsets_committed(request: events.CommitOffsets, answer: Any) -> events.Response:

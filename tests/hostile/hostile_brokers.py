@@ -16,6 +16,7 @@ from membership_client.core import events
 from membership_client.core.events import Answered, Failed, FailureKind, Refused, Request, Response, Send
 from membership_client.net import codec
 from membership_client.net.consumer_blobs import encode_assignment, encode_subscription
+from membership_client.net.reader import Undecodable
 from membership_client.subscriptions import MemberSubscription
 from membership_client.testing.virtual import VirtualBrokers
 from membership_client.types import TopicPartition
@@ -96,7 +97,7 @@ class HostileBrokers(VirtualBrokers):
         _, version, payload = self._chance.choice(self.samples[type(send.request)])
         try:
             return Answered(send.request_id, *codec.decode(send.request, version, self._mutant(payload)))
-        except codec.Undecodable as error:
+        except Undecodable as error:
             return Failed(send.request_id, FailureKind.NOT_KAFKA, str(error))
 
     def _mutant(self, payload: bytes) -> bytes:

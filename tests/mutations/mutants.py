@@ -96,7 +96,7 @@ def mutants_of(file: Path) -> list[Mutant]:
 
 def _nodes(node: ast.AST, function: str, *, is_class: bool) -> Iterator[tuple[ast.AST, str]]:
     """What may be changed, and the outermost function that it is in. Statements of a class run at import, as the module's do."""
-    if isinstance(node, ast.Assert | ast.JoinedStr):
+    if isinstance(node, ast.Assert | ast.JoinedStr) or _is_for_types_only(node):
         return
     opens = isinstance(node, _FUNCTIONS | ast.ClassDef) and is_class
     inner = f"{function}.{node.name}".strip(".") if opens else function  # type: ignore[attr-defined]
@@ -107,6 +107,10 @@ def _nodes(node: ast.AST, function: str, *, is_class: bool) -> Iterator[tuple[as
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and field not in _NO_CODE:
                 yield from _nodes(child, within[0], is_class=within[1])
+
+
+def _is_for_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _texts(node: ast.AST, change: _Change) -> tuple[str, str]:
@@ -166,6 +170,8 @@ def _sums(node: ast.AST) -> Iterator[_Change]:
     """Only the first operand of what is added, taken away or joined counts: that is of the same type."""
     for field, value in ast.iter_fields(node):
         for index, child in enumerate(value if isinstance(value, list) else [value]):
+            if field in _NO_CODE:
+                continue
             if isinstance(child, ast.BinOp) and isinstance(child.op, _SUMS) and not _is_text(child):
                 left = [*value[:index], child.left, *value[index + 1 :]] if isinstance(value, list) else child.left
                 yield _Change(field, left, child, ast.unparse(child.left))

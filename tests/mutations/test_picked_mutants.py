@@ -16,11 +16,13 @@ pytestmark = pytest.mark.deep
 
 
 def test_the_changes_of_a_small_file(tmp_path: Path) -> None:
-    """One of each kind, told by the function that it is in; none in annotations, assertions and texts."""
+    """One of each kind, told by the function that it is in; none in what is for types, assertions and texts."""
     file = tmp_path / "small.py"
     file.write_text(
+        "if TYPE_CHECKING:\n"
+        "    from elsewhere import Member\n"
         "LIMIT = 3\n"
-        "def due(member: int | None, at: float) -> bool:\n"
+        "def due(member: Old | Member, at: float) -> Yes | No:\n"
         "    assert at > 0, f'{at + 1}'\n"
         "    if member and at < LIMIT:\n"
         "        return replace(member, at=at + 1)\n"

@@ -53,19 +53,24 @@ class Bench:
     records: dict[str, Record]
     means: Means
     tests_of: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
-    tests_in: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    tests_in: dict[Path, list[str]] = field(default_factory=lambda: defaultdict(list))
     kills: Counter[tuple[Path, str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         for record in sorted(self.records.values(), key=lambda record: record.cpu_s):
             for line in record.lines:
                 self.tests_of[line].append(record.name)
-            for file in {file for file, _ in record.lines}:
-                self.tests_in[file].append(record.name)
+            files = {Path(file) for file, _ in record.lines}
+            for place in files | {file.parent for file in files}:
+                self.tests_in[place].append(record.name)
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Those that run its line, or, at import, anything of its file; first those that caught others of the function."""
-        names = self._at_line(mutant) if mutant.function else self.tests_in[str(mutant.file)]
+        """Those that run its line, or, at import, anything of its file; first those that caught others of the function.
+
+        Of a file that only declares things no line is run after its import: then those that run anything of its package.
+        """
+        declared = self.tests_in[mutant.file] or self.tests_in[mutant.file.parent]
+        names = self._at_line(mutant) if mutant.function else declared
         used = accumulate(self.records[name].cpu_s for name in names)
         affordable = [name for name, sum_s in zip(names, used, strict=True) if sum_s <= self.means.budget_s]
         return sorted(affordable, key=lambda name: -self.kills[mutant.file, mutant.function, name])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,6 +223,27 @@ def test_an_id_is_given_with_an_error(version: int) -> None:
     assert decoded(join(), version, joined(version, 79, member_id="given")) == events.MemberIdGiven("given")
 
 
+def test_an_id_that_is_required_and_not_given_is_a_refusal() -> None:
+    """A member without one must not join under the empty name."""
+    assert decoded(join(), 9, joined(9, 79, member_id="")) == events.Refused(79)
+
+
+def test_a_group_without_a_strategy_has_none() -> None:
+    """Brokers say null, or nothing, where no member has one."""
+    response = decoded(join(), 9, joined(9, protocol_name=None))
+    assert isinstance(response, events.GroupJoined)
+    assert response.strategy == ""
+
+
+def test_the_leader_reads_what_members_held_where_their_strategy_has_it() -> None:
+    """Under `sticky` that is in the user data."""
+    held = MemberSubscription(member_id="m", instance_id="i", topics=frozenset({"orders"}), owned=ORDERS, generation=3)
+    members = (member_of(9, encode_subscription(held, "sticky")),)
+    response = decoded(join(), 9, joined(9, protocol_name="sticky", members=members))
+    assert isinstance(response, events.GroupJoined)
+    assert response.members == (held,)
+
+
 def test_the_plan_that_stands_is_told() -> None:
     """To a static leader that came back."""
     response = decoded(join(), 9, joined(9, skip_assignment=True))
@@ -297,3 +320,30 @@ def test_topics_that_are_asked_for_may_be_kafkas_own() -> None:
     response = decoded(asked, 4, described(racks={1: None}))
     layouts = {"orders": TopicLayout(2), "__own": TopicLayout(1)}
     assert response == events.TopicsDescribed(layouts, denied=frozenset({"hidden"}))
+
+
+def test_a_replica_on_a_broker_without_a_rack_is_near_nobody() -> None:
+    """Brokers get their racks one by one."""
+    response = decoded(events.DescribeTopics(topics=None), 4, described(racks={1: "east", 2: None}))
+    assert isinstance(response, events.TopicsDescribed)
+    assert response.layouts == {"orders": TopicLayout(2, (frozenset({"east"}), frozenset({"east"})))}
+
+
+@pytest.mark.parametrize("rack", [None, "east"])
+def test_topics_are_described_by_their_ids(rack: str | None) -> None:
+    """From version 10 on; a topic may be told without its name there, and is none of those that were asked for."""
+    wire = answers.module(METADATA, 12)
+    topics = [(uuid.UUID(int=n), name, code) for n, name, code in TOLD]
+    answer = replace(
+        answers.metadata(12, topics),
+        brokers=(wire.MetadataResponseBroker(node_id=1, host="h", port=1, rack=rack),),
+    )
+    near = (frozenset({"east"}),) if rack else None
+    layout = TopicLayout(1, near, uuid.UUID(int=1)) if near else TopicLayout(1, topic_id=uuid.UUID(int=1))
+    response = decoded(events.DescribeTopics(topics=frozenset({"orders", "hidden", "unknown"})), 12, answer)
+    assert response == events.TopicsDescribed(
+        {"orders": layout}, denied=frozenset({"hidden"}), unknown=frozenset({"unknown"})
+    )
+
+
+TOLD = [(1, "orders", 0), (2, None, 0), (3, "hidden", 29), (4, None, 29), (5, "unknown", 3), (6, None, 3)]

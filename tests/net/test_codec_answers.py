@@ -100,7 +100,7 @@ def test_the_members_own_error_counts() -> None:
 @pytest.mark.parametrize("version", [12, 13])
 def test_topics_that_the_broker_does_not_know_are_missing(version: int) -> None:
     """An error of one topic costs only that topic's name; topics that nobody asked for are ignored."""
-    topics = [(A, "a", 0), (B, None, 100), (uuid4(), "stranger", 0)]
+    topics = [(A, "a", 0), (B, None, 100), (B, None, 0), (uuid4(), "stranger", 0)]
     assert decoded(RESOLVE, version, answers.metadata(version, topics)) == events.TopicsResolved({A: "a"})
 
 
@@ -144,6 +144,29 @@ def test_a_classic_group_is_described(version: int) -> None:
     assert response == events.GroupDescribed((member,), "Stable", assignor="range")
 
 
+@pytest.mark.parametrize(("member_type", "is_classic"), [(-1, False), (0, True), (1, False)])
+def test_a_group_that_is_being_upgraded_has_members_of_both_protocols(member_type: int, is_classic: bool) -> None:
+    """And each may have subscribed by an expression."""
+    answer = answers.group_described(1, topic=A)
+    (group,) = answer.groups
+    member = replace(group.members[0], member_type=member_type, subscribed_topic_regex="ord.*")
+    response = decoded(DESCRIBE, 1, replace(answer, groups=(replace(group, members=(member,)),)))
+    assert isinstance(response, events.GroupDescribed)
+    assert (response.members[0].is_classic, response.members[0].regex) == (is_classic, "ord.*")
+
+
+def test_a_classic_group_is_told_from_others_in_the_answer() -> None:
+    """Also an empty one, which is of no kind."""
+    answer = answers.classic_group_described(5)
+    (group,) = answer.groups
+    both = (replace(group, group_id="other", members=()), replace(group, protocol_type="", group_state="Empty"))
+    response = decoded(CLASSIC, 5, replace(answer, groups=both))
+    assert isinstance(response, events.GroupDescribed)
+    assert (response.state, len(response.members)) == ("Empty", 1)
+    missing = decoded(CLASSIC, 5, replace(answer, groups=both[:1]))
+    assert missing == events.Refused(-1, "the answer does not describe group g")
+
+
 @pytest.mark.parametrize("assignment", [b"", b"for my own"])
 def test_a_classic_member_may_have_nothing(assignment: bytes) -> None:
     """While its group rebalances, and from a leader that writes what only it can read."""
@@ -164,6 +187,8 @@ def test_the_session_timeout_is_told_in_seconds(version: int) -> None:
     """The configuration is in milliseconds, as text."""
     answer = answers.configs(version, {"other": "1", KEY: "45000"})
     assert decoded(TIMEOUT, version, answer) == events.SessionTimeoutDescribed(45.0)
+    short = answers.configs(version, {KEY: "500"})
+    assert decoded(TIMEOUT, version, short) == events.SessionTimeoutDescribed(0.5)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +215,14 @@ def test_fetched_offsets_are_told_apart_from_none_and_from_errors() -> None:
         TopicPartition("orders", 1): (7, -1, "", 0),
         TopicPartition("orders", 2): (-1, -1, "", 0),
         TopicPartition("orders", 3): (-1, -1, "", 88),
+        TopicPartition("orders", 4): (0, 0, "", 0),
     }
     assert decoded(FETCH, 9, answers.offsets_fetched(told)) == events.OffsetsFetched(
         offsets={
             TopicPartition("orders", 0): Offset(5, 2, "so far"),
             TopicPartition("orders", 1): Offset(7),
             TopicPartition("orders", 2): None,
+            TopicPartition("orders", 4): Offset(0, 0),
         },
         codes={TopicPartition("orders", 3): 88},
     )

@@ -205,7 +205,7 @@ def test_offsets_are_those_of_topic_ids_where_all_are_known(known: set[str], cho
         group_id="g", member_id="m", epoch=4, instance_id=None, offsets=offsets, topic_ids=ids
     )
     fetch = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=frozenset(offsets), topic_ids=ids)
-    offer = {8: (2, 10), 9: (1, 10)}
+    offer = {8: (2, 11), 9: (1, 11)}
     assert [codec.choose_version(request, offer) for request in (commit, fetch)] == [chosen, chosen]
     assert codec.choose_version(commit, {8: (2, 9)}) == 9
     if chosen == 10:

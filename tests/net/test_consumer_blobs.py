@@ -146,3 +146,44 @@ def test_garbage_is_undecodable_at_worst(data: bytes) -> None:
             decode_assignment(data)
         except Undecodable:
             pass
+
+
+def _with_user_data(generation: int, user_data: bytes | None) -> bytes:
+    """Version 2, which has a field for the generation, beside user data."""
+    rest = struct.pack(">i", -1) if user_data is None else struct.pack(">i", len(user_data)) + user_data
+    return struct.pack(">hih6s", 2, 1, 6, b"orders") + rest + struct.pack(">ii", 0, generation)
+
+
+@pytest.mark.parametrize(
+    ("assignor", "told", "generation"),
+    [
+        ("cooperative-sticky", 5, 5),
+        ("cooperative-sticky", 0, 0),
+        ("cooperative-sticky", -1, 9),
+        ("cooperative-sticky", -7, 9),
+        ("range", -1, -1),
+        ("range", 0, 0),
+    ],
+)
+def test_a_generation_in_its_field_counts_more_than_one_in_user_data(assignor: str, told: int, generation: int) -> None:
+    """User data of members that share no assignor with us may look like a generation, and is none."""
+    assert _read(_with_user_data(told, struct.pack(">i", 9)), assignor).generation == generation
+
+
+@pytest.mark.parametrize(
+    ("assignor", "generation", "user_data"),
+    [
+        ("range", 5, None),
+        ("custom", -1, None),
+        ("sticky", -1, None),
+        ("cooperative-sticky", 5, struct.pack(">i", 5)),
+        ("cooperative-sticky", -1, struct.pack(">i", -1)),
+    ],
+)
+def test_user_data_is_written_for_who_reads_it(assignor: str, generation: int, user_data: bytes | None) -> None:
+    """As Java's members do: under `sticky` none before the first assignment, under `cooperative-sticky` a number."""
+    member = MemberSubscription(member_id="m", topics=frozenset({"orders"}), generation=generation)
+    written = encode_subscription(member, assignor)
+    at = len(struct.pack(">hih6s", 3, 1, 6, b"orders"))
+    (length,) = struct.unpack_from(">i", written, at)
+    assert (None if length == -1 else written[at + 4 : at + 4 + length]) == user_data

@@ -13,8 +13,9 @@ from kio.serial import entity_reader
 
 from membership_client.core import events
 from membership_client.net import api_versions, codec
-from membership_client.net.reader import Undecodable, read
-from membership_client.types import Offset, TopicPartition
+from membership_client.net.reader import MOST_ITEMS, Undecodable, read
+from membership_client.partitions import Partitions
+from membership_client.types import Node, Offset, TopicPartition
 from tests.net import answers
 
 A, B = UUID("00000000-0000-0000-0000-00000000000a"), UUID("00000000-0000-0000-0000-00000000000b")
@@ -89,6 +90,22 @@ def test_mutated_answers_decode_or_are_undecodable(request_: events.Request, ver
             pytest.fail(f"seed {seed!r}, mutant {number}: {mutant.hex()}: {error!r}")
 
 
+def test_only_versions_of_use_are_kept() -> None:
+    """A process may hold a thousand connections, and brokers have a hundred APIs."""
+    offer = {key: (0, key) for key in (3, 17, 36, 68, 1, 99)}
+    for version in (0, 3):
+        payload = answers.payload(answers.api_versions(version, offer))
+        assert api_versions.understand(version, payload) == {key: (0, key) for key in (3, 17, 36, 68)}
+
+
+def test_a_broker_that_refuses_the_oldest_version_too_is_of_no_use() -> None:
+    """Asked again and again in the same way it would refuse again and again."""
+    refusal = answers.payload(answers.api_versions(0, {}, error=35))
+    assert api_versions.understand(3, refusal) is None
+    with pytest.raises(api_versions.Refusal, match="error 35"):
+        api_versions.understand(0, refusal)
+
+
 def test_mutated_version_lists_decode_or_are_undecodable() -> None:
     """The first answer on a connection is the one that a stranger gives most often."""
     chance = random.Random(1)
@@ -151,6 +168,35 @@ def test_an_announced_length_of_an_old_array_is_not_believed(count: int) -> None
     """Neither in the format with fixed-width lengths, where it may also be negative."""
     hostile = struct.pack(">iii", 7, 0, count) + b"\0" * 20
     assert peak_bytes_of_refusing(TIMEOUT, 1, hostile) < 100_000
+
+
+@pytest.mark.parametrize("length", [0, 1, 126, 127, 128, 254, 255, 256, 300, 20_000])
+def test_a_text_may_be_of_any_length(length: int) -> None:
+    """Lengths of the flexible versions take one byte, two or three."""
+    text = "x" * length
+    found = answers.payload(answers.coordinator(6, host=text))
+    assert codec.decode(FIND, 6, found)[0] == events.CoordinatorFound(Node(text, 9092, 1))
+
+
+@pytest.mark.parametrize("length", [-1, -2, -(2**15)])
+def test_a_text_that_must_be_there_is_there(length: int) -> None:
+    """A host without a name, or with a length below nothing, is no host."""
+    # Correlation id, error code, node id, the length of the host, and bytes that could be read as one.
+    payload = struct.pack(">ihih", 7, 0, 1, length) + b"\0" * 20
+    with pytest.raises(Undecodable):
+        codec.decode(FIND, 0, payload)
+
+
+def test_lists_of_numbers_may_be_long_and_lists_of_messages_not() -> None:
+    """A number takes no time to speak of; a hundred thousand messages take the membership thread a second."""
+    many = [(A, range(MOST_ITEMS + 1))]
+    response, _ = codec.decode(HEARTBEAT, 1, answers.payload(answers.heartbeat(assignment=many)))
+    assert isinstance(response, events.HeartbeatAccepted)
+    assert response.assignment == Partitions.of(dict(many))
+    empty = answers.payload(answers.heartbeat(assignment=[]))
+    topics = empty[:-3] + varint(MOST_ITEMS + 2) + (A.bytes + b"\x01\0") * (MOST_ITEMS + 1) + b"\0\0"
+    with pytest.raises(Undecodable, match="announces 100001 elements"):
+        codec.decode(HEARTBEAT, 1, topics)
 
 
 def peak_bytes_of_refusing(request: events.Request, version: int, payload: bytes) -> int:

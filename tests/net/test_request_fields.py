@@ -12,6 +12,7 @@ import pytest
 from membership_client.core import events
 from membership_client.net import codec
 from membership_client.net.consumer_blobs import encode_assignment
+from membership_client.net.reader import Undecodable
 from membership_client.types import Offset, TopicPartition
 from tests.net.test_codec_requests import sent
 
@@ -232,8 +233,8 @@ def test_an_answer_may_be_so_long_and_no_longer(request_: events.Request, most: 
     """The membership thread reads it while heartbeats wait; what is too long is refused before it is read."""
     version = codec.choose_version(request_, dict.fromkeys(codec.API_KEYS, (0, 99)))
     assert version is not None
-    with pytest.raises(codec.Undecodable, match=f"has {most + 1} bytes"):
+    with pytest.raises(Undecodable, match=f"has {most + 1} bytes"):
         codec.decode(request_, version, b"\xff" * (most + 1))
-    with pytest.raises(codec.Undecodable) as caught:
+    with pytest.raises(Undecodable) as caught:
         codec.decode(request_, version, b"\xff" * most)
     assert f"{most} bytes, and" not in str(caught.value)
