@@ -9,7 +9,7 @@ from membership_client.core.events import Event, Subscribe, Unsubscribe
 from membership_client.types import MemberState
 from tests.telemetry.recorder import facts
 from tests.telemetry.told import Told
-from tests.worker.test_worker import SUBSCRIBE
+from tests.worker.scene import SUBSCRIBE
 
 S = MemberState
 

@@ -17,7 +17,7 @@ from membership_client.types import MemberState
 from membership_client.worker import Worker
 from tests.telemetry.recorder import Recorder, virtual
 from tests.telemetry.told import Told
-from tests.worker.test_worker import SETTINGS, SUBSCRIBE
+from tests.worker.scene import SETTINGS, SUBSCRIBE
 
 S = MemberState
 

@@ -13,7 +13,7 @@ from membership_client.core.machine import Step
 from membership_client.types import MemberState
 from tests.telemetry.recorder import NANOSECONDS, Recorder, facts, seconds, times, virtual
 from tests.telemetry.told import Told
-from tests.worker.test_worker import SUBSCRIBE
+from tests.worker.scene import SUBSCRIBE
 
 S = MemberState
 

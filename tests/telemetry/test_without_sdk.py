@@ -18,7 +18,7 @@ from membership_client.telemetry import Telemetry
 from membership_client.telemetry.switch import is_listening
 from membership_client.types import MemberState
 from tests.telemetry.recorder import Recorder, facts
-from tests.worker.test_worker import Scene
+from tests.worker.scene import Scene
 
 S = MemberState
 ROOT = Path(__file__).parent.parent.parent

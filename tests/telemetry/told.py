@@ -11,7 +11,7 @@ from membership_client.telemetry import Telemetry
 from membership_client.testing.fake_coordinator import Client
 from membership_client.types import MemberState
 from tests.telemetry.recorder import Recorder, virtual
-from tests.worker.test_worker import SUBSCRIBE, Scene
+from tests.worker.scene import SUBSCRIBE, Scene
 
 _CLIENT = Client(client_id="admin", host="/127.0.0.1")
 
