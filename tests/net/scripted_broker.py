@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from typing import TYPE_CHECKING, Any, Self
@@ -50,6 +51,24 @@ class Peer:
 
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
+
+    def receive_some(self) -> bytes:
+        """Whatever the client says first."""
+        return self._socket.recv(65536)
+
+    def secure(self, context: ssl.SSLContext) -> ssl.SSLSocket:
+        """Go on under TLS. The socket is the script's to close."""
+        secured = context.wrap_socket(self._socket, server_side=True, do_handshake_on_connect=False)
+        self._socket = secured
+        try:
+            secured.do_handshake()
+        except BaseException:
+            # Closed before the client's last words are read, the connection would be reset, and our alert lost.
+            with socket.socket(fileno=secured.detach()) as plain, contextlib.suppress(OSError):
+                while plain.recv(65536):
+                    pass
+            raise
+        return secured
 
     def wait_for_close(self) -> None:
         """Read, and ignore, until the client closes the connection."""
