@@ -8,6 +8,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,6 +150,140 @@ def test_a_broker_without_sasl_authenticate() -> None:
         peer.wait_for_close()
 
     assert "Kafka 1.0" in failure(script, password()).detail
+
+
+@pytest.mark.parametrize("missing", [HANDSHAKE, AUTHENTICATE])
+def test_a_broker_without_one_of_the_two_requests(missing: int) -> None:
+    """Both are needed, and nothing else."""
+
+    def script(peer: Peer) -> None:
+        peer.welcome({key: versions for key, versions in OFFER.items() if key != missing})
+        peer.wait_for_close()
+
+    failed = failure(script, password())
+    assert failed.kind is FailureKind.AUTHENTICATION
+    assert "Kafka 1.0" in failed.detail
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (33, "has no PLAIN, but SCRAM-SHA-256, OAUTHBEARER: check sasl.mechanism"),
+        (34, "does not want SASL on this port: is security.protocol right?"),
+        (58, "refuses SASL with error 58"),
+    ],
+)
+def test_a_broker_that_refuses_the_mechanism(code: int, words: str) -> None:
+    """No password is shown to it."""
+    asked: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.welcome(OFFER)
+        handshake = peer.request()
+        asked.append(handshake.message.mechanism)
+        wire = answers.module(HANDSHAKE, 1)
+        mechanisms = ("SCRAM-SHA-256", "OAUTHBEARER")
+        peer.answer(handshake, wire.SaslHandshakeResponse(error_code=answers.Code(code), mechanisms=mechanisms))
+        asked.append(str(peer.request()))
+
+    failed = failure(script, password())
+    assert failed.kind is FailureKind.AUTHENTICATION
+    assert failed.detail.endswith(words)
+    assert asked == ["PLAIN"]
+
+
+def test_a_refusal_without_words_has_its_number() -> None:
+    """The oldest brokers say no more."""
+    failed = failure(saying(authenticated(error=58)), password())
+    assert failed.detail.endswith("refuses PLAIN authentication of alice: error 58")
+
+
+@pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (1, 1), (2, 2), (3, 2)])
+def test_the_newest_common_version_of_authentication(offered: int, spoken: int) -> None:
+    """Also with a broker that knows one that we do not, and offers nothing but authentication."""
+    versions = []
+
+    def script(peer: Peer) -> None:
+        peer.welcome({HANDSHAKE: (0, 1), AUTHENTICATE: (0, offered)})
+        shake_hands(peer)
+        asked = peer.request()
+        versions.append(asked.version)
+        wire = answers.module(AUTHENTICATE, asked.version)
+        life = {"session_lifetime": answers.milliseconds(0)} if asked.version else {}
+        ok = wire.SaslAuthenticateResponse(error_code=answers.Code(0), error_message=None, auth_bytes=b"", **life)
+        peer.answer(asked, ok)
+        peer.wait_for_close()
+
+    with ScriptedBroker(script) as broker, contextlib.closing(open_to(broker, password())) as connection:
+        assert not due_after(connection, FOREVER_S)
+    assert versions == [spoken]
+
+
+FOREVER_S = 1e9
+
+
+def due_after(connection: Connection, seconds: float) -> bool:
+    """Will it have to say who we are again, so long after now?"""
+    with pytest.MonkeyPatch.context() as later:
+        at = time.monotonic() + seconds
+        later.setattr("membership_client.net.connection.time", SimpleNamespace(monotonic=lambda: at))
+        return connection.is_due
+
+
+@pytest.mark.parametrize(
+    ("life_ms", "too_early_s", "late_enough_s"),
+    [
+        # 85 % of the session, but not within the second in which brokers take no other proof.
+        (2_000_000_000, 1_699_000.0, 1_700_100.0),
+        (1, 0.0, 30.0),
+    ],
+)
+def test_a_session_is_renewed_before_it_ends(life_ms: int, too_early_s: float, late_enough_s: float) -> None:
+    """There is time for a slow network, and it is not done all the time."""
+    script = saying(authenticated(life_ms=life_ms))
+    with ScriptedBroker(script) as broker:
+        began = time.monotonic()
+        with contextlib.closing(open_to(broker, password())) as connection:
+            early = due_after(connection, too_early_s)
+            assert not early or time.monotonic() - began > 1.0
+            assert due_after(connection, late_enough_s)
+
+
+def test_a_session_without_an_end_is_not_renewed() -> None:
+    """Brokers say 0 for that."""
+    script = saying(authenticated(life_ms=0))
+    with ScriptedBroker(script) as broker, contextlib.closing(open_to(broker, password())) as connection:
+        assert not due_after(connection, FOREVER_S)
+
+
+def test_new_credentials_are_used_from_the_next_connection_on() -> None:
+    """A refusal of the old ones does not end a member that has new ones by then."""
+    who: list[str] = []
+
+    def admit_bob(peer: Peer) -> None:
+        peer.welcome(OFFER)
+        shake_hands(peer)
+        asked = peer.request()
+        who.append(asked.message.auth_bytes.split(b"\0")[1].decode())
+        peer.answer(asked, authenticated(error=0 if who[-1] == "bob" else 58, message="who?"))
+        while True:
+            peer.answer(peer.request(), answers.heartbeat(epoch=1))
+
+    bob = Security.from_dict(
+        {
+            "security.protocol": "sasl_plaintext",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "bob",
+            "sasl.password": "new",
+        }
+    )
+    with ScriptedBroker(admit_bob) as broker:
+        transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=password())
+        with contextlib.closing(transport):
+            transport.send(Send(1, broker.node, HEARTBEAT))
+            transport.use(bob)
+            assert isinstance(outcomes(transport)[0], Answered)
+    assert who == ["alice", "bob"]
 
 
 @pytest.mark.parametrize(
