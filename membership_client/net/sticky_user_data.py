@@ -58,12 +58,13 @@ def _topic(topic: str, numbers: tuple[int, ...]) -> bytes:
 
 def decode_held(data: bytes | None) -> Held:
     """Either version; what comes after is a later version's affair. Who writes something else held nothing, as in Java."""
+    told = data or b""
     try:
-        previous, end = read(_Previous, data or b"")
+        previous, end = read(_Previous, told)
     except Undecodable:
         return _NOTHING
     held = partitions_of(previous.topics)
-    rest = (data or b"")[end : end + _GENERATION.size]
+    rest = told[end : end + _GENERATION.size]
     return held, _GENERATION.unpack(rest)[0] if len(rest) == _GENERATION.size else NO_GENERATION
 
 

@@ -110,7 +110,7 @@ class BrokerTransport:
             self._connect(link)
         elif link.connection is None:
             link.waiting.append((send.request_id, send.request))
-        elif link.waiting or link.connection.is_due:
+        elif link.connection.is_due:
             link.waiting.append((send.request_id, send.request))
             self._renew_if_idle(link, link.connection)
         else:

@@ -80,6 +80,14 @@ SOME = frozenset({P, TopicPartition("orders", 1), TopicPartition("bills", 1)})
                 ),
             },
         ),
+        (
+            admin.FindOffsets(at=admin.Moment.LATEST, partitions=frozenset({P})),
+            1,
+            {
+                "replica_id": -1,
+                "topics": ({"name": "orders", "partitions": ({"partition_index": 3, "timestamp": -1},)},),
+            },
+        ),
         (ALL, 7, {"group_id": "shop", "topics": None, "require_stable": False}),
         (
             ALL,
@@ -118,6 +126,14 @@ SOME = frozenset({P, TopicPartition("orders", 1), TopicPartition("bills", 1)})
                 "resources": ({"resource_type": 32, "resource_name": "shop", "configuration_keys": ("a", "b")},),
                 "include_synonyms": True,
                 "include_documentation": False,
+            },
+        ),
+        (
+            admin.DescribeConfigs(resource=admin.Resource.BROKER, name="1", keys=("a",)),
+            1,
+            {
+                "resources": ({"resource_type": 4, "resource_name": "1", "configuration_keys": ("a",)},),
+                "include_synonyms": True,
             },
         ),
         (

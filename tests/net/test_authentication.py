@@ -23,6 +23,7 @@ from membership_client.security import Security
 from tests.net import answers
 from tests.net.patience import LIMIT_S, outcomes, until
 from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker, stay
+from tests.net.transport import connecting_threads
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 OFFER = {**MODERN, HANDSHAKE: (0, 1), AUTHENTICATE: (0, 2)}
@@ -269,19 +270,11 @@ def test_new_credentials_are_used_from_the_next_connection_on() -> None:
         while True:
             peer.answer(peer.request(), answers.heartbeat(epoch=1))
 
-    bob = Security.from_dict(
-        {
-            "security.protocol": "sasl_plaintext",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "bob",
-            "sasl.password": "new",
-        }
-    )
     with ScriptedBroker(admit_bob) as broker:
         transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=password())
         with contextlib.closing(transport):
             transport.send(Send(1, broker.node, HEARTBEAT))
-            transport.use(bob)
+            transport.use(user("bob"))
             assert isinstance(outcomes(transport)[0], Answered)
     assert who == ["alice", "bob"]
 
@@ -400,3 +393,89 @@ def test_a_session_that_is_not_renewed() -> None:
     assert isinstance(failed, Failed)
     assert (failed.request_id, failed.kind) == (2, FailureKind.AUTHENTICATION)
     assert "not any more" in failed.detail
+
+
+def user(name: str) -> Security:
+    return Security.from_dict(
+        {
+            "security.protocol": "sasl_plaintext",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": name,
+            "sasl.password": "hunter2",
+        }
+    )
+
+
+def short_sessions(peer: Peer) -> None:
+    """A script: sessions that are over at once, renewed as often as the client likes, and heartbeats."""
+    peer.welcome(OFFER)
+    try:
+        while True:
+            asked = peer.request()
+            if asked.api_key == HANDSHAKE:
+                wire = answers.module(HANDSHAKE, 1)
+                peer.answer(asked, wire.SaslHandshakeResponse(error_code=answers.Code(0), mechanisms=("PLAIN",)))
+            elif asked.api_key == AUTHENTICATE:
+                peer.answer(asked, authenticated(life_ms=1))
+            else:
+                peer.answer(asked, answers.heartbeat(epoch=1))
+    except EOFError:
+        peer.gone.set()
+
+
+def test_another_user_gets_another_connection() -> None:
+    """Brokers take no proof of another user on a connection; the old one is closed."""
+    with ScriptedBroker(short_sessions) as broker:
+        transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=user("alice"))
+        with contextlib.closing(transport):
+            transport.send(Send(1, broker.node, HEARTBEAT))
+            assert isinstance(outcomes(transport)[0], Answered)
+            time.sleep(RENEWABLE_S)
+            transport.use(user("bob"))
+            transport.send(Send(2, broker.node, HEARTBEAT))
+            assert isinstance(outcomes(transport)[0], Answered)
+            assert broker.client_gone.wait(LIMIT_S)
+            assert broker.connections == 2
+
+
+def test_a_session_that_nobody_can_renew_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system has no thread to spare: the request that waited hears of it, and the connection is given up."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with ScriptedBroker(short_sessions) as broker:
+        transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=user("alice"))
+        with contextlib.closing(transport):
+            transport.send(Send(1, broker.node, HEARTBEAT))
+            assert isinstance(outcomes(transport)[0], Answered)
+            time.sleep(RENEWABLE_S)
+            with monkeypatch.context() as system:
+                system.setattr(threading.Thread, "start", refuse)
+                transport.send(Send(2, broker.node, HEARTBEAT))
+            (failed,) = outcomes(transport)
+            assert isinstance(failed, Failed)
+            assert broker.client_gone.wait(LIMIT_S)
+
+
+def test_new_credentials_change_nothing_for_who_cannot_be_reached() -> None:
+    """Only a refusal of the old ones is a reason to try at once again, and only if somebody waits for it."""
+
+    def be_strange(peer: Peer) -> None:
+        peer.request()
+        peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    refuse = saying(authenticated(error=58, message="who?"))
+    with ScriptedBroker(be_strange) as stranger, ScriptedBroker(refuse) as broker:
+        transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=user("alice"))
+        with contextlib.closing(transport):
+            transport.send(Send(1, stranger.node, HEARTBEAT))
+            transport.send(Send(2, broker.node, HEARTBEAT))
+            transport.disconnect(broker.node)
+            transport.use(user("bob"))
+            (failed,) = outcomes(transport)
+            assert isinstance(failed, Failed)
+            assert failed.kind is FailureKind.NOT_KAFKA
+            until(lambda: transport.wait(0.05) == [] and not connecting_threads(broker.node))
+            assert transport.wait(0.2) == []
+        assert (stranger.connections, broker.connections) == (1, 1)

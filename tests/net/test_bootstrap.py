@@ -40,6 +40,20 @@ def test_a_silent_bootstrap_broker_is_passed_over() -> None:
         assert isinstance(outcome, Answered)
 
 
+def test_whoever_was_silent_is_asked_again_after_all_others() -> None:
+    """Turning to the next one gives up none."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dead = Node("127.0.0.1", listener.getsockname()[1])
+    with ScriptedBroker(stay, serve) as broker, transport_to(broker.node, dead) as transport:
+        transport.send(Send(1, None, FIND))
+        until(lambda: broker.connections == 1)
+        transport.wait(0.1)
+        transport.disconnect(None)
+        transport.send(Send(2, None, FIND))
+        (outcome,) = outcomes(transport)
+        assert (outcome.request_id, type(outcome)) == (2, Answered)
+
+
 def test_bootstrap_connections_are_not_kept() -> None:
     """Brokers have better uses for a connection than to be asked once in a while."""
 

@@ -118,6 +118,26 @@ def test_a_connection_that_ends_fails_what_is_outstanding() -> None:
         assert outcomes(transport) == [accepted(3, epoch=1)]
 
 
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_broker_that_never_answered_may_be_another_kind_of_port(answered: int) -> None:
+    """One that wants TLS or a password hangs up; one that has answered before only went away."""
+
+    def answer_and_go(peer: Peer) -> None:
+        peer.welcome()
+        for _ in range(answered):
+            peer.answer(peer.request(), answers.heartbeat(epoch=1))
+        peer.request()
+
+    with ScriptedBroker(answer_and_go) as broker, transport_to(broker.node) as transport:
+        for number in range(answered):
+            transport.send(Send(number, broker.node, HEARTBEAT))
+            outcomes(transport)
+        transport.send(Send(9, broker.node, HEARTBEAT))
+        detail = failed(transport).detail
+        assert detail.startswith(f"{broker.node} closed the connection")
+    assert ("is security.protocol right?" in detail) is (answered == 0)
+
+
 def test_a_dead_peer_does_not_make_the_owner_spin() -> None:
     """After the broker closed an idle connection `wait()` blocks again instead of reporting it for ever."""
     hang_up = threading.Event()

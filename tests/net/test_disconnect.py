@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from membership_client.core.events import FailureKind, Send
 from membership_client.types import Node
@@ -60,6 +61,27 @@ def test_a_set_up_that_takes_longer_than_a_request_may_wait() -> None:
         proceed.set()
         assert outcomes(transport) == [accepted(2, epoch=1)]
         assert broker.connections == 1
+
+
+def test_a_connection_that_nobody_waits_for_is_not_kept() -> None:
+    """It was given up while it was set up; the next request opens another."""
+    proceed = threading.Event()
+
+    def take_long(peer: Peer) -> None:
+        assert proceed.wait(LIMIT_S)
+        stay(peer)
+
+    with ScriptedBroker(take_long, serve) as broker, transport_to(broker.node) as transport:
+        transport.send(Send(1, broker.node, HEARTBEAT))
+        until(lambda: broker.connections == 1)
+        transport.disconnect(broker.node)
+        proceed.set()
+        deadline = time.monotonic() + LIMIT_S
+        while not broker.client_gone.is_set():
+            assert transport.wait(0.05) == []
+            assert time.monotonic() < deadline
+        transport.send(Send(2, broker.node, HEARTBEAT))
+        assert outcomes(transport) == [accepted(2, epoch=1)]
 
 
 def test_disconnecting_a_stranger_does_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from membership_client.core.events import FailureKind
 from membership_client.net.connection import Connection
-from membership_client.net.failures import OpenFailed
+from membership_client.net.failures import OpenFailed, of_a_list, of_one_name
 from membership_client.net.opening import open_connection
 from membership_client.net.racing import Opener, open_first
 from membership_client.types import Node
@@ -71,6 +71,8 @@ def test_who_comes_too_late_is_closed() -> None:
 
         with contextlib.closing(open_first([late, opener(broker.node)], PATIENCE_S)) as connection:
             assert connection.address == broker.node
+        # One that is stuck must not keep the process alive.
+        assert all(thread.daemon for thread in threading.enumerate() if thread.name == "membership-connect")
         goes.set()
         assert slow.client_gone.wait(LIMIT_S)
     until(lambda: open_descriptors() <= before)
@@ -85,6 +87,31 @@ def test_all_are_dead() -> None:
         assert str(stranger.node) in caught.value.detail
     assert caught.value.kind is FailureKind.NOT_KAFKA
     assert str(dead) in caught.value.detail
+
+
+def test_the_slowest_of_the_dead_is_waited_for() -> None:
+    """It was tried first, and might have been the only one that lives."""
+    others_failed = threading.Event()
+
+    def slow() -> Connection:
+        others_failed.wait(LIMIT_S)
+        raise OpenFailed(FailureKind.UNREACHABLE, "slow")
+
+    def fast() -> Connection:
+        others_failed.set()
+        raise OpenFailed(FailureKind.UNREACHABLE, "fast")
+
+    with pytest.raises(OpenFailed) as caught:
+        open_first([slow, fast], PATIENCE_S)
+    assert set(caught.value.detail.split("; ")) == {"fast", "slow"}
+
+
+@pytest.mark.parametrize(("ours", "told"), [((True, True), True), ((True, False), False), ((False, False), False)])
+def test_a_failure_is_ours_if_each_is(ours: tuple[bool, ...], told: bool) -> None:
+    """An entry that failed for a reason of its own may be the one to look at."""
+    failures = [OpenFailed(FailureKind.UNREACHABLE, "no", ours=each) for each in ours]
+    assert of_a_list(failures).ours is told
+    assert of_one_name(failures).ours is told
 
 
 @pytest.mark.parametrize(

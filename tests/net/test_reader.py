@@ -57,6 +57,66 @@ def test_our_reader_agrees_with_kio(request_: events.Request, version: int, answ
     assert read(type(answer), payload, offset) == (expected, len(payload))
 
 
+WHOLE = events.Heartbeat(
+    group_id="g",
+    member_id="m",
+    epoch=0,
+    topics=("a", "b"),
+    regex="",
+    owned=Partitions.of({A: [0, 1], B: [7]}),
+)
+
+
+@pytest.mark.parametrize("request_", [HEARTBEAT, WHOLE], ids=["null", "whole"])
+def test_our_reader_agrees_with_kio_on_lists_that_may_be_null(request_: events.Heartbeat) -> None:
+    """No answer that we read today has one, and requests do."""
+    payload = codec.encode(request_, 1, 7, "tester")[4:]
+    message = answers.read_request(payload).message
+    _, start = entity_reader(message.__header_schema__)(payload, 0)
+    assert read(type(message), payload, start) == (message, len(payload))
+
+
+def test_an_entry_of_a_list_is_never_null() -> None:
+    """A name that is none must not reach whoever compares names."""
+    payload = answers.payload(answers.group_described(1))
+    names = b"\x02\x07orders"
+    assert payload.count(names) == 1
+    with pytest.raises(Undecodable):
+        codec.decode(DESCRIBE, 1, payload.replace(names, b"\x02\x00"))
+
+
+def test_only_a_negative_marker_stands_for_no_message() -> None:
+    """KIP-893: Kafka writes 1 for one that is there, and reads every other number as that."""
+    payload = answers.payload(answers.heartbeat(assignment=[]))
+    # The marker, the count of topics, then the tag counts of the assignment and of the answer.
+    assert payload.endswith(b"\x01\x01\0\0")
+    for marker in (b"\x00", b"\x01", b"\x7f"):
+        response, _ = codec.decode(HEARTBEAT, 1, payload[:-4] + marker + payload[-3:])
+        assert isinstance(response, events.HeartbeatAccepted)
+        assert response.assignment is not None
+
+
+@pytest.mark.parametrize(("count", "is_read"), [(2, True), (64, True), (65, False)])
+def test_there_may_be_so_many_tagged_fields_and_no_more(count: int, is_read: bool) -> None:
+    """Each of them is skipped, whatever its length."""
+    answer = answers.heartbeat(epoch=9)
+    payload = answers.payload(answer)
+    _, start = read(answer.__header_schema__, payload)
+    extended = payload[:-1] + varint(count) + b"".join(b"%c\x02ab" % (99,) for _ in range(count))
+    if is_read:
+        assert read(type(answer), extended, start)[1] == len(extended)
+    else:
+        with pytest.raises(Undecodable, match="announces 65 tagged fields"):
+            read(type(answer), extended, start)
+
+
+def test_a_tagged_field_that_ends_too_early_is_undecodable() -> None:
+    """Its length is not believed either."""
+    payload = answers.payload(answers.heartbeat(epoch=9))
+    with pytest.raises(Undecodable):
+        codec.decode(HEARTBEAT, 1, payload[:-1] + b"\x01\x63\x05abc")
+
+
 def test_unknown_tagged_fields_are_skipped() -> None:
     """A newer broker may add fields that we have never heard of."""
     payload = answers.payload(answers.heartbeat(epoch=9))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gc
+import socket
 import threading
 import time
 
 import pytest
 
-from membership_client.core.events import Answered, FailureKind, Heartbeat, Refused, Send
+from membership_client.core.events import Answered, FailureKind, Heartbeat, JoinGroup, Refused, Send, SyncGroup
 from membership_client.net import BrokerTransport
+from membership_client.net.arrivals import Arrivals
+from membership_client.net.opening import open_connection
+from membership_client.net.waker import Waker
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.answers import framed, payload
 from tests.net.patience import LIMIT_S, open_descriptors, outcomes, until
-from tests.net.scripted_broker import Peer, ScriptedBroker, black_hole, stay
+from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker, black_hole, stay
 from tests.net.transport import FIND, HEARTBEAT, accepted, connecting_threads, failed, serve, transport_to
 
 
@@ -46,6 +50,87 @@ def test_a_refusal_is_an_answer() -> None:
     with ScriptedBroker(refuse) as broker, transport_to(broker.node) as transport:
         transport.send(Send(1, broker.node, HEARTBEAT))
         assert outcomes(transport) == [Answered(1, Refused(999, "error 999"), 1.5)]
+
+
+def test_every_request_says_who_sends_it() -> None:
+    """Brokers write it into their logs, and quotas go by it."""
+    seen = []
+
+    def script(peer: Peer) -> None:
+        peer.welcome()
+        asked = peer.request()
+        seen.append(asked.client_id)
+        peer.answer(asked, answers.heartbeat(epoch=1))
+        peer.wait_for_close()
+
+    with ScriptedBroker(script) as broker, transport_to(broker.node) as transport:
+        transport.send(Send(1, broker.node, HEARTBEAT))
+        outcomes(transport)
+    assert seen == ["tester"]
+
+
+def test_joins_and_syncs_hold_nothing_up() -> None:
+    """A broker answers in order, and holds these back until others have come: they have a connection of their own."""
+    asked_on: list[list[int]] = []
+
+    def hold_joins(peer: Peer) -> None:
+        asked_on.append(keys := [])
+        peer.welcome({**MODERN, 11: (0, 9), 14: (0, 5)})
+        while True:
+            asked = peer.request()
+            keys.append(asked.api_key)
+            if asked.api_key == answers.HEARTBEAT:
+                peer.answer(asked, answers.heartbeat(epoch=1))
+
+    join = JoinGroup(
+        group_id="g",
+        member_id="m",
+        instance_id=None,
+        session_timeout_s=45.0,
+        rebalance_timeout_s=60.0,
+        strategies=("range",),
+        topics=frozenset({"orders"}),
+    )
+    sync = SyncGroup(group_id="g", member_id="m", instance_id=None, generation=1, strategy="range", plan={})
+    with ScriptedBroker(hold_joins) as broker, transport_to(broker.node) as transport:
+        transport.send(Send(1, broker.node, join))
+        transport.send(Send(2, broker.node, sync))
+        transport.send(Send(3, broker.node, HEARTBEAT))
+        assert outcomes(transport) == [accepted(3, epoch=1)]
+        until(lambda: sorted(map(sorted, asked_on)) == [[11, 14], [68]])
+        transport.disconnect(broker.node)
+        transport.send(Send(4, broker.node, HEARTBEAT))
+        assert outcomes(transport) == [accepted(4, epoch=1)]
+        assert broker.connections == 3
+
+
+def test_a_connection_that_failed_is_tried_anew_for_the_next_request() -> None:
+    """Each request hears of its own attempt; the address is one that a broker told us."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dead = Node("127.0.0.1", listener.getsockname()[1], 7)
+    with transport_to(dead) as transport:
+        for number in (1, 2):
+            transport.send(Send(number, dead, HEARTBEAT))
+            outcome = failed(transport)
+            assert (outcome.request_id, outcome.kind) == (number, FailureKind.UNREACHABLE)
+            assert outcome.detail.endswith("(the address that broker 7 advertises: see its advertised.listeners)")
+        transport.send(Send(3, None, FIND))
+        assert "advertise" not in failed(transport).detail
+
+
+def test_a_stranger_at_an_advertised_address_is_told_as_one() -> None:
+    """It is there, so the address is not what is wrong."""
+
+    def be_strange(peer: Peer) -> None:
+        peer.request()
+        peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        peer.wait_for_close()
+
+    with ScriptedBroker(be_strange) as broker, transport_to(broker.node) as transport:
+        transport.send(Send(1, broker.node, HEARTBEAT))
+        outcome = failed(transport)
+    assert outcome.kind is FailureKind.NOT_KAFKA
+    assert "advertise" not in outcome.detail
 
 
 def test_an_answer_may_come_byte_by_byte() -> None:
@@ -108,6 +193,7 @@ def test_nothing_blocks_the_owner_but_wait() -> None:
         started = time.monotonic()
         transport.send(Send(1, node, HEARTBEAT))
         transport.send(Send(2, silent.node, HEARTBEAT))
+        assert all(thread.daemon for thread in connecting_threads(node))
         assert transport.wait(0) == []
         assert transport.wait(0.2) == []
         assert time.monotonic() - started < 4
@@ -171,3 +257,32 @@ def test_what_is_opened_after_the_close_is_closed_by_who_opened_it() -> None:
         gc.collect()
         # The broker's end of the connection is ours too: it ends with its script.
         until(lambda: open_descriptors() <= before)
+
+
+def test_an_abandoned_transport_is_closed() -> None:
+    """In a forked child nobody answers, so nobody may wait."""
+    transport = BrokerTransport([Node("127.0.0.1", 1)], client_id="tester", connect_timeout_s=LIMIT_S)
+    transport.abandon()
+    with pytest.raises(RuntimeError, match="closed"):
+        transport.send(Send(1, None, FIND))
+
+
+def test_nothing_is_left_in_a_mailbox_that_was_abandoned() -> None:
+    """What is put into it later is still the giver's to close."""
+    waker = Waker()
+    mailbox: Arrivals[int] = Arrivals(waker)
+    assert mailbox.put(1)
+    assert mailbox.abandon() == [1]
+    assert not mailbox.put(2)
+    waker.abandon()
+
+
+def test_a_connection_that_is_closed_forgets_what_was_asked() -> None:
+    """Nothing is outstanding on it, whatever it was closed for."""
+    with ScriptedBroker(stay) as broker:
+        connection = open_connection(broker.node, client_id="tester", timeout_s=LIMIT_S)
+        assert connection.send(1, HEARTBEAT) == []
+        assert not connection.idle
+        connection.close()
+        assert connection.idle
+        assert connection.closed

@@ -37,6 +37,7 @@ def test_a_request_that_cannot_be_written_fails_alone() -> None:
     ("offer", "request_", "words"),
     [
         ({10: (0, 3)}, HEARTBEAT, ["ConsumerGroupHeartbeat v1", "Kafka 4.0", "none"]),
+        ({}, HEARTBEAT, ["ConsumerGroupHeartbeat v1", "Kafka 4.0", "none"]),
         ({68: (0, 0)}, HEARTBEAT, ["ConsumerGroupHeartbeat v1", "offered v0"]),
         (
             {13: (0, 4)},
