@@ -479,3 +479,42 @@ def test_new_credentials_change_nothing_for_who_cannot_be_reached() -> None:
             until(lambda: transport.wait(0.05) == [] and not connecting_threads(broker.node))
             assert transport.wait(0.2) == []
         assert (stranger.connections, broker.connections) == (1, 1)
+
+
+@pytest.mark.parametrize("answers_first", [True, False])
+def test_what_waits_for_a_session_goes_on_after_what_is_under_way(answers_first: bool) -> None:
+    """On the same connection; or on another, if the broker hangs up instead: it was not sent yet."""
+    proceed = threading.Event()
+    epochs = itertools.count(1)
+
+    def script(peer: Peer) -> None:
+        peer.welcome(OFFER)
+        while True:
+            asked = peer.request()
+            if asked.api_key == HANDSHAKE:
+                wire = answers.module(HANDSHAKE, 1)
+                peer.answer(asked, wire.SaslHandshakeResponse(error_code=answers.Code(0), mechanisms=("PLAIN",)))
+            elif asked.api_key == AUTHENTICATE:
+                peer.answer(asked, authenticated(life_ms=1))
+            else:
+                assert proceed.wait(LIMIT_S)
+                epoch = next(epochs)
+                if epoch == 1 and not answers_first:
+                    return
+                peer.answer(asked, answers.heartbeat(epoch=epoch))
+
+    with ScriptedBroker(script) as broker:
+        transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=user("alice"))
+        with contextlib.closing(transport):
+            transport.send(Send(1, broker.node, HEARTBEAT))
+            assert transport.wait(RENEWABLE_S) == []
+            time.sleep(RENEWABLE_S)
+            for number in (2, 3):
+                transport.send(Send(number, broker.node, HEARTBEAT))
+            proceed.set()
+            first, second, third = outcomes(transport, 3)
+        assert broker.connections == (1 if answers_first else 2)
+    assert [one.request_id for one in (first, second, third)] == [1, 2, 3]
+    assert isinstance(first, Answered if answers_first else Failed)
+    assert isinstance(second, Answered)
+    assert isinstance(third, Answered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 
-from membership_client.core.events import Answered, Send
+from membership_client.core.events import Answered, CoordinatorFound, Failed, Refused, Send
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.patience import LIMIT_S, outcomes, until
@@ -67,6 +67,59 @@ def test_bootstrap_connections_are_not_kept() -> None:
         transport.send(Send(1, None, FIND))
         outcomes(transport)
         assert broker.client_gone.wait(LIMIT_S)
+
+
+def test_a_bootstrap_connection_is_kept_for_a_question_that_will_be_repeated() -> None:
+    """While a group has no coordinator yet it is asked for several times a second."""
+
+    def not_yet(peer: Peer) -> None:
+        peer.welcome()
+        for error in (15, 0):
+            asked = peer.request()
+            peer.answer(asked, answers.coordinator(asked.version, error=error))
+        peer.wait_for_close()
+
+    with ScriptedBroker(not_yet) as broker, transport_to(broker.node) as transport:
+        for number, kind in ((1, Refused), (2, CoordinatorFound)):
+            transport.send(Send(number, None, FIND))
+            (outcome,) = outcomes(transport)
+            assert isinstance(outcome, Answered)
+            assert isinstance(outcome.response, kind)
+        assert broker.client_gone.wait(LIMIT_S)
+        assert broker.connections == 1
+
+
+def hang_up_on_a_request(peer: Peer) -> None:
+    peer.welcome()
+    peer.request()
+
+
+def test_a_bootstrap_broker_that_hangs_up_is_passed_over() -> None:
+    """The question failed, and the next one goes to the next broker."""
+    with (
+        ScriptedBroker(hang_up_on_a_request) as first,
+        ScriptedBroker(serve) as second,
+        transport_to(first.node, second.node) as transport,
+    ):
+        for number, kind in ((1, Failed), (2, Answered)):
+            transport.send(Send(number, None, FIND))
+            assert [type(one) for one in outcomes(transport)] == [kind]
+        assert (first.connections, second.connections) == (1, 1)
+
+
+def test_a_coordinator_that_fails_says_nothing_about_bootstrap_brokers() -> None:
+    """The first of them is still the first."""
+    with (
+        ScriptedBroker(hang_up_on_a_request) as coordinator,
+        ScriptedBroker(serve) as first,
+        ScriptedBroker(serve) as second,
+        transport_to(first.node, second.node) as transport,
+    ):
+        transport.send(Send(1, coordinator.node, HEARTBEAT))
+        assert [type(one) for one in outcomes(transport)] == [Failed]
+        transport.send(Send(2, None, FIND))
+        assert [type(one) for one in outcomes(transport)] == [Answered]
+        assert (first.connections, second.connections) == (1, 0)
 
 
 def test_dropping_the_bootstrap_connection_leaves_the_coordinators_alone() -> None:

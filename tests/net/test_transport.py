@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import socket
 import threading
 import time
@@ -286,3 +287,37 @@ def test_a_connection_that_is_closed_forgets_what_was_asked() -> None:
         connection.close()
         assert connection.idle
         assert connection.closed
+
+
+def test_an_attempt_that_failed_unnoticed_is_nothing_to_close() -> None:
+    """The owner closed before it looked."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dead = Node("127.0.0.1", listener.getsockname()[1])
+    with transport_to(dead) as transport:
+        transport.send(Send(1, dead, HEARTBEAT))
+        until(lambda: not connecting_threads(dead))
+
+
+@pytest.mark.parametrize(
+    ("connect_s", "answer_s", "least_s", "most_s"),
+    [
+        # A tenth is left of the time for an answer, or nobody would hear how connecting ended.
+        (1.0, 0.8, 0.0, 0.72),
+        (0.2, 10.0, 0.0, 0.2),
+        # A set-up that may take much longer than an answer is left alone: the next request joins it.
+        (1.6, 0.8, 0.8, 1.6),
+    ],
+)
+def test_connecting_to_an_advertised_address_ends_before_the_request_does(
+    connect_s: float, answer_s: float, least_s: float, most_s: float
+) -> None:
+    """Whoever sent the request then knows the reason, and not only that there was no answer."""
+    with (
+        ScriptedBroker(Peer.wait_for_close) as silent,
+        transport_to(silent.node, connect_timeout_s=connect_s, answer_timeout_s=answer_s) as transport,
+    ):
+        transport.send(Send(1, silent.node, HEARTBEAT))
+        detail = failed(transport).detail
+    told = re.search(r"did not answer within (\S+) s", detail)
+    assert told is not None
+    assert least_s < float(told[1]) <= most_s
