@@ -548,20 +548,6 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "Nothing is done for a warning; the type checker wants a case for each effect.",
     ),
     Equivalent(
-        "listener.py",
-        "",
-        "CallbackContext",
-        "(left out)",
-        "A name of a type: nothing looks into it at run time.",
-    ),
-    Equivalent(
-        "listener.py",
-        "",
-        "tuple[TopicPartition, ...]",
-        "(left out)",
-        "A name of a type: nothing looks into it at run time.",
-    ),
-    Equivalent(
         "net/codec.py",
         "choose_version",
         "0",

@@ -110,7 +110,10 @@ def _nodes(node: ast.AST, function: str, *, is_class: bool) -> Iterator[tuple[as
 
 
 def _is_for_types_only(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    match node:
+        case ast.If(test=ast.Name("TYPE_CHECKING")) | ast.Subscript(value=ast.Name("Callable")):
+            return True
+    return False
 
 
 def _texts(node: ast.AST, change: _Change) -> tuple[str, str]:

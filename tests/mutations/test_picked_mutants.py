@@ -21,6 +21,7 @@ def test_the_changes_of_a_small_file(tmp_path: Path) -> None:
     file.write_text(
         "if TYPE_CHECKING:\n"
         "    from elsewhere import Member\n"
+        "Act = Callable[[int, str], int]\n"
         "LIMIT = 3\n"
         "def due(member: Old | Member, at: float) -> Yes | No:\n"
         "    assert at > 0, f'{at + 1}'\n"

@@ -119,6 +119,19 @@ def test_members_that_want_the_same_share_one_set() -> None:
     assert same[2].owned == HELD
 
 
+@pytest.mark.parametrize(("others", "is_shared"), [(15, True), (16, False)])
+def test_only_so_many_different_subscriptions_are_remembered(others: int, is_shared: bool) -> None:
+    """Members that all want something else would make a leader compare each with each."""
+    reader = SubscriptionReader("range")
+    first = reader.read("m", None, encode_subscription(MEMBER, "range"))
+    for number in range(others):
+        other = MemberSubscription(member_id="o", topics=frozenset({f"topic-{number}"}))
+        reader.read("o", None, encode_subscription(other, "range"))
+    again = reader.read("m", None, encode_subscription(MEMBER, "range"))
+    assert again == first
+    assert (again.topics is first.topics) is is_shared
+
+
 def test_unknown_topics_and_absurd_partitions() -> None:
     """An assignment may name topics that nobody knows; a negative number is no partition."""
     data = struct.pack(">hih7siiii", 1, 1, 7, b"nowhere", 2, 3, -3, -1)

@@ -31,6 +31,18 @@ def test_a_senseless_length_is_not_kafka(length: int) -> None:
         list(frames)
 
 
+def test_the_longest_frame_is_of_32_mebibytes() -> None:
+    """A million partitions take an eighth of it; what other protocols say first is more."""
+    longest = 32 * 2**20
+    frames = Frames()
+    frames.feed(struct.pack(">i", longest))
+    assert list(frames) == []
+    beyond = Frames()
+    beyond.feed(struct.pack(">i", longest + 1))
+    with pytest.raises(NotKafka, match="it announces 33554433 bytes"):
+        list(beyond)
+
+
 def test_frames_before_a_senseless_length_are_taken() -> None:
     """A broker that goes mad has still answered what it answered before."""
     frames = Frames()

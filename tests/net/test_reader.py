@@ -110,6 +110,13 @@ def test_there_may_be_so_many_tagged_fields_and_no_more(count: int, is_read: boo
             read(type(answer), extended, start)
 
 
+def test_a_number_of_more_than_five_bytes_is_none() -> None:
+    """A peer could make it as long as its frame."""
+    payload = answers.payload(answers.heartbeat(epoch=9))
+    with pytest.raises(Undecodable, match="does not end"):
+        codec.decode(HEARTBEAT, 1, payload[:-1] + b"\xff" * 5 + b"\x01")
+
+
 def test_a_tagged_field_that_ends_too_early_is_undecodable() -> None:
     """Its length is not believed either."""
     payload = answers.payload(answers.heartbeat(epoch=9))
