@@ -60,7 +60,7 @@ def shown(value: object) -> str:
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
-def is_text(value: object) -> bool:
+def is_text(value: object) -> TypeGuard[str]:
     """Not blank, and a broker and librdkafka can be told it: in UTF-8, without NUL, and not too long for Kafka's format."""
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value and _is_utf8(value)
 
@@ -74,7 +74,7 @@ def _is_utf8(value: object) -> bool:
 
 
 def checked_text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not is_text(value):
+    if not is_text(value):
         raise ConfigError(f"{name} must be a non-empty string, not {shown(value)}.")
     return value
 
@@ -122,31 +122,31 @@ def _said(value: object) -> str:
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """A bool is an int for Python, and a mistake here; so is a float with a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not NaN
 
 
 def checked_whole(name: str, value: object, *, least: int = 0, most: int = MOST_INT64) -> int:
-    if not isinstance(value, int) or not is_whole(value) or not least <= value <= most:
+    if not is_whole(value) or not least <= value <= most:
         raise ConfigError(f"{name} must be a whole number from {least} to {most}, not {shown(value)}.")
     return value
 
 
 def checked_seconds(name: str, value: object) -> float:
     """A time that comes to an end, and is not negative."""
-    if not isinstance(value, int | float) or not _is_number(value) or not 0 <= value < math.inf:
+    if not _is_number(value) or not 0 <= value < math.inf:
         raise ConfigError(f"{name} must be a number of seconds that is not negative, not {shown(value)}.")
     return float(min(value, LONGEST_WAIT_S))
 
 
 def checked_timeout_s(value: object, name: str = "timeout_s") -> float:
     """As threads and queues take it: neither the negative rest of a budget nor infinity. Raises ConfigError for NaN."""
-    if not isinstance(value, int | float) or not _is_number(value):
+    if not _is_number(value):
         raise ConfigError(f"{name} is a number of seconds, not {shown(value)}.")
     return float(min(max(0.0, value), LONGEST_WAIT_S))
 

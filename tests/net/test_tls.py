@@ -54,6 +54,14 @@ def test_half_a_tls_record_is_not_the_end() -> None:
         assert isinstance(answered, Answered)
 
 
+def test_a_socket_without_news_says_so_as_any_other_does() -> None:
+    """What TLS says to itself, such as a ticket for the next session, is no news."""
+    with ScriptedBroker(over_tls(stay)) as broker:
+        opened = open_connection(broker.node, client_id="tester", timeout_s=LIMIT_S, security=trusting())
+        with contextlib.closing(opened) as connection, pytest.raises(BlockingIOError):
+            connection.channel.socket.recv(1)
+
+
 def test_a_large_request_goes_out_in_pieces_under_tls() -> None:
     """What the socket does not take at once is sent when it can."""
     names = tuple(f"{number:0>200}" for number in range(60_000))

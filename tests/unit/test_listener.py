@@ -169,6 +169,7 @@ def test_callbacks_run_on_one_other_thread() -> None:
         assert runs.wait() == CallbackReturned(call_id)
     runs.runner.stop()
     assert threads[0] is threads[1] is not threading.current_thread()
+    assert threads[0].daemon
     assert runs.threads == ["callbacks", "callbacks"]
     threads[0].join(30)
     assert not threads[0].is_alive()
