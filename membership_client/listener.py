@@ -214,7 +214,7 @@ def tell(on_warning: OnWarning | None, warning: BudgetWarning) -> None:
 def warned_of(listener: object) -> OnWarning | None:
     """The listener's own `on_budget_warning`, if it has one."""
     found = getattr(listener, "on_budget_warning", None)
-    return None if found is None or getattr(type(listener), "on_budget_warning", None) is _DOES_NOTHING else found
+    return None if getattr(type(listener), "on_budget_warning", None) is _DOES_NOTHING else found
 
 
 _DOES_NOTHING = RebalanceListener.on_budget_warning

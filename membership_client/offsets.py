@@ -212,8 +212,8 @@ class Offsets:
         return OffsetError("The coordinator answered what was not asked.", self._worker.member.identity)
 
     def _judge(self, codes: Mapping[TopicPartition | None, int], *, needs: str) -> None:
-        """Raise for the worst of the codes; return if there is none. `needs` is the operation that may be denied."""
-        verdicts = {code: VERDICTS.get(code, Verdict.REFUSED) for code in codes.values() if code != Code.NONE}
+        """Raise for the worst of these errors; return if there is none. `needs` is the operation that may be denied."""
+        verdicts = {code: VERDICTS.get(code, Verdict.REFUSED) for code in codes.values()}
         if not verdicts:
             return
         code, verdict = max(verdicts.items(), key=lambda item: _GRAVITY.index(item[1]))

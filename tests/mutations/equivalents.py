@@ -703,4 +703,18 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "When all have been started it would look once a second, and find what it waits for.",
         nth=1,
     ),
+    Equivalent(
+        "worker.py",
+        "Worker.known",
+        "event is None or member.call is None or member.call.call_id != event.call_id",
+        "event is None or member.call is None or False",
+        "It only spares time: the return of another call changes nothing.",
+    ),
+    Equivalent(
+        "offsets.py",
+        "Offsets._fetch_once",
+        "left - found.keys()",
+        "left",
+        "What was found has no code, and is left out below.",
+    ),
 )

@@ -115,6 +115,21 @@ def test_a_classic_member_commits_by_the_ids_it_has_looked_up() -> None:
     assert worker.asked[0].member_id == "given"
 
 
+def test_a_member_of_the_first_generation_is_inside() -> None:
+    """A coordinator refuses those inside who do not say who they are."""
+    worker = ScriptedWorker(OffsetsFetched({A: None}, {}), member=ClassicPlay.new().stable(0, epoch=1).member)
+    fetch(worker, A)
+    assert (worker.asked[0].member_id, worker.asked[0].epoch) == ("given", 1)
+
+
+def test_a_topic_whose_name_is_not_known_yet_is_left_out() -> None:
+    """It was assigned a moment ago, and is being looked up."""
+    member = Play.new().stable(0).told(Partitions.of({ORDERS: [0], BILLS: [0]}), epoch=3).member
+    worker = ScriptedWorker(OffsetsFetched({A: None}, {}), member=replace(member, names={ORDERS: "orders"}))
+    fetch(worker, A)
+    assert worker.asked[0].topic_ids == {"orders": ORDERS}
+
+
 def test_a_commit_of_what_is_not_owned_is_not_sent() -> None:
     """The error names each such partition, in order."""
     worker = ScriptedWorker(member=Play.new().stable(0).member)
@@ -241,6 +256,21 @@ def test_a_denial_names_what_has_to_be_granted() -> None:
         fetch(worker, A)
 
 
+def test_an_error_names_the_partitions_that_it_is_about() -> None:
+    """Others had another error, or none."""
+    codes = {A: Code.STALE_MEMBER_EPOCH, B: Code.UNKNOWN_MEMBER_ID}
+    worker = ScriptedWorker(OffsetsCommitted(codes), member=owner())
+    with pytest.raises(NotOwnedError, match=r"^UNKNOWN_MEMBER_ID for orders-1\."):
+        commit(worker, A, B)
+
+
+def test_a_coordinator_that_only_asks_for_patience_is_not_doubted() -> None:
+    """Looking for it would cost every member of a group a request each time."""
+    worker = ScriptedWorker(took(a=Code.STALE_MEMBER_EPOCH), took(a=0), member=owner())
+    commit(worker, A)
+    assert worker.posted == []
+
+
 # --- topics that are gone --------------------------------------------------------------------------------------------
 
 
@@ -277,6 +307,15 @@ def test_nothing_is_committed_for_a_topic_that_is_gone(monkeypatch: pytest.Monke
     Clock(monkeypatch).passes(worker, 0.0, 0.5)
     assert fetch(worker, A, FOREIGN) == {A: Offset(7), FOREIGN: None}
     assert len(worker.asked) == 2
+
+
+def test_offsets_that_are_not_stable_yet_are_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction may be open for minutes: taken for nothing, all records would be read once more."""
+    unstable = OffsetsFetched({}, {A: Code.UNSTABLE_OFFSET_COMMIT})
+    worker = ScriptedWorker(unstable, unstable, OffsetsFetched({A: Offset(7)}, {}), member=owner())
+    Clock(monkeypatch).passes(worker, 0.0, 10.0, 0.0)
+    assert fetch(worker, A) == {A: Offset(7)}
+    assert len(worker.asked) == 3
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["commit", "fetch"])

@@ -36,12 +36,10 @@ def test_an_errand_is_carried_to_the_coordinator_and_its_answer_brought_back() -
 def test_an_errand_wakes_a_thread_that_waits() -> None:
     """It is sent at once, and does not wait for the next heartbeat."""
     scene = Scene.set().stable()
-    asked_at = scene.brokers.now
-    scene.worker.run_errand(errand())
-    scene.worker.run_once()
-    sent_at, sent = scene.brokers.sent[-1]
-    assert isinstance(sent.request, DescribeGroup)
-    assert sent_at == asked_at
+    asked_at = scene.brokers.now + 1.0
+    scene.brokers.at(asked_at, lambda: scene.worker.run_errand(errand()))
+    scene.until(lambda: isinstance(scene.brokers.sent[-1][1].request, DescribeGroup))
+    assert scene.brokers.sent[-1][0] == asked_at
 
 
 def test_an_errand_without_a_coordinator_ends_at_once() -> None:
