@@ -717,4 +717,11 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "left",
         "What was found has no code, and is left out below.",
     ),
+    Equivalent(
+        "net/transport.py",
+        "_interest",
+        "0",
+        "1",
+        "1 is EVENT_READ, which is asked for in any case.",
+    ),
 )

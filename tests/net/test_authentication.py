@@ -390,6 +390,7 @@ def test_a_session_that_is_not_renewed() -> None:
             time.sleep(RENEWABLE_S)
             transport.send(Send(2, broker.node, HEARTBEAT))
             (failed,) = outcomes(transport)
+            assert broker.client_gone.wait(LIMIT_S)
     assert isinstance(failed, Failed)
     assert (failed.request_id, failed.kind) == (2, FailureKind.AUTHENTICATION)
     assert "not any more" in failed.detail
