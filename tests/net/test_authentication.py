@@ -485,7 +485,7 @@ def test_new_credentials_change_nothing_for_who_cannot_be_reached() -> None:
 @pytest.mark.parametrize("answers_first", [True, False])
 def test_what_waits_for_a_session_goes_on_after_what_is_under_way(answers_first: bool) -> None:
     """On the same connection; or on another, if the broker hangs up instead: it was not sent yet."""
-    proceed = threading.Event()
+    under_way, proceed = threading.Event(), threading.Event()
     epochs = itertools.count(1)
 
     def script(peer: Peer) -> None:
@@ -498,6 +498,7 @@ def test_what_waits_for_a_session_goes_on_after_what_is_under_way(answers_first:
             elif asked.api_key == AUTHENTICATE:
                 peer.answer(asked, authenticated(life_ms=1))
             else:
+                under_way.set()
                 assert proceed.wait(LIMIT_S)
                 epoch = next(epochs)
                 if epoch == 1 and not answers_first:
@@ -508,7 +509,7 @@ def test_what_waits_for_a_session_goes_on_after_what_is_under_way(answers_first:
         transport = BrokerTransport([broker.node], client_id="t", connect_timeout_s=LIMIT_S, security=user("alice"))
         with contextlib.closing(transport):
             transport.send(Send(1, broker.node, HEARTBEAT))
-            assert transport.wait(RENEWABLE_S) == []
+            until(lambda: transport.wait(0.01) == [] and under_way.is_set())
             time.sleep(RENEWABLE_S)
             for number in (2, 3):
                 transport.send(Send(number, broker.node, HEARTBEAT))

@@ -98,7 +98,7 @@ def test_joins_and_syncs_hold_nothing_up() -> None:
         transport.send(Send(2, broker.node, sync))
         transport.send(Send(3, broker.node, HEARTBEAT))
         assert outcomes(transport) == [accepted(3, epoch=1)]
-        until(lambda: sorted(map(sorted, asked_on)) == [[11, 14], [68]])
+        until(lambda: transport.wait(0.01) == [] and sorted(map(sorted, asked_on)) == [[11, 14], [68]])
         transport.disconnect(broker.node)
         transport.send(Send(4, broker.node, HEARTBEAT))
         assert outcomes(transport) == [accepted(4, epoch=1)]
