@@ -65,9 +65,9 @@ from membership_client.member_setup import (
     transport_of,
 )
 from membership_client.membership_thread import MembershipThread
+from membership_client.named_partitions import NamedPartitions
 from membership_client.offsets import Offsets
 from membership_client.ownership import Ownership, OwnershipNumbers
-from membership_client.partitions import NOTHING, Partitions
 from membership_client.security import Security
 from membership_client.security.settings import with_password
 from membership_client.security.weaknesses import warn_of_weaknesses
@@ -141,7 +141,7 @@ class GroupMember:
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._forgiven: Problem | None = None
         self._forked = False
-        self._named: tuple[Partitions, frozenset[TopicPartition]] = (NOTHING, frozenset())
+        self._owned = NamedPartitions()
         lifetime.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
 
@@ -274,11 +274,8 @@ class GroupMember:
     def assignment(self) -> frozenset[TopicPartition]:
         """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
         member = self._worker.known
-        owned, named = self._named
-        if owned is not member.owned:
-            named = frozenset(member.owned.named(member.names))
-            self._named = (member.owned, named)
-        return named
+        self._owned = owned = self._owned.changed_to(member.owned, member.names)
+        return owned.named
 
     def owns(self, partition: PartitionLike) -> bool:
         """Cheap enough for every record: a look-up in a set that is built once per rebalance."""

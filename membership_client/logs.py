@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from membership_client.config import CLASSIC_ONLY, KIP_848_ONLY
 from membership_client.core.error_codes import Code
@@ -13,7 +14,8 @@ from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
 from membership_client.partition_text import shares
-from membership_client.types import Delay, GroupProtocol, MemberState, TopicPartition
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import Delay, GroupProtocol, MemberState
 from membership_client.watchdog import BudgetWarning
 
 S = MemberState
@@ -30,8 +32,9 @@ class StepLog:
     """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
 
     def __init__(self) -> None:
-        self._owned: frozenset[TopicPartition] = frozenset()
-        """As the last line about a rebalance left it."""
+        self._owned: Partitions = NOTHING
+        self._names: Mapping[UUID, str] = {}
+        """Both as the last line about a rebalance left them."""
         self._began_at: float | None = None
         """When the rebalance that is under way began for this member."""
 
@@ -69,10 +72,11 @@ class StepLog:
 
     def _moved(self, step: Step) -> str:
         """What the rebalance that ends here brought and took, and how long it lasted for this member."""
-        owned = frozenset(step.after.owned.named(step.after.names))
-        moves = [(word, shares(set_)) for word, set_ in (("got", owned - self._owned), ("lost", self._owned - owned))]
+        owned, names = step.after.owned, step.after.names
+        got, lost = (owned - self._owned).named(names), (self._owned - owned).named(self._names)
+        moves = [("got", shares(got)), ("lost", shares(lost))]
         took_s = step.at - (step.at if self._began_at is None else self._began_at)
-        self._owned, self._began_at = owned, None
+        self._owned, self._names, self._began_at = owned, names, None
         told = "".join(f", {word} {_listed(topics)}" for word, topics in moves if topics)
         return f"{told or ', nothing moved'}, within {took_s:.1f} s"
 

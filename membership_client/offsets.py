@@ -147,7 +147,9 @@ class Offsets:
         self, member: Member, offsets: Mapping[TopicPartition, Offset], ownership: Ownership
     ) -> CommitOffsets:
         """On the membership thread, so that ownership and epoch belong to the same moment."""
-        owned = frozenset(member.owned.named(member.names)) if member.epoch > 0 else frozenset()
+        topics = {partition.topic for partition in offsets}
+        ours = member.owned.of_topics(topic for topic, name in member.names.items() if name in topics)
+        owned = frozenset(ours.named(member.names)) if member.epoch > 0 else frozenset()
         foreign = [p for p in offsets if p not in owned or self.ownership.is_over(p, ownership[p])]
         if foreign:
             raise NotOwnedError(f"Not owned any more: {', '.join(map(str, sorted(foreign)))}.", member.identity)
@@ -157,7 +159,7 @@ class Offsets:
             epoch=member.epoch,
             instance_id=member.config.group_instance_id,
             offsets=dict(offsets),
-            topic_ids=_topic_ids(member, member.owned.topics),
+            topic_ids=_topic_ids(member, ours.topics),
         )
 
     def _fetch_once(

@@ -6,8 +6,11 @@ moved is then compared topic by topic, in C.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import is_not
 from types import MappingProxyType
 from uuid import UUID
 
@@ -23,8 +26,7 @@ class Partitions:
     @classmethod
     def of(cls, topics: Mapping[UUID, Iterable[int]]) -> Partitions:
         """Build from what a peer sent: duplicates and negative numbers are dropped."""
-        sets = ((topic, frozenset(p for p in numbers if p >= 0)) for topic, numbers in topics.items())
-        return cls({topic: numbers for topic, numbers in sets if numbers})
+        return cls({topic: held for topic, numbers in topics.items() if (held := _of_peer(tuple(numbers)))})
 
     def __bool__(self) -> bool:
         return bool(self.by_topic)
@@ -36,14 +38,40 @@ class Partitions:
         return ((topic, number) for topic, numbers in self.by_topic.items() for number in numbers)
 
     def __sub__(self, other: Partitions) -> Partitions:
-        rest = ((t, numbers - other.by_topic.get(t, frozenset())) for t, numbers in self.by_topic.items())
-        return Partitions({t: numbers for t, numbers in rest if numbers})
+        theirs = other.by_topic
+        # A set that stays whole stays the same object; `numbers - frozenset()` would be a copy.
+        rest = ((t, numbers - theirs[t] if t in theirs else numbers) for t, numbers in self._unlike(theirs))
+        return Partitions({topic: numbers for topic, numbers in rest if numbers})
+
+    def _unlike(self, theirs: Mapping[UUID, frozenset[int]]) -> Iterable[tuple[UUID, frozenset[int]]]:
+        """The topics whose set is not the very same object: all that differ, and maybe some that are equal.
+
+        The rules of a member compare all the time, mostly values with the same topics in the same order, which share all
+        sets but a few (see `sharing`). Then nothing here runs in Python, nor does `UUID.__hash__`, which is written in it.
+        """
+        mine = self.by_topic
+        in_same_order = list(mine) == list(theirs)
+        others = theirs.values() if in_same_order else map(theirs.get, mine)
+        return compress(mine.items(), map(is_not, mine.values(), others))
 
     def __or__(self, other: Partitions) -> Partitions:
-        merged = dict(self.by_topic)
-        for topic, numbers in other.by_topic.items():
-            merged[topic] = merged.get(topic, frozenset()) | numbers
-        return Partitions(merged)
+        mine, more = self.by_topic, (other - self).by_topic
+        return Partitions({**mine, **{t: mine[t] | numbers if t in mine else numbers for t, numbers in more.items()}})
+
+    def without(self, few: Partitions) -> Partitions:
+        """As `self - few`, in a time that follows the number of topics of those few."""
+        rest = {**self.by_topic}
+        for topic in few.by_topic.keys() & rest.keys():
+            rest[topic] -= few.by_topic[topic]
+            if not rest[topic]:
+                del rest[topic]
+        return Partitions(rest)
+
+    def sharing(self, other: Partitions) -> Partitions:
+        """The same content, in the other's sets and order as far as it has them: comparing the two is then quick."""
+        theirs = other.by_topic
+        changed = {t: numbers for t, numbers in self._unlike(theirs) if theirs.get(t) != numbers}
+        return Partitions({**other.of_topics(self.by_topic).by_topic, **changed})
 
     @property
     def topics(self) -> frozenset[UUID]:
@@ -51,13 +79,48 @@ class Partitions:
 
     def of_topics(self, topics: Iterable[UUID]) -> Partitions:
         """The part that belongs to these topics."""
-        return Partitions({t: self.by_topic[t] for t in topics if t in self.by_topic})
+        others = self.topics.difference(topics)
+        return Partitions({t: n for t, n in self.by_topic.items() if t not in others}) if others else self
 
     def named(self, names: Mapping[UUID, str]) -> Iterator[TopicPartition]:
         """By topic name; topics whose name is unknown are left out."""
         for topic, numbers in self.by_topic.items():
             if (name := names.get(topic)) is not None:
                 yield from (TopicPartition(name, number) for number in numbers)
+
+
+# --- the numbers of one topic ----------------------------------------------------------------------------------------
+
+
+SHARED_ARRAYS = 2048
+SHARED_LENGTH = 256
+"""Up to this many numbers, and so many different ones, the sets and tuples made of equal numbers are one object.
+
+Most topics of an assignment have the same partitions as in the last one, and many the same as each other. Making 1,000
+sets of 50 takes 3 ms, finding them 0.5. The bounds keep what hostile answers can leave in memory below 40 MB.
+"""
+
+
+def in_order(numbers: frozenset[int]) -> tuple[int, ...]:
+    """As they are sent."""
+    return _known_tuple(numbers) if len(numbers) <= SHARED_LENGTH else _tuple_of(numbers)
+
+
+def _tuple_of(numbers: frozenset[int]) -> tuple[int, ...]:
+    return tuple(sorted(numbers))
+
+
+def _of_peer(numbers: tuple[int, ...]) -> frozenset[int]:
+    """As they came: a negative number is no partition."""
+    return _known_set(numbers) if len(numbers) <= SHARED_LENGTH else _set_of(numbers)
+
+
+def _set_of(numbers: tuple[int, ...]) -> frozenset[int]:
+    return frozenset(number for number in numbers if number >= 0)
+
+
+_known_tuple = functools.lru_cache(maxsize=SHARED_ARRAYS)(_tuple_of)
+_known_set = functools.lru_cache(maxsize=SHARED_ARRAYS)(_set_of)
 
 
 NOTHING = Partitions()

@@ -46,7 +46,7 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Change:
     member = _note_step(replace(member, call=None), call, event, now)
     failed = event.error is not None
     if call.kind is not CallbackKind.ASSIGNED:
-        member = replace(member, owned=member.owned - call.partitions)
+        member = replace(member, owned=member.owned.without(call.partitions))
     elif not failed or member.config.callback_errors == "continue":
         member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)
     else:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from membership_client.core import reasons
 from membership_client.core.callbacks import tell_lost
 from membership_client.core.classic_protocol import fresh
@@ -210,13 +213,19 @@ def _not_yet(member: Member, now: float) -> Member:
 def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Member:
     joined = member.state is S.JOINING
     assignment = NOTHING if joined and answer.assignment is None else answer.assignment
+    if assignment is not None:
+        # The rules compare it with what is owned all the time.
+        assignment = assignment.sharing(member.owned)
     resubscribed = not joined and claims.subscription != member.stated
-    grew = assignment is not None and bool(assignment - (member.target.partitions if member.target else NOTHING))
-    owed_more = member.owed_gap_s is not None and grew
+    owed_more = member.owed_gap_s is not None and assignment is not None and _grows(member, assignment)
     member = _expect_more(member, restart=(joined and not assignment) or owed_more or resubscribed)
     if assignment is not None:
         member = _adopt(member, assignment, resubscribed=resubscribed)
     return _heard(replace(member, stated=claims.subscription))
+
+
+def _grows(member: Member, assignment: Partitions) -> bool:
+    return bool(assignment - (member.target.partitions if member.target else NOTHING))
 
 
 def _heard(member: Member) -> Member:
@@ -254,7 +263,6 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
     # A callback that still runs may bring partitions of a topic that is wanted no more: they are yet to be revoked.
     running = member.call.partitions if member.call else NOTHING
     known = assignment.topics | member.owned.topics | running.topics
-    names = {topic: name for topic, name in member.names.items() if topic in known}
     given = member.target.partitions if member.target else NOTHING
     # What is wanted back before it became ours is given back by saying everything: no callback will say it.
     withdrawn = given - assignment - member.owned - running
@@ -263,10 +271,15 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
         accepted=None if withdrawn else member.accepted,
         target=target,
         targets=number,
-        names=names,
+        names=_names_of(member, known),
         cause=_cause(member, resubscribed),
         call_pace=FRESH,
     )
+
+
+def _names_of(member: Member, topics: frozenset[UUID]) -> Mapping[UUID, str]:
+    over = frozenset(member.names).difference(topics)
+    return {topic: name for topic, name in member.names.items() if topic not in over} if over else member.names
 
 
 def _cause(member: Member, resubscribed: bool) -> Cause | None:

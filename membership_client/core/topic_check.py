@@ -39,8 +39,10 @@ def _in_question(member: Member) -> frozenset[str]:
     """The subscribed topics of which this member has no partitions, and is to get none."""
     if member.subscription is None or not _is_by_name(member):
         return frozenset()
-    topics = member.owned.topics | member.wanted_topics
-    return member.subscription.topics - {member.names[topic] for topic in topics if topic in member.names}
+    over = frozenset(member.names) - member.owned.topics - member.wanted_topics
+    if not over:
+        return member.subscription.topics.difference(member.names.values())
+    return member.subscription.topics.difference(name for topic, name in member.names.items() if topic not in over)
 
 
 def _question_changes(member: Member) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from membership_client.core.member import IN_GROUP, Member
 from membership_client.core.topic_check import missing_problem
 from membership_client.errors import MembershipError, error_for
-from membership_client.types import Delay, Health, MemberState, Share, Snapshot
+from membership_client.types import Delay, Health, MemberState, Share, Snapshot, TopicPartition
 
 S = MemberState
 
@@ -31,8 +31,16 @@ def _delay_of(member: Member, now: float) -> Delay | None:
     return Delay(delayed.why, max(0.0, now - delayed.since)) if delayed else None
 
 
+def _target_of(member: Member, owned: frozenset[TopicPartition]) -> frozenset[TopicPartition]:
+    if member.target is None:
+        return frozenset()
+    wanted = member.target.partitions
+    # Mostly they are equal, and naming takes some milliseconds for ten thousand.
+    return owned if wanted == member.owned else frozenset(wanted.named(member.names))
+
+
 def snapshot_of(member: Member, now: float) -> Snapshot:
-    target = member.target.partitions.named(member.names) if member.target else ()
+    owned = frozenset(member.owned.named(member.names))
     confirmed = member.confirmed_at
     return Snapshot(
         state=member.state,
@@ -44,8 +52,8 @@ def snapshot_of(member: Member, now: float) -> Snapshot:
         coordinator=member.coordinator,
         heartbeat_interval_s=None if confirmed is None else member.interval_s,
         heartbeat_age_s=None if confirmed is None else max(0.0, now - confirmed),
-        owned=frozenset(member.owned.named(member.names)),
-        target=frozenset(target),
+        owned=owned,
+        target=_target_of(member, owned),
         unresolved=member.unresolved,
         share=share_of(member),
         cause=member.cause,

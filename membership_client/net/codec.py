@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import io
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kio.index import load_payload_module, load_response_schema
-from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
 from membership_client.core import events
@@ -18,6 +16,7 @@ from membership_client.net import admin_messages, admin_requests, messages
 from membership_client.net import classic_messages as classic
 from membership_client.net.frames import MAX_FRAME_BYTES
 from membership_client.net.reader import Undecodable, read
+from membership_client.net.writer import write
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -195,10 +194,8 @@ def frame(message: Any, correlation_id: int, client_id: str) -> bytes:
         correlation_id=correlation_id,
         client_id=client_id,
     )
-    body = io.BytesIO()
-    entity_writer(type(header))(body, header)
-    entity_writer(type(message))(body, message)
-    return struct.pack(">i", body.tell()) + body.getvalue()
+    body = write(header) + write(message)
+    return struct.pack(">i", len(body)) + body
 
 
 def decode(request: events.Request, version: int, payload: bytes) -> tuple[events.Response, float]:

@@ -6,7 +6,6 @@ That is the agreement under which Java and librdkafka read them too, and why wri
 
 from __future__ import annotations
 
-import io
 import struct
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,10 +14,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from kio.serial import entity_writer
-
 from membership_client.net.reader import Undecodable, read
 from membership_client.net.sticky_user_data import decode_generation, decode_held, encode_held, partitions_of
+from membership_client.net.writer import write
 from membership_client.subscriptions import NO_GENERATION, MemberSubscription
 from membership_client.types import TopicPartition
 
@@ -151,10 +149,7 @@ def _split_version(data: bytes) -> tuple[int, bytes]:
 
 
 def _with_version(message: Any) -> bytes:
-    out = io.BytesIO(_VERSION.pack(NEWEST))
-    out.seek(_VERSION.size)
-    entity_writer(type(message))(out, message)
-    return out.getvalue()
+    return _VERSION.pack(NEWEST) + write(message)
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -14,7 +14,7 @@ from membership_client.core import events
 from membership_client.net.consumer_blobs import SubscriptionReader, decode_assignment
 from membership_client.net.fields import fill
 from membership_client.net.reader import Undecodable
-from membership_client.partitions import Partitions
+from membership_client.partitions import Partitions, in_order
 from membership_client.types import Node, Offset, TopicPartition
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _timeout(seconds: float | None) -> dt.timedelta:
 
 def _owned(partitions: Partitions, wire: Any) -> tuple[Any, ...]:
     return tuple(
-        wire.TopicPartitions(topic_id=topic, partitions=tuple(sorted(numbers)))
+        wire.TopicPartitions(topic_id=topic, partitions=in_order(numbers))
         for topic, numbers in partitions.by_topic.items()
     )
 
@@ -106,12 +106,13 @@ def heartbeat_accepted(_request: events.Heartbeat, answer: Any) -> events.Respon
 
 
 def _assigned(topics: Iterable[Any]) -> Partitions:
-    numbers: dict[UUID, list[int]] = {}
+    numbers: dict[UUID, tuple[int, ...]] = {}
+    more: dict[UUID, list[int]] = {}
     for topic in topics:
-        if topic.topic_id is not None:
+        if topic.topic_id is not None and numbers.setdefault(topic.topic_id, topic.partitions) is not topic.partitions:
             # Nothing forbids a broker to mention a topic twice.
-            numbers.setdefault(topic.topic_id, []).extend(topic.partitions)
-    return Partitions.of(numbers)
+            more.setdefault(topic.topic_id, []).extend(topic.partitions)
+    return Partitions.of(numbers) | Partitions.of(more)
 
 
 # --- Metadata --------------------------------------------------------------------------------------------------------

@@ -15,14 +15,15 @@ import datetime as dt
 import functools
 import itertools
 import struct
-import types
 import typing
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from membership_client.net.field_types import NUMBERS, is_array, is_message, is_number, item_of, without_none
 from membership_client.net.frames import MAX_FRAME_BYTES
+from membership_client.partitions import SHARED_ARRAYS, SHARED_LENGTH
 
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
@@ -33,14 +34,12 @@ _Reader = Callable[[bytes, int], tuple[Any, int]]
 # Reads one or more neighbouring fields into the dictionary, and returns the position after them.
 _Step = Callable[[bytes, int, dict[str, Any]], int]
 
-_NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h", "bool": "?"}
-# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta.
-_NUMBERS["timedelta_i64"] = "q"
 _VARINT_BITS = 35
 
 MOST_ITEMS = 100_000
 """Of messages in one list: no cluster has so many topics, no topic so many partitions, no group so many members."""
 _MOST_TAGS = 64
+_SHARED_IDS = 32_768
 _NIL = bytes(16)
 
 
@@ -82,7 +81,7 @@ def _entity_reader(entity: Any) -> _Reader:
 
 def _steps(entity: Any, described: Iterable[Field[Any]]) -> Iterator[_Step]:
     hints = typing.get_type_hints(entity)
-    for are_numbers, group in itertools.groupby(described, lambda field: _is_number(field, hints)):
+    for are_numbers, group in itertools.groupby(described, lambda field: is_number(field, hints[field.name])):
         if are_numbers:
             yield _numbers_step(list(group))
         else:
@@ -90,14 +89,10 @@ def _steps(entity: Any, described: Iterable[Field[Any]]) -> Iterator[_Step]:
                 yield _step(field.name, _field_reader(field, hints[field.name], flexible=entity.__flexible__))
 
 
-def _is_number(field: Field[Any], hints: dict[str, Any]) -> bool:
-    return field.metadata.get("kafka_type") in _NUMBERS and typing.get_origin(hints[field.name]) is not tuple
-
-
 def _numbers_step(described: list[Field[Any]]) -> _Step:
     """Neighbouring numbers in one call: answers about topics have tens of thousands of such groups."""
     names = tuple(field.name for field in described)
-    layout = struct.Struct(">" + "".join(_NUMBERS[field.metadata["kafka_type"]] for field in described))
+    layout = struct.Struct(">" + "".join(NUMBERS[field.metadata["kafka_type"]] for field in described))
 
     def step(data: bytes, at: int, values: dict[str, Any]) -> int:
         values.update(zip(names, layout.unpack_from(data, at), strict=True))
@@ -115,24 +110,13 @@ def _step(name: str, reader: _Reader) -> _Step:
 
 
 def _field_reader(field: Field[Any], hint: Any, *, flexible: bool) -> _Reader:
-    hint, nullable = _without_none(hint)
+    hint, nullable = without_none(hint)
     kind = field.metadata.get("kafka_type")
-    if typing.get_origin(hint) is tuple:
-        return _array_reader(typing.get_args(hint)[0], kind, nullable=nullable, flexible=flexible)
-    if _is_entity(hint):
+    if is_array(hint):
+        return _array_reader(item_of(hint), kind, nullable=nullable, flexible=flexible)
+    if is_message(hint):
         return _nullable_entity_reader(hint) if nullable else _entity_reader(hint)
     return _value_reader(kind, nullable=nullable, flexible=flexible)
-
-
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    if typing.get_origin(hint) is not types.UnionType:
-        return hint, False
-    (inner,) = (option for option in typing.get_args(hint) if option is not types.NoneType)
-    return inner, True
-
-
-def _is_entity(hint: Any) -> bool:
-    return is_dataclass(hint)
 
 
 def _value_reader(kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:
@@ -167,8 +151,13 @@ def _read_bytes(data: bytes, at: int, count: int) -> bytes:
 
 def _read_uuid(data: bytes, at: int) -> tuple[uuid.UUID | None, int]:
     """The nil id stands for "none", as in kio."""
-    octets = _read_bytes(data, at, 16)
-    return None if octets == _NIL else uuid.UUID(bytes=octets), at + 16
+    return _topic_id(_read_bytes(data, at, 16)), at + 16
+
+
+@functools.lru_cache(maxsize=_SHARED_IDS)
+def _topic_id(octets: bytes) -> uuid.UUID | None:
+    """Equal ids are one object: a look-up in a dictionary then compares them without `UUID.__eq__`, which is Python."""
+    return None if octets == _NIL else uuid.UUID(bytes=octets)
 
 
 def _read_milliseconds(data: bytes, at: int) -> tuple[dt.timedelta, int]:
@@ -177,6 +166,9 @@ def _read_milliseconds(data: bytes, at: int) -> tuple[dt.timedelta, int]:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = data[at]
+    if value < 0x80:
+        return value, at + 1  # Nearly all of them.
     value = 0
     for shift in range(0, _VARINT_BITS, 7):
         octet = data[at]
@@ -209,30 +201,42 @@ def _text_reader(
 
 def _array_reader(item: Any, kind: str | None, *, nullable: bool, flexible: bool) -> _Reader:
     read_length = _read_compact_length if flexible else _read_int32
-    read_items = _numbers_reader(_NUMBERS[kind]) if kind in _NUMBERS else _items_reader(item, kind, flexible=flexible)
-    most = MAX_FRAME_BYTES if kind in _NUMBERS else MOST_ITEMS
+    read_items = _numbers_reader(NUMBERS[kind]) if kind in NUMBERS else _items_reader(item, kind, flexible=flexible)
+    most = MAX_FRAME_BYTES if kind in NUMBERS else MOST_ITEMS
 
     def read_array(data: bytes, at: int) -> tuple[tuple[Any, ...] | None, int]:
         length, at = read_length(data, at)
         if length == -1 and nullable:
             return None, at
         # Every element takes a byte at least, so a greater count is a lie.
-        if not 0 <= length <= min(len(data) - at, most):
+        if not 0 <= length <= most or length > len(data) - at:
             raise Undecodable(f"it announces {length} elements in {len(data) - at} bytes")
         return read_items(data, at, length)
 
     return read_array
 
 
+@functools.cache
 def _numbers_reader(code: str) -> Callable[[bytes, int, int], tuple[tuple[Any, ...], int]]:
     size = struct.calcsize(">" + code)
-    return lambda data, at, length: (struct.unpack_from(f">{length}{code}", data, at), at + length * size)
+
+    def unpack(octets: bytes) -> tuple[Any, ...]:
+        return struct.unpack(f">{len(octets) // size}{code}", octets)
+
+    # Most topics of an assignment have the same partitions as in the last one, and many the same as each other.
+    unpack_known = functools.lru_cache(maxsize=SHARED_ARRAYS)(unpack)
+
+    def read_numbers(data: bytes, at: int, length: int) -> tuple[tuple[Any, ...], int]:
+        octets = _read_bytes(data, at, length * size)
+        return (unpack_known if length <= SHARED_LENGTH else unpack)(octets), at + length * size
+
+    return read_numbers
 
 
 def _items_reader(
     item: Any, kind: str | None, *, flexible: bool
 ) -> Callable[[bytes, int, int], tuple[tuple[Any, ...], int]]:
-    read_item = _entity_reader(item) if _is_entity(item) else _value_reader(kind, nullable=False, flexible=flexible)
+    read_item = _entity_reader(item) if is_message(item) else _value_reader(kind, nullable=False, flexible=flexible)
 
     def read_items(data: bytes, at: int, length: int) -> tuple[tuple[Any, ...], int]:
         items = []
@@ -257,6 +261,8 @@ def _nullable_entity_reader(entity: Any) -> _Reader:
 
 def _skip_tagged_fields(data: bytes, at: int) -> int:
     count, at = _read_varint(data, at)
+    if not count:
+        return at
     if count > _MOST_TAGS:
         raise Undecodable(f"it announces {count} tagged fields")
     for _ in range(count):

@@ -8,10 +8,11 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 from membership_client.arguments import checked_path
 from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Effect, Event, Heartbeat, Send
@@ -19,6 +20,7 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.raised import raised_by
 from membership_client.partition_text import ranges
+from membership_client.partitions import Partitions
 from membership_client.trace.origin import origin
 from membership_client.trace.trace_file import TraceFile, as_bytes
 from membership_client.trace.trace_thread import TraceThread
@@ -36,6 +38,17 @@ _JUMP_S = 1.0
 """Clocks are set a little now and then; this much is a machine that slept, or somebody at the clock."""
 
 
+class _Owned(NamedTuple):
+    """What a member owns, to be written as text: on the thread that writes the file, or when somebody looks."""
+
+    partitions: Partitions
+    names: Mapping[UUID, str]
+
+    def shown(self) -> Json:
+        shares = self.partitions.by_topic.items()
+        return {self.names.get(topic, str(topic)): ranges(numbers) for topic, numbers in shares}
+
+
 class Recorded(NamedTuple):
     """What of a step is worth keeping: not the members before and after, which are large."""
 
@@ -44,6 +57,8 @@ class Recorded(NamedTuple):
     epoch: int
     event: Event
     effects: tuple[Effect, ...]
+    owned: _Owned | None
+    """None if it did not change."""
     changes: dict[str, Json]
     late_s: float
     """How much later than due a heartbeat was sent."""
@@ -87,9 +102,10 @@ class Journal:
 
     def on_step(self, step: Step) -> None:
         after = step.after
+        owned = None if after.owned is step.before.owned else _Owned(after.owned, after.names)
         changes = dict(_changes(step.before, after))
-        late_s, cpu_s, jumped_s = _lateness_s(step), time.process_time(), self._jumped_s()
-        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, changes, late_s, cpu_s, jumped_s)
+        times = (_lateness_s(step), time.process_time(), self._jumped_s())
+        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, owned, changes, *times)
         with self._lock:
             self._keep(entry)
             self._member = after
@@ -174,6 +190,8 @@ def _shown(entry: Entry) -> dict[str, Json]:
     }
     if entry.effects:
         shown["effects"] = [encode(effect) for effect in entry.effects]
+    if entry.owned is not None:
+        shown["owned"] = entry.owned.shown()
     shown.update(entry.changes)
     if entry.late_s > _LATE_S:
         shown["late"] = round(entry.late_s, 6)
@@ -186,11 +204,6 @@ def _shown(entry: Entry) -> dict[str, Json]:
 def _changes(before: Member, after: Member) -> Iterator[tuple[str, Json]]:
     if after.cause is not before.cause and after.cause is not None:
         yield "cause", str(after.cause)
-    if after.owned is not before.owned:
-        yield (
-            "owned",
-            {after.names.get(topic, str(topic)): ranges(part) for topic, part in after.owned.by_topic.items()},
-        )
     if after.topic_check.missing != before.topic_check.missing:
         yield "missing", dict(after.topic_check.missing)
     if after.problem is not before.problem:

@@ -1,7 +1,8 @@
 """One member with very many partitions of which one moves: what it costs the membership thread, and how that grows.
 
 No test broker has so many partitions, so the answers are made here. Everything between the socket and the application's
-callback is real: the bytes are decoded, the worker steps and sleeps, the acknowledgement is encoded.
+callback is real: the bytes are decoded, the worker steps and sleeps, the acknowledgement is encoded, and all that watches
+a `GroupMember` watches: log, trace, telemetry. CPU of the thread, which others on the machine do not change much.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from membership_client.core.events import (
     Failed,
     FindCoordinator,
     Heartbeat,
+    ResolveTopics,
     Response,
     RunCallback,
     Send,
@@ -29,11 +31,15 @@ from membership_client.core.events import (
 )
 from membership_client.core.member import Member
 from membership_client.listener import Done
+from membership_client.logs import StepLog
 from membership_client.net.codec import decode, encode
+from membership_client.ownership import OwnershipNumbers
+from membership_client.telemetry import Telemetry
+from membership_client.trace import Journal
 from membership_client.types import MemberState, Node
 from membership_client.watchdog import BudgetWarning
 from membership_client.worker import Worker
-from tests.benchmarks.figures import Figure
+from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.stage import Sizes, Stage
 from tests.net import answers
 
@@ -50,20 +56,19 @@ class _Cost(NamedTuple):
 class _Broker:
     """A transport whose other end is here, and a clock that jumps to whatever is waited for."""
 
-    def __init__(self, topics: int) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
         self.codec_s = 0.0
         self.news: bytes | None = None
         """The answer to the next heartbeat; without news it is the empty one."""
-        self._topics = topics
         self._sent: list[Send] = []
         self._no_news = answers.payload(answers.heartbeat(epoch=2))
 
     def send(self, send: Send) -> None:
         if isinstance(send.request, Heartbeat):
-            began_at = time.perf_counter()
+            began_at = time.thread_time()
             encode(send.request, _HEARTBEAT_VERSION, 0, "benchmark")
-            self.codec_s += time.perf_counter() - began_at
+            self.codec_s += time.thread_time() - began_at
         self._sent.append(send)
 
     def wait(self, timeout_s: float | None) -> Sequence[Answered | Failed]:
@@ -76,11 +81,12 @@ class _Broker:
         if isinstance(send.request, FindCoordinator):
             return CoordinatorFound(Node("broker", 9092, 1))
         if not isinstance(send.request, Heartbeat):
-            return TopicsResolved({UUID(int=topic): f"topic-{topic}" for topic in range(1, self._topics + 1)})
+            assert isinstance(send.request, ResolveTopics)
+            return TopicsResolved({topic: _name(topic.int) for topic in send.request.topic_ids})
         payload, self.news = self.news or self._no_news, None
-        began_at = time.perf_counter()
+        began_at = time.thread_time()
         response, _ = decode(send.request, _HEARTBEAT_VERSION, payload)
-        self.codec_s += time.perf_counter() - began_at
+        self.codec_s += time.thread_time() - began_at
         return response
 
     def disconnect(self, to: Node | None) -> None: ...
@@ -119,18 +125,26 @@ def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
     (few, small), (many, large) = min(costs.items()), max(costs.items())
     exponent = math.log(large.total_ms / small.total_ms) / math.log(many / few)
     series = ", ".join(f"{count}: {cost.total_ms:.3g}" for count, cost in costs.items())
-    how = f"ms by partitions: {series}; grows as n^{exponent:.2f}; codec {large.codec_ms:.3g} of it"
-    return [Figure(name=f"one of {many} partitions moves", unit="ms", values={"ours": large.total_ms}, how=how)]
+    how = f"CPU in ms by partitions: {series}; grows as n^{exponent:.2f}; codec {large.codec_ms:.3g} of it"
+    name = f"one of {many} partitions moves"
+    return [Figure(name=name, unit="ms", values={"ours": large.total_ms}, how=how, limit=Limit(10))]
 
 
 def _cost(partitions: int) -> _Cost:
-    broker = _Broker(partitions // _PARTITIONS_PER_TOPIC)
-    worker = Worker(Member(config=_config(), member_id="member"), broker, clock=lambda: broker.now)
+    topics = partitions // _PARTITIONS_PER_TOPIC
+    broker = _Broker()
+    member = Member(config=_config(), member_id="member")
+    observers = (OwnershipNumbers().on_step, StepLog().on_step, Journal(member).on_step, Telemetry(member).on_step)
+    worker = Worker(member, broker, observers=observers, clock=lambda: broker.now)
     worker.runner = _Runner()
-    worker.post(Subscribe(frozenset({"topics"})))
+    worker.post(Subscribe(frozenset(map(_name, range(1, topics + 1)))))
     _reach(broker, worker, partitions)
     costs = [_reach(broker, worker, partitions - move % 2) for move in range(1, _MOVES + 1)]
     return _Cost(*(statistics.median(column) for column in zip(*costs, strict=True)))
+
+
+def _name(topic: int) -> str:
+    return f"topic-{topic}"
 
 
 def _config() -> MemberConfig:
@@ -140,10 +154,10 @@ def _config() -> MemberConfig:
 def _reach(broker: _Broker, worker: Worker, partitions: int) -> _Cost:
     """The next heartbeat brings a target of that many partitions; the cost of getting there and being stable again."""
     broker.news = _answer(partitions)
-    broker.codec_s, began_at = 0.0, time.perf_counter()
+    broker.codec_s, began_at = 0.0, time.thread_time()
     while len(worker.member.owned) != partitions or worker.member.state is not MemberState.STABLE:
         worker.run_once()
-    return _Cost(1000 * (time.perf_counter() - began_at), 1000 * broker.codec_s)
+    return _Cost(1000 * (time.thread_time() - began_at), 1000 * broker.codec_s)
 
 
 def _answer(partitions: int) -> bytes:

@@ -31,7 +31,7 @@ def measure(stage: Stage, sizes: Sizes) -> list[Figure]:
     how = f"CPU time of {len(steps)} steps of a simulated member, median of {_PASSES}"
     return [
         Figure(name="recording a step in memory", unit="us", values={"ours": in_memory_us}, how=how),
-        Figure(name="recording a step in a file", unit="us", values={"ours": in_file_us}, how=how, limit=Limit(50)),
+        Figure(name="recording a step in a file", unit="us", values={"ours": in_file_us}, how=how, limit=Limit(30)),
         Figure(
             name="poll() with a trace file, to without",
             unit="of",
