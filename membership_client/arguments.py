@@ -11,11 +11,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from membership_client.errors import ConfigError
 from membership_client.types import Offset, TopicPartition
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -95,6 +97,8 @@ def checked_path(name: str, value: object) -> Path:
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str) or not text or "\0" in text or not _is_utf8(text):
         raise ConfigError(f"{name} must be a path, not {shown(value)}.")
+    from pathlib import Path  # noqa: PLC0415 - loads urllib
+
     return Path(text)
 
 

@@ -71,7 +71,6 @@ from membership_client.ownership import Ownership, OwnershipNumbers
 from membership_client.security import Security
 from membership_client.security.settings import with_password
 from membership_client.security.weaknesses import warn_of_weaknesses
-from membership_client.telemetry import Telemetry
 from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
 from membership_client.trace.commit_tally import CommitTally
@@ -123,6 +122,8 @@ class GroupMember:
         member = Member(config=self._config, member_id=new_member_id())
         self._journal = Journal(member, trace_file_of(member))
         self._tally = CommitTally(self._journal)
+        from membership_client.telemetry import Telemetry  # noqa: PLC0415 - takes long: it loads opentelemetry
+
         self._telemetry = Telemetry(member)
         ownership = OwnershipNumbers()
         ours = (ownership.on_step, StepLog().on_step, self._journal.on_step, self._telemetry.on_step)

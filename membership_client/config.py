@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, get_args
 
 from membership_client.arguments import (
@@ -26,6 +25,7 @@ from membership_client.arguments import (
 from membership_client.bootstrap import parse_bootstrap
 from membership_client.errors import ConfigError
 from membership_client.security import keys
+from membership_client.values import dataclass
 
 ConflictPolicy = Literal["wait", "takeover", "fail"]
 CallbackErrorPolicy = Literal["raise", "leave", "continue"]
@@ -187,6 +187,8 @@ def _field_name(key: str, names: Mapping[str, str]) -> str:
     dotted = key.replace("_", ".")
     if dotted in keys.ALL or key in keys.ALL:
         raise ConfigError(f"{key} is about security: give it to GroupMember or Consumer, or to Security.from_dict().")
+    import difflib  # noqa: PLC0415 - for mistakes only
+
     nearest = difflib.get_close_matches(dotted[:_LONGEST_KEY], names, n=1)
     raise ConfigError(
         f"Unknown configuration key {shown(key)}." + (f" Did you mean {nearest[0]!r}?" if nearest else "")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from membership_client.core.events import Answered, Failed, FailureKind, Request, Response, Send
 from membership_client.core.member import Member
 from membership_client.errors import MembershipError
 from membership_client.types import Node
+from membership_client.values import dataclass
 
 Outcome = Response | Failed | MembershipError
 

@@ -42,10 +42,11 @@ A `Problem` is the same thing as a value: the pure core records problems, the ed
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from membership_client.types import Holder
+from membership_client.values import dataclass
 
 
 class ProblemKind(enum.Enum):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from uuid import UUID
 
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

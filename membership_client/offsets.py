@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from uuid import UUID
 
-import tenacity
-
 from membership_client.core.denials import denied_offsets
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
@@ -179,6 +177,8 @@ class Offsets:
 
     def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
         """Attempt until it succeeds, fails for good, or time is up."""
+        import tenacity  # noqa: PLC0415 - takes long: it loads asyncio
+
         deadline, answers = time.monotonic() + timeout_s, list[_AgainError]()
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_AgainError),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
 from operator import is_not
 from types import MappingProxyType
 from uuid import UUID
 
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ A custom assignor is a function of these values, so they are as public as partit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 NO_GENERATION = -1
 

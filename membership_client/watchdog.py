@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from dataclasses import dataclass
 from types import FrameType
 
 from membership_client.core.events import Budget, Warn
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,12 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from membership_client.errors import MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.ownership import Ownership
 from membership_client.types import Offset, TopicPartition
+from membership_client.values import dataclass
 
 logger = logging.getLogger("membership_client")
 

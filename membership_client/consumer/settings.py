@@ -6,7 +6,7 @@ A key that would reach neither is refused, because a setting that is silently ig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import confluent_kafka
@@ -25,6 +25,7 @@ from membership_client.config import MemberConfig
 from membership_client.consumer.keys import KEYS, Reach, with_reach
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
+from membership_client.values import dataclass
 
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from membership_client.partitions import Partitions
 from membership_client.subscriptions import NO_GENERATION, MemberSubscription, TopicLayout
 from membership_client.types import Cause, LeaveMode, Node, Offset, TopicPartition
+from membership_client.values import dataclass
 
 # --- requests: what we may ask a broker ------------------------------------------------------------------------------
 

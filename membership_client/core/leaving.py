@@ -83,7 +83,7 @@ def _leaves_after_error(member: Member) -> float | None:
     if member.state is not S.FATAL or member.departure is not None or not member.enrolled:
         return None
     # A coordinator that is told would give the partitions away while the application still handles their loss.
-    if not _partitions_given_back(member) or member.problem is None or member.problem.kind in _CANNOT_BE_TOLD:
+    if member.owned or member.call is not None or member.problem is None or member.problem.kind in _CANNOT_BE_TOLD:
         return None
     farewell = _FAREWELLS[member.protocol](member, LeaveMode.DEFAULT, "", reason_refused=False)
     return None if farewell is None else ASAP

@@ -16,7 +16,6 @@ It is deliberately not thread-safe; one thread owns a member. An AssertionError 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from membership_client.core import (
@@ -85,6 +84,7 @@ from membership_client.core.requests import (
 from membership_client.core.rule import Rule, spoken
 from membership_client.errors import Problem, ProblemKind, may_resubscribe
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
+from membership_client.values import dataclass
 
 S = MemberState
 CLASSIC, CONSUMER = GroupProtocol.CLASSIC, GroupProtocol.CONSUMER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from membership_client.types import (
     Node,
     TopicPartition,
 )
+from membership_client.values import dataclass
 
 S = MemberState
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 
 from membership_client.config import MemberConfig
+from membership_client.values import dataclass
 
 ASAP = float("-inf")
 """A due time that has always passed."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+
+from membership_client.values import dataclass
 
 _HEAD = "Traceback (most recent call last):"
 _GROUP_HEAD = "+ Exception Group "

@@ -7,10 +7,10 @@ them, so the two can never disagree, and a member can neither spin nor oversleep
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from membership_client.core.member import Change, Member
 from membership_client.types import GroupProtocol
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

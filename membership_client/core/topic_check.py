@@ -6,7 +6,6 @@ seconds while one does not. Of a topic that does not exist the member says so, w
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 
 from membership_client.core.copying import replace
@@ -128,6 +127,8 @@ def nearest_to(topic: str, names: frozenset[str]) -> str | None:
     """The existing name that was probably meant; None if none is like it."""
     if len(names) > _MOST_NAMES:
         return None
+    import difflib  # noqa: PLC0415 - for topics that do not exist
+
     folded = {name.casefold(): name for name in sorted(names)}
     found = difflib.get_close_matches(topic.casefold(), folded, n=1)
     return folded[found[0]] if found else None

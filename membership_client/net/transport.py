@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import enum
-import functools
 import selectors
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
-from membership_client.net import turnstile
 from membership_client.net.arrivals import Arrivals
-from membership_client.net.connection import Completion, Connection
+from membership_client.net.attempt import Attempt
 from membership_client.net.failures import OpenFailed
 from membership_client.net.frames import MAX_FRAME_BYTES
-from membership_client.net.opening import await_token, open_connection, renew_session
-from membership_client.net.racing import open_first
 from membership_client.net.waker import Waker
 from membership_client.security import PLAINTEXT, Security
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from membership_client.net.connection import Completion, Connection
     from membership_client.types import Node
 
 # One poll object per wait: there are two or three sockets to watch, and nothing that a fork would share.
@@ -183,20 +180,9 @@ class BrokerTransport:
     def _connect(self, link: _Link) -> None:
         link.security = self.security
         if link.peer.is_bootstrap:
-            openers = [self._opener(link, node, self._connect_timeout_s) for node in self._bootstrap_in_turn()]
-            self._open(link, functools.partial(open_first, openers))
+            self._open(link, self._bootstrap_in_turn(), self._connect_timeout_s)
         else:
-            self._open(link, self._opener(link, link.peer.node, self._advertised_timeout_s))
-
-    def _opener(self, link: _Link, node: Node, timeout_s: float) -> Callable[[], Connection]:
-        return functools.partial(
-            open_connection,
-            node,
-            client_id=self._client_id,
-            timeout_s=timeout_s,
-            max_frame_bytes=self._max_frame_bytes,
-            security=link.security,
-        )
+            self._open(link, (link.peer.node,), self._advertised_timeout_s)
 
     def _renew_if_idle(self, link: _Link, connection: Connection) -> None:
         """A session ends: what is under way is still answered, and what comes then waits until we are known again."""
@@ -207,19 +193,21 @@ class BrokerTransport:
             connection.close()  # Brokers take no proof of another user on it.
             self._connect(link)
             return
-        renewer = functools.partial(
-            renew_session, connection, timeout_s=self._connect_timeout_s, security=link.security
-        )
-        self._open(link, renewer, connection)
+        self._open(link, (link.peer.node,), self._connect_timeout_s, connection)
 
-    def _open(self, link: _Link, opener: Callable[[], Connection], held: Connection | None = None) -> None:
-        timeout_s = self._connect_timeout_s * _FOR_TOKENS
-        prepare = functools.partial(await_token, link.peer.node, timeout_s=timeout_s, security=link.security)
-        args = (prepare, opener, link, held, self._arrivals)
+    def _open(self, link: _Link, nodes: tuple[Node, ...], timeout_s: float, held: Connection | None = None) -> None:
+        attempt = Attempt(
+            nodes=nodes,
+            client_id=self._client_id,
+            timeout_s=timeout_s,
+            token_timeout_s=self._connect_timeout_s * _FOR_TOKENS,
+            max_frame_bytes=self._max_frame_bytes,
+            security=link.security,
+            held=held,
+        )
+        args, name = (attempt, link, self._arrivals), f"membership-connect-{link.peer.node}"
         try:
-            threading.Thread(
-                target=_deliver, args=args, name=f"membership-connect-{link.peer.node}", daemon=True
-            ).start()
+            threading.Thread(target=_deliver, args=args, name=name, daemon=True).start()
         except RuntimeError as error:
             # The system has no thread to spare, or the interpreter is shutting down.
             if held is not None:
@@ -308,7 +296,7 @@ class BrokerTransport:
             link.connection.close()
 
     def _close_connections(self, arrived: Iterable[tuple[_Link, Connection | OpenFailed]]) -> None:
-        opened = [outcome for _, outcome in arrived if isinstance(outcome, Connection)]
+        opened = [outcome for _, outcome in arrived if not isinstance(outcome, OpenFailed)]
         for connection in (*opened, *(link.connection for link in self._links.values())):
             if connection is not None:
                 connection.close()
@@ -349,26 +337,20 @@ def _interest(connection: Connection) -> int:
     return selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
 
 
-def _deliver(
-    prepare: Callable[[], None],
-    opener: Callable[[], Connection],
-    link: _Link,
-    held: Connection | None,
-    arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]],
-) -> None:
+def _deliver(attempt: Attempt, link: _Link, arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]]) -> None:
     """The life of a connecting thread. It knows the mailbox and not the transport, which may be long gone."""
     outcome: Connection | OpenFailed
     try:
-        prepare()
-        with turnstile.one_of_few():
-            outcome = opener()
+        from membership_client.net.connecting import connect  # noqa: PLC0415 - takes long, and nobody waits for it here
+
+        outcome = connect(attempt)
     except OpenFailed as failed:
         outcome = failed
     except Exception as error:  # noqa: BLE001 - whatever it is, the requests that wait for this must end
         outcome = _unreachable(link, error)
-    if held is not None and isinstance(outcome, OpenFailed):
-        held.close()
-    if not arrivals.put((link, outcome)) and isinstance(outcome, Connection):
+    if attempt.held is not None and isinstance(outcome, OpenFailed):
+        attempt.held.close()
+    if not arrivals.put((link, outcome)) and not isinstance(outcome, OpenFailed):
         outcome.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from typing import NoReturn
 
 HIDDEN = "***"
@@ -27,7 +26,9 @@ class Secret:
         return HIDDEN
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self._text.encode(), other._text.encode())
+        from hmac import compare_digest  # noqa: PLC0415 - loads OpenSSL's hashes, which few members need
+
+        return isinstance(other, Secret) and compare_digest(self._text.encode(), other._text.encode())
 
     def __hash__(self) -> int:
         return hash(self._text)

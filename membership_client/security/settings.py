@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from membership_client.arguments import checked_instance, optional, shown, with_dots
@@ -12,6 +12,7 @@ from membership_client.security import keys
 from membership_client.security.secret import Secret
 from membership_client.security.tls import Tls
 from membership_client.security.values import Given, choice, flag, refuse, require, secret, text, word
+from membership_client.values import dataclass
 
 if TYPE_CHECKING:
     from membership_client.security.kerberos import Kerberos

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from membership_client.security.secret import Secret
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

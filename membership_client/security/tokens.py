@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from membership_client.security.secret import Secret
+from membership_client.values import dataclass
 
 _REFRESH_AT = 0.8
 """After this part of its life a token is replaced, as librdkafka does it."""

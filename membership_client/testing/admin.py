@@ -23,7 +23,7 @@ from kio.schema.metadata.v9.request import MetadataRequestTopic
 from kio.schema.types import GroupId, TopicName
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from membership_client.config import parse_bootstrap
+from membership_client.bootstrap import parse_bootstrap
 from membership_client.testing.described import GroupDescription, from_wire
 from membership_client.testing.wire import Address, ask, parse_addresses
 

@@ -1,6 +1,19 @@
 """What happened to a member, as data: always kept in memory, on request in a file, exact enough to be replayed."""
 
+import typing
+
 from membership_client.trace.journal import Journal
-from membership_client.trace.reading import Section, TraceError, read_trace
+
+if typing.TYPE_CHECKING:
+    from membership_client.trace.reading import Section, TraceError, read_trace
 
 __all__ = ["Journal", "Section", "TraceError", "read_trace"]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """What reads traces is loaded when somebody wants it: members only write them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from membership_client.trace import reading  # noqa: PLC0415 - that is the point
+
+    return getattr(reading, name)

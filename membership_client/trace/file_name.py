@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def trace_path(template: str, *, pid: int, **names: str) -> Path:
     """`names` are ids that anybody may have chosen: `../../etc/x` becomes `%2E.%2F..%2Fetc%2Fx`."""
+    from pathlib import Path  # noqa: PLC0415 - loads urllib
+
     return Path(template.format(pid=pid, **{key: _one_component(name) for key, name in names.items()}))
 
 

@@ -10,8 +10,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from membership_client.arguments import checked_path
@@ -26,6 +25,9 @@ from membership_client.trace.trace_file import TraceFile, as_bytes
 from membership_client.trace.trace_thread import TraceThread
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VERSION = 1
 

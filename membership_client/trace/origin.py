@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 
 def origin() -> dict[str, str | int]:
@@ -22,6 +21,8 @@ def origin() -> dict[str, str | int]:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - takes long: it loads email and zipfile
+
     try:
         return version("membership-client")
     except PackageNotFoundError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from membership_client.errors import MembershipError
@@ -13,6 +13,7 @@ from membership_client.harmless import excerpt, harmless
 from membership_client.trace.journal import VERSION
 from membership_client.trace.line import LineError, parse_line, partitions_of
 from membership_client.trace.values import Json
+from membership_client.values import dataclass
 
 _HEADER = b'{"trace":'
 

@@ -7,7 +7,10 @@ import fcntl
 import logging
 import os
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 logger = logging.getLogger("membership_client")
 

@@ -10,6 +10,7 @@ from tests.benchmarks import (
     first_assignment,
     first_record,
     idle_cost,
+    import_time,
     lateness,
     many_partitions,
     recording,
@@ -36,6 +37,7 @@ MEASUREMENTS: dict[str, Measure] = {
     "assignors": assignors.measure,
     "throughput": throughput.measure,
     "recording": recording.measure,
+    "import-time": import_time.measure,
 }
 
 

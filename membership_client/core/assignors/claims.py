@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from membership_client.subscriptions import MemberSubscription
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

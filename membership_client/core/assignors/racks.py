@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 _NOWHERE: frozenset[str] = frozenset()
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from membership_client.core.assignors.cooperative import assign_cooperative
-from membership_client.core.assignors.range_assignor import assign_range
-from membership_client.core.assignors.round_robin import assign_round_robin
-from membership_client.core.assignors.sticky import assign_sticky
 from membership_client.errors import ConfigError
-from membership_client.subscriptions import AssignFunction
+from membership_client.subscriptions import AssignFunction, Assignment, MemberSubscription, TopicLayout
+from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +19,40 @@ class Assignor:
     """Members keep what they hold while they join, and the plan leaves out what others still hold."""
 
 
+# Each is loaded by the first leader that uses it: no other member needs them.
+
+
+def _range(members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
+    from membership_client.core.assignors.range_assignor import assign_range  # noqa: PLC0415
+
+    return assign_range(members, topics)
+
+
+def _round_robin(members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
+    from membership_client.core.assignors.round_robin import assign_round_robin  # noqa: PLC0415
+
+    return assign_round_robin(members, topics)
+
+
+def _sticky(members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
+    from membership_client.core.assignors.sticky import assign_sticky  # noqa: PLC0415
+
+    return assign_sticky(members, topics)
+
+
+def _cooperative(members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
+    from membership_client.core.assignors.cooperative import assign_cooperative  # noqa: PLC0415
+
+    return assign_cooperative(members, topics)
+
+
 BUILT_IN: Mapping[str, Assignor] = {
     assignor.name: assignor
     for assignor in (
-        Assignor("range", assign_range),
-        Assignor("roundrobin", assign_round_robin),
-        Assignor("sticky", assign_sticky),
-        Assignor("cooperative-sticky", assign_cooperative, cooperative=True),
+        Assignor("range", _range),
+        Assignor("roundrobin", _round_robin),
+        Assignor("sticky", _sticky),
+        Assignor("cooperative-sticky", _cooperative, cooperative=True),
     )
 }
 
