@@ -72,7 +72,7 @@ def _figure(
         unit="ms",
         values={"ours": ours_ms, "java": java_ms},
         how=f"CPU of a plan for {len(rebalance.members)} members, median of {sizes.rounds} after as many",
-        limit=Limit(3, of_java=True),
+        limit=Limit(1 if "sticky" in name else 3, of_java=True),
     )
 
 

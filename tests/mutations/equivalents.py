@@ -218,9 +218,9 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/assignors/sticky_equal.py",
-        "_hand_back",
-        "len(taken[topic]) < counts[topic]",
-        "len(taken[topic]) <= counts[topic]",
+        "_free",
+        "taken[topic] < layout.partitions",
+        "taken[topic] <= layout.partitions",
         "It only spares time: of a topic that is taken as a whole nothing is left.",
     ),
     Equivalent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from membership_client.subscriptions import MemberSubscription
 from membership_client.types import TopicPartition
@@ -15,28 +16,39 @@ class Claims:
 
     owner: Mapping[TopicPartition, int]
     """Who alone claims it in the latest generation in which anybody does."""
+    held: Sequence[Sequence[TopicPartition]]
+    """The same by place, each in order."""
     disputed: frozenset[TopicPartition] = frozenset()
     """Claimed by two in that generation: nobody is believed."""
 
 
 def settle(members: Sequence[MemberSubscription]) -> Claims:
     """Believe the latest generation: whoever speaks of an earlier one has missed that it lost the partition."""
+    # In order, because the order of a set differs from process to process, and a trace must replay in any.
+    held = [sorted(member.owned) for member in members]
     owner: dict[TopicPartition, int] = {}
-    contested: dict[TopicPartition, list[int]] = {}
-    for place, member in enumerate(members):
-        # In order, because the order of a set differs from process to process, and a trace must replay in any.
-        for partition in sorted(member.owned):
-            first = owner.setdefault(partition, place)
-            if first != place:
-                contested.setdefault(partition, [first]).append(place)
+    for place, claimed in enumerate(held):
+        owner.update(zip(claimed, repeat(place), strict=False))
+    if len(owner) == sum(map(len, held)):
+        return Claims(owner, held)
+    return _settle_disputes(members, held)
+
+
+def _settle_disputes(members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]) -> Claims:
+    claimants: dict[TopicPartition, list[int]] = {}
+    for place, partitions in enumerate(claimed):
+        for partition in partitions:
+            claimants.setdefault(partition, []).append(place)
+    owner: dict[TopicPartition, int] = {}
     disputed = set()
-    for partition, places in contested.items():
-        *_, second, latest = sorted(places, key=lambda place: members[place].generation)
-        owner[partition] = latest
-        if members[second].generation == members[latest].generation:
+    for partition, places in claimants.items():
+        *earlier, latest = sorted(places, key=lambda place: members[place].generation)
+        if earlier and members[earlier[-1]].generation == members[latest].generation:
             disputed.add(partition)
-            del owner[partition]
-    return Claims(owner, frozenset(disputed))
+        else:
+            owner[partition] = latest
+    held = [[p for p in partitions if owner.get(p) == place] for place, partitions in enumerate(claimed)]
+    return Claims(owner, held, frozenset(disputed))
 
 
 def earlier_owners(members: Sequence[MemberSubscription]) -> dict[TopicPartition, int]:

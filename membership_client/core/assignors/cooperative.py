@@ -25,7 +25,9 @@ def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapp
     return {member.member_id: share for member, share in zip(members, shares, strict=True)}
 
 
-def _granted(place: int, share: Sequence[TopicPartition], claims: Claims) -> list[TopicPartition]:
+def _granted(place: int, share: list[TopicPartition], claims: Claims) -> list[TopicPartition]:
     """What is its own or nobody's. Where two claim the same, both must give it back first."""
+    if share == claims.held[place]:
+        return share
     owner_of, disputed = claims.owner.get, claims.disputed
     return [p for p in share if owner_of(p, place) == place and p not in disputed]

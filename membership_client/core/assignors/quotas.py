@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from membership_client.types import TopicPartition
 
@@ -50,8 +51,11 @@ class Quotas:
         """Give the rest in rounds to those who lack, then one each to those who do not. It comes out even."""
         queue = iter(pool)
         while self.lacking:
-            for place, partition in zip(self.lacking, queue, strict=False):
-                self.shares[place].append(partition)
+            # All rounds at once in which they are the same.
+            rounds = self.low - max(len(self.shares[place]) for place in self.lacking)
+            given = list(islice(queue, rounds * len(self.lacking)))
+            for turn, place in enumerate(self.lacking):
+                self.shares[place] += given[turn :: len(self.lacking)]
             self.level += [place for place in self.lacking if len(self.shares[place]) == self.low]
             self.lacking = [place for place in self.lacking if len(self.shares[place]) < self.low]
         for place, partition in zip(self.level, queue, strict=False):

@@ -6,7 +6,9 @@ gives up the rest; what is free then goes round among those who have too little.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 
 from membership_client.core.assignors.claims import Claims
@@ -18,15 +20,16 @@ from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
 
 _by_number = itemgetter(1, 0)
+_topic = itemgetter(0)
 
 
 def share_equally(
     members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: Claims
 ) -> list[list[TopicPartition]]:
     """Shares by place. They differ by one partition at most, and of what was held nothing moves that need not."""
-    held: list[list[TopicPartition]] = [[] for _ in members]
     racks = Neighbourhood.of(members, topics)
-    free = _hand_back(held, topics, claims, racks)
+    held = _kept(topics, claims, racks)
+    free = _free(topics, held)
     total = sum(layout.partitions for layout in topics.values())
     quotas = Quotas(held, *divmod(total, len(members)))
     if given_up := list(_trim(quotas)):
@@ -38,22 +41,21 @@ def share_equally(
     return held
 
 
-def _hand_back(
-    held: Sequence[list[TopicPartition]],
-    topics: Mapping[str, TopicLayout],
-    claims: Claims,
-    racks: Neighbourhood | None,
-) -> list[TopicPartition]:
-    """Give everybody what it held, except what it is far from or what is gone; what is nobody's is returned, in order."""
-    counts = {topic: layout.partitions for topic, layout in topics.items()}
-    taken: dict[str, set[int]] = {topic: set() for topic in topics}
-    for partition, place in claims.owner.items():
-        topic, number = partition
-        if 0 <= number < counts.get(topic, 0) and (racks is None or racks.near(place, partition)):
-            held[place].append(partition)
-            taken[topic].add(number)
-    incomplete = [topic for topic in sorted(topics) if len(taken[topic]) < counts[topic]]
-    return [p for topic in incomplete for p in partitions_of(topic, topics[topic]) if p.partition not in taken[topic]]
+def _kept(topics: Mapping[str, TopicLayout], claims: Claims, racks: Neighbourhood | None) -> list[list[TopicPartition]]:
+    """What everybody held, by place, without what it is far from and what is gone."""
+    count_of = {topic: layout.partitions for topic, layout in topics.items()}.get
+    kept = [[p for p in share if 0 <= p[1] < count_of(p[0], 0)] for share in claims.held]
+    if racks is None:
+        return kept
+    return [[p for p in share if racks.near(place, p)] for place, share in enumerate(kept)]
+
+
+def _free(topics: Mapping[str, TopicLayout], held: Sequence[Sequence[TopicPartition]]) -> list[TopicPartition]:
+    """What is nobody's, in order."""
+    taken = Counter(map(_topic, chain.from_iterable(held)))
+    incomplete = {topic for topic, layout in topics.items() if taken[topic] < layout.partitions}
+    known = {p for share in held for p in share if p[0] in incomplete} if taken else frozenset()
+    return [p for topic in sorted(incomplete) for p in partitions_of(topic, topics[topic]) if p not in known]
 
 
 def _trim(quotas: Quotas) -> Iterable[TopicPartition]:
