@@ -179,7 +179,7 @@ class Runtime:
             if isinstance(error, NotOwnedError):
                 call.context.wait_lost(_OFFSETS_S)  # The group has dropped us, and the next heartbeat will say so.
             self._look_up_later(call, wait)
-        except MembershipError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the callback must not wait for ever
             self.queue.ready(call, functools.partial(_raise, error))
         else:
             never = [partition for partition, offset in committed.items() if offset is None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import selectors
 import threading
 from dataclasses import dataclass, field
@@ -337,11 +338,17 @@ def _interest(connection: Connection) -> int:
     return selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
 
 
+_loading = threading.Lock()
+# A child that is forked while a thread loads modules would wait for that thread when it needs them, and has it not.
+os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
+
+
 def _deliver(attempt: Attempt, link: _Link, arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]]) -> None:
     """The life of a connecting thread. It knows the mailbox and not the transport, which may be long gone."""
     outcome: Connection | OpenFailed
     try:
-        from membership_client.net.connecting import connect  # noqa: PLC0415 - takes long, and nobody waits for it here
+        with _loading:
+            from membership_client.net.connecting import connect  # noqa: PLC0415 - takes long, and nobody waits for it here
 
         outcome = connect(attempt)
     except OpenFailed as failed:

@@ -155,8 +155,8 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/assignors/sticky_equal.py",
-        "_hand_back",
-        "len(taken[topic]) < counts[topic]",
+        "_free",
+        "taken[topic] < layout.partitions",
         "(left out)",
         "It only spares time: of a topic that is taken as a whole nothing is left.",
     ),
