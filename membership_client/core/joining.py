@@ -10,7 +10,7 @@ from membership_client.core.callbacks import tell_lost
 from membership_client.core.classic_protocol import fresh
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
 from membership_client.core.copying import replace
-from membership_client.core.events import Heartbeat, HeartbeatAccepted, JoinGroup
+from membership_client.core.events import HeartbeatAccepted
 from membership_client.core.member import (
     IN_GROUP,
     Change,
@@ -314,14 +314,13 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
     return move(member, S.FENCED), effects
 
 
-def not_let_in(member: Member, flight: InFlight) -> Member:
-    """For a join that was refused for good, or that could not be sent: the coordinator counts us only if it did before.
+def as_before(member: Member, flight: InFlight) -> Member:
+    """For a request that was refused for good, or could not be sent: the coordinator counts us only if it did before.
 
-    Not for one that will be repeated: a coordinator that ran into a timeout or an error of its own may have carried it out.
+    Not for a join that will be repeated: a coordinator that ran into a timeout or an error of its own may have carried it
+    out. Requests of members change nothing here: these were counted before them.
     """
-    heartbeats = isinstance(flight.request, Heartbeat) and flight.request.epoch == JOIN_EPOCH
-    joins = heartbeats or isinstance(flight.request, JoinGroup)
-    return replace(member, enrolled=flight.enrolled) if joins else member
+    return replace(member, enrolled=flight.enrolled)
 
 
 def fatal(member: Member, problem: Problem) -> Change:

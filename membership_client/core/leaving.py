@@ -12,7 +12,7 @@ from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
-from membership_client.types import Cause, CauseKind, CloseStep, GroupProtocol, LeaveMode, MemberState
+from membership_client.types import Cause, CloseStep, GroupProtocol, LeaveMode, MemberState
 
 S = MemberState
 
@@ -91,10 +91,10 @@ def _leaves_after_error(member: Member) -> float | None:
 
 def _leave_after_error(member: Member, now: float) -> Change:
     """The coordinator counts us as a member that it will not hear of again: all others would wait for our session."""
-    problem = member.problem
+    problem, cause = member.problem, member.cause
     assert problem is not None
+    assert cause is not None
     reason = f"{reasons.ENDED_BY_ERROR}: {problem.kind.value}"
-    cause = member.cause or Cause(CauseKind.FATAL, problem.detail)
     return depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=S.FATAL), ()
 
 

@@ -315,7 +315,7 @@ def _on_failed(member: Member, event: Failed, now: float) -> Change:
         return member, ()
     slot, flight = found
     if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
-        member = joining.not_let_in(member, flight)
+        member = joining.as_before(member, flight) if slot == "dialogue" else member
         return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
     if event.kind in policy.FATAL_FAILURES and leaving.is_telling(member) and slot in {"dialogue", "lookup"}:
         return leaving.cannot_be_told(replace(member, lookup=None), event, now), ()
@@ -357,7 +357,7 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
             return joining.fall_back(member), ()
         if member.state in IN_GROUP:
             problem = Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail)
-            return joining.fatal(joining.not_let_in(member, flight), problem)
+            return joining.fatal(joining.as_before(member, flight), problem)
     member = forget_coordinator(classic_joining.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
 

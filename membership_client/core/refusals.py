@@ -7,7 +7,7 @@ from membership_client.core.copying import replace
 from membership_client.core.denials import denied
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
-from membership_client.core.joining import deny, fall_back, fatal, fence, may_fall_back, not_let_in
+from membership_client.core.joining import as_before, deny, fall_back, fatal, fence, may_fall_back
 from membership_client.core.member import Change, InFlight, Member, with_problem
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, slow_down
@@ -45,9 +45,9 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Ch
         case Action.REBALANCE:
             return classic_joining.rebalances(member, flight, now), ()
         case Action.MISMATCH:
-            return classic_joining.mismatched(not_let_in(member, flight), now)
+            return classic_joining.mismatched(as_before(member, flight), now)
         case Action.FATAL:
-            return _fatal(not_let_in(member, flight), answer, flight)
+            return _fatal(as_before(member, flight), answer, flight)
         case Action.DENIED_TOPIC:
             return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_why(member, flight, answer)), now), ()
         case Action.REDISCOVER:

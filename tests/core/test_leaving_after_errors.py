@@ -8,6 +8,7 @@ from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     ClassicHeartbeat,
     Close,
+    CoordinatorDoubted,
     DescribeClassicGroup,
     DescribedMember,
     DescribeGroup,
@@ -21,15 +22,17 @@ from membership_client.core.events import (
     LeaveGroup,
     MemberIdGiven,
     Refused,
+    ResolveTopics,
     Subscribe,
     TopicsDescribed,
 )
 from membership_client.core.machine import deadline
 from membership_client.errors import ProblemKind
+from membership_client.partitions import Partitions
 from membership_client.subscriptions import TopicLayout
-from membership_client.types import MemberState
+from membership_client.types import LeaveMode, MemberState
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted
-from tests.core.play import INTERVAL_S, Play, accepted, in_state
+from tests.core.play import BILLS, BROKER, INTERVAL_S, ORDERS, Play, accepted, in_state
 
 S = MemberState
 BAD_PATTERN = Subscribe(regex="((")
@@ -227,6 +230,80 @@ def test_a_close_that_looks_for_its_coordinator_with_a_wrong_password_tries_once
     assert play.member.closed is not None
 
 
+def test_a_leave_after_an_error_that_finds_no_coordinator_with_its_password_ends() -> None:
+    """Nothing of it is left under way."""
+    play = refused_for_good()
+    play.returns()
+    play.fail(LeaveGroup)
+    play.fail(FindCoordinator, FailureKind.AUTHENTICATION)
+    assert (play.member.departure, play.member.lookup, deadline(play.member)) == (None, None, None)
+
+
+def test_a_wrong_password_does_not_end_a_close_under_its_callback() -> None:
+    """The partitions are still the application's; the farewell comes after the callback, and may get through."""
+    play = Play.new().stable(0)
+    play.do(Close(timeout_s=60.0))
+    play.advance(INTERVAL_S)
+    play.fail(Heartbeat, FailureKind.AUTHENTICATION)
+    assert (play.member.state, play.member.closed) == (S.LEAVING, None)
+
+
+def test_a_wrong_password_elsewhere_does_not_end_a_close_that_the_coordinator_hears() -> None:
+    """The farewell is under way on a connection that was there before."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
+    play.do(Close(timeout_s=5.0))
+    play.let_callbacks_return()
+    play.fail(ResolveTopics, FailureKind.AUTHENTICATION)
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.member.closed is not None
+    assert play.member.closed.clean
+
+
+def test_a_join_that_could_not_be_sent_leaves_nobody_behind() -> None:
+    """The connection to the coordinator was refused, so the coordinator has not heard of the member."""
+    play = Play.new().joining()
+    play.fail(Heartbeat, FailureKind.AUTHENTICATION)
+    assert (play.member.state, play.member.enrolled) == (S.FATAL, False)
+
+
+def test_a_join_under_way_counts_when_another_connection_is_refused() -> None:
+    """The coordinator may let the member in by it, so a close has a member to take out."""
+    play = Play.new().joining()
+    play.do(CoordinatorDoubted(BROKER))
+    play.fail(FindCoordinator, FailureKind.AUTHENTICATION)
+    assert (play.member.state, play.member.enrolled) == (S.FATAL, True)
+
+
+def test_a_refused_connection_says_nothing_about_requests_of_an_earlier_membership() -> None:
+    """The coordinator does not know the member any more, although the request that failed was sent when it did."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
+    play.advance(INTERVAL_S)
+    play.do(CoordinatorDoubted(BROKER))
+    play.answer(Heartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+    play.let_callbacks_return()
+    play.fail(ResolveTopics, FailureKind.AUTHENTICATION)
+    assert (play.member.state, play.member.enrolled) == (S.FATAL, False)
+
+
+def test_a_joiner_whose_broker_is_too_old_has_nobody_to_tell() -> None:
+    """Its join was not even sent."""
+    play = Play.new(group_protocol="consumer").joining()
+    play.fail(Heartbeat, FailureKind.UNSUPPORTED)
+    assert (play.member.state, play.member.enrolled, play.open_sends()) == (S.FATAL, False, [])
+
+
+def test_a_joiner_that_cannot_learn_who_holds_its_instance_id_releases_it() -> None:
+    """The holder may be its former self, by a join whose answer was lost."""
+    play = Play.new(group_instance_id="i", group_instance_id_conflict="fail").joining()
+    play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID))
+    play.answer(DescribeGroup, Refused(Code.GROUP_AUTHORIZATION_FAILED))
+    assert (play.member.state, play.heartbeat().epoch, play.heartbeat().member_id) == (S.FATAL, -2, "me")
+
+
 # --- what the application does meanwhile -----------------------------------------------------------------------------
 
 
@@ -351,12 +428,23 @@ def test_a_classic_member_whose_heartbeat_is_refused_for_good_leaves() -> None:
 
 
 def test_a_static_member_of_a_classic_group_is_waited_for() -> None:
-    """That is what it is static for; its next incarnation takes its place."""
+    """That is what it is static for; its next incarnation takes its place, or a close with LEAVE gives it up."""
     play = ClassicPlay.new(group_instance_id="i").stable(0)
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(Code.INVALID_REQUEST))
     play.returns()
     assert (play.member.state, play.open_sends(), play.member.departure) == (S.FATAL, [], None)
+    play.do(Close(timeout_s=5.0, mode=LeaveMode.LEAVE))
+    assert len(farewells(play)) == 1
+
+
+def test_a_static_joiner_of_a_group_with_another_strategy_was_never_in_it() -> None:
+    """The coordinator compares strategies before it lets anybody in."""
+    play = ClassicPlay.new(group_instance_id="i")
+    play.joining()
+    play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
+    play.answer(DescribeClassicGroup, GroupDescribed((), assignor="sticky"))
+    assert (play.member.state, play.member.enrolled) == (S.FATAL, False)
 
 
 def test_a_new_start_after_the_farewell_is_accepted() -> None:
