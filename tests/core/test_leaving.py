@@ -509,3 +509,12 @@ def test_a_leaving_member_says_no_more_than_it_must_also_if_a_topic_was_denied_t
     play.answer(Heartbeat, Refused(14))
     play.advance(INTERVAL_S)
     assert play.heartbeat() == Heartbeat(group_id="g", member_id="me", epoch=2, owned=orders(0))
+
+
+def test_a_member_that_leaves_does_not_change_its_protocol() -> None:
+    """Its join is refused while the coordinator is looked for; there is nothing to join any more by another one."""
+    play = Play.new().joining()
+    play.do(CoordinatorDoubted(BROKER))
+    play.do(Close(timeout_s=5.0))
+    play.answer(Heartbeat, Refused(35))
+    assert (play.member.state, play.member.settled) == (S.LEAVING, None)

@@ -16,6 +16,7 @@ MESSAGES = [
     "Alice: 5\nBob: 7",
     'two lines\n  File "Alice.csv", line 3, in Alice',
     'a\n\nTraceback (most recent call last):\n  File "Alice.py", line 3, in Alice\nAlice: 5',
+    "a\nDuring handling of the above exception, another exception occurred:\nAlice\nAlice: 5",
     "\nAlice",
     "",
 ]
