@@ -117,12 +117,17 @@ def _farewell_of(member: Member, departure: Departure) -> Heartbeat | LeaveGroup
     )
 
 
+def _is_giving_back(member: Member) -> bool:
+    """Partitions that are owned without a callback under way are given back first, by a rule before `TELL`."""
+    return member.call is not None and member.state is not S.STALE
+
+
 def _tells(member: Member) -> float | None:
     departure = member.departure
     if departure is None or departure.outcome is not None:
         return None
-    if member.call is not None and member.state is not S.STALE:
-        return None  # Partitions that are owned without a callback are given back first, by a rule before this one.
+    if _is_giving_back(member):
+        return None
     if departure.telling_since is None or _farewell_of(member, departure) is None:
         return ASAP
     if member.coordinator is None or (member.dialogue and is_farewell(member, member.dialogue)):

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 def rude(seeds: range) -> Outcome:
     """Members that leave without giving their partitions back first."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaving, "_partitions_given_back", lambda member: True)
+        patch.setattr(leaving, "_is_giving_back", lambda member: False)
         return play_seeds(seeds)
 
 

@@ -26,7 +26,7 @@ def _fail() -> FailedRunError:
 @pytest.fixture
 def rude_members(monkeypatch: pytest.MonkeyPatch) -> None:
     """Members that leave without giving their partitions back first."""
-    monkeypatch.setattr(leaving, "_partitions_given_back", lambda member: True)
+    monkeypatch.setattr(leaving, "_is_giving_back", lambda member: False)
 
 
 def test_a_script_is_all_that_a_run_depends_on() -> None:
@@ -46,7 +46,7 @@ def test_a_failure_names_the_seed_the_rule_and_how_to_see_it_again(rude_members:
 
 def test_whatever_the_core_raises_is_a_failure_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash is told like a broken rule, not as an error of the test."""
-    monkeypatch.setattr(leaving, "_partitions_given_back", lambda member: dict[str, bool]()["missing"])
+    monkeypatch.setattr(leaving, "_is_giving_back", lambda member: dict[str, bool]()["missing"])
     assert str(_fail()) == "KeyError('missing')"
 
 
