@@ -6,37 +6,44 @@ import contextlib
 import functools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-import confluent_kafka
 from confluent_kafka import KafkaException, Message
 
 from membership_client.aio.actor import Actor
 from membership_client.aio.bridge import Bridge
+from membership_client.aio.calls import Calls
+from membership_client.aio.demand import Demand
+from membership_client.aio.deserializing import split_deserializing
 from membership_client.aio.fetcher import Fetcher
-from membership_client.aio.jobs import nothing
 from membership_client.aio.member import running_loop
 from membership_client.aio.reading import Reading
+from membership_client.aio.ready import Done, ReadyBytes
 from membership_client.aio.reply import Reply, in_thread
-from membership_client.arguments import checked_mapping, checked_timeout_s, checked_whole, optional
-from membership_client.consumer.arguments import checked_places
-from membership_client.consumer.commits import Places
+from membership_client.aio.reports import reports_on_loop
+from membership_client.arguments import checked_flag, checked_mapping, checked_timeout_s, checked_whole, optional
+from membership_client.consumer.arguments import checked_count, checked_places
+from membership_client.consumer.commits import PATIENCE_S, Places
 from membership_client.consumer.consumer import Record, forked_error
 from membership_client.consumer.events import is_event
 from membership_client.consumer.hooks import Hook, hooks_of
-from membership_client.consumer.kafka_errors import as_kafka_exceptions
+from membership_client.consumer.kafka_errors import as_kafka_exceptions, refusal
+from membership_client.consumer.translate import partition_of
 from membership_client.errors import ConfigError, MemberClosedError
 from membership_client.forked import refuse_in_forked_children
 from membership_client.listener import warned_of
-from membership_client.types import CloseReport, Health, LeaveMode, Snapshot
-
-T = TypeVar("T")
+from membership_client.types import CloseReport, Health, LeaveMode, Snapshot, TopicPartition
 
 _AHEAD = 500
 """So many records are read at once for those who take them one by one."""
 
+_DONE = Done()
 
-class Consumer:
+
+_ONE = Demand(1, _AHEAD)
+
+
+class Consumer(Calls):
     """`membership_client.Consumer`, with callbacks on the event loop in which it was made.
 
     One thread of its own makes all calls into librdkafka, one after the other, so whatever calls into it is awaited.
@@ -54,7 +61,8 @@ class Consumer:
         with as_kafka_exceptions():
             loop = running_loop()
             given = checked_mapping("The configuration", config or {})
-        self._fetcher = Fetcher({**given, **more})
+            deserializing, rest = split_deserializing({**given, **more}, loop)
+        self._fetcher = Fetcher(reports_on_loop(rest, loop), deserializing)
         self._reading = Reading(lambda: self._fetcher)
         self._actor = Actor("aio-consumer", between=self._reading.serve, at_end=self._reading.end)
         self._bridge = Bridge(loop, self._actor)
@@ -70,8 +78,8 @@ class Consumer:
         on_lost: Hook | None = None,
         *,
         listener: object | None = None,
-    ) -> None:
-        """Join with these topics; those that begin with `^` are patterns. Returns at once.
+    ) -> Done:
+        """Join with these topics; those that begin with `^` are patterns. Returns at once, and may be awaited or not.
 
         A callback takes this consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
         methods take what RebalanceListener's take. Each may be a coroutine function.
@@ -80,6 +88,11 @@ class Consumer:
             callbacks = hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=True)
         with self._bridge.leading_to(callbacks, warned_of(listener)):
             self._fetcher.subscribe(topics, listener=self._bridge)
+        return _DONE
+
+    def subscription(self) -> frozenset[str]:
+        """The topics and patterns that were subscribed to; none after unsubscribe()."""
+        return self._fetcher.subscription()
 
     async def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
         """Leave the group; its last callbacks run when records are next awaited."""
@@ -92,9 +105,9 @@ class Consumer:
     def memberid(self) -> str:
         return self._fetcher.memberid()
 
-    def consumer_group_metadata(self) -> bytes:
-        """For a producer's send_offsets_to_transaction()."""
-        return self._fetcher.consumer_group_metadata()
+    def consumer_group_metadata(self) -> ReadyBytes:
+        """For a producer's send_offsets_to_transaction(); may be awaited or not."""
+        return ReadyBytes(self._fetcher.consumer_group_metadata())
 
     @property
     def snapshot(self) -> Snapshot:
@@ -115,16 +128,33 @@ class Consumer:
 
     # --- records -----------------------------------------------------------------------------------------------------
 
-    async def getone(self, timeout_s: float | None = None) -> Message | None:
-        """The next record, as poll() returns it; None only when time is up."""
-        taken = await self._take(1, _AHEAD, timeout_s)
+    async def getone(self, *partitions: Record, timeout_s: float | None = None) -> Message | None:
+        """The next record, of these partitions if any are named; None only when time is up.
+
+        Errors and events come as messages, too, as poll() returns them.
+        """
+        taken = await self._take(Demand(1, _AHEAD, partitions=_only(partitions)), timeout_s)
         return taken[0] if taken else None
 
-    async def getmany(self, max_records: int = 500, timeout_s: float | None = 1.0) -> list[Message]:
-        """What there is, up to `max_records`, as consume() returns it; waits for the first, none when time is up."""
+    async def getmany(
+        self, *partitions: Record, max_records: int = 500, timeout_s: float | None = 1.0
+    ) -> list[Message]:
+        """What there is, up to `max_records`, of these partitions if any are named; waits for the first, none when time is up."""
         with as_kafka_exceptions():
             checked_whole("max_records", max_records, least=1)
-        return await self._take(max_records, max_records, timeout_s)
+        return await self._take(Demand(max_records, max_records, partitions=_only(partitions)), timeout_s)
+
+    async def poll(self, timeout: float = -1) -> Message | None:
+        """getone() under confluent-kafka's name, where a negative timeout is for ever."""
+        taken = await self._take(_ONE, _timeout_s(timeout))
+        return taken[0] if taken else None
+
+    async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Waits for that many records, and returns what there is when time is up, as confluent-kafka has it."""
+        count = checked_count(num_messages)
+        if not count:
+            return []
+        return await self._take(Demand(count, count, least=count), _timeout_s(timeout))
 
     def __aiter__(self) -> Self:
         return self
@@ -133,68 +163,55 @@ class Consumer:
         """Records until the consumer is closed. Errors that are not events are raised."""
         while True:
             try:
-                message = await self.getone()
+                (message,) = await self._take(_ONE, None)
             except MemberClosedError:
                 raise StopAsyncIteration from None
-            error = message.error() if message is not None else None
-            if message is not None and error is None:
+            if (error := message.error()) is None:
                 return message
-            if message is not None and error is not None and not is_event(message):
+            if not is_event(message):
                 raise KafkaException(error)
 
-    async def _take(self, count: int, ahead: int, timeout_s: float | None) -> list[Message]:
+    async def _take(self, demand: Demand, timeout_s: float | None) -> list[Message]:
         calling = self._bridge.is_calling
         with as_kafka_exceptions():
             timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
-        if not calling and (taken := self._reading.at_hand(count)):
+        if not calling and (taken := self._reading.at_hand(demand)):
             return taken
         with as_kafka_exceptions():
             if calling:
                 raise ConfigError("A callback cannot await records: they come when it has returned.")
-            return await self._reading.take(count, ahead, timeout_s, self._actor.post)
-
-    # --- assignment --------------------------------------------------------------------------------------------------
-
-    async def assignment(self) -> Places:
-        """What is fetched now."""
-        return await self._do(self._fetcher.assignment)
-
-    async def position(self, partitions: Places) -> Places:
-        """The offset after the last record that was handed out, by partition."""
-        return await self._do(functools.partial(self._fetcher.position, partitions))
-
-    async def seek(self, partition: confluent_kafka.TopicPartition) -> None:
-        """Read on from there; what was read ahead is dropped. Works from on_assign on."""
-        await self._do(functools.partial(self._fetcher.seek, *checked_places([partition])))
-
-    async def pause(self, partitions: Places) -> None:
-        """Hand out no records of these; they wait."""
-        await self._do(functools.partial(self._fetcher.pause, checked_places(partitions)))
-
-    async def resume(self, partitions: Places) -> None:
-        """Hand out records of these again."""
-        await self._do(functools.partial(self._fetcher.resume, checked_places(partitions)))
+            return await self._reading.take(demand, timeout_s, self._actor.post)
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
-    async def commit(self, message: Message | None = None, offsets: Places | None = None) -> Places:
+    async def commit(
+        self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = False
+    ) -> Places:
         """Commit the record, the offsets, or all that was handed out; returns what was committed, once it is.
 
-        NotOwnedError once the partition is others'. One that is cancelled may still be carried out.
+        NotOwnedError once the partition is others'. One that is cancelled may still be carried out. An `asynchronous` one is not
+        waited for: nothing is returned, and its outcome goes to `on_commit`.
         """
         with as_kafka_exceptions():
             outcome: Reply[Places] = Reply()
-            await self._do(functools.partial(self._fetcher.begin_commit, message, offsets, outcome))
+            begin = functools.partial(
+                self._fetcher.begin_commit, asynchronous=checked_flag("asynchronous", asynchronous)
+            )
+            await self._do(functools.partial(begin, message, offsets, outcome))
             return await outcome
 
     async def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
         """What the next commit() without arguments, or the next automatic one, commits."""
         await self._do(functools.partial(self._fetcher.store_offsets, message, offsets))
 
-    async def committed(self, partitions: Places, timeout_s: float = 60.0) -> Places:
-        """What the group last committed."""
+    async def committed(
+        self, partitions: Places, timeout_s: float = PATIENCE_S, *, timeout: float | None = None
+    ) -> Places:
+        """What the group last committed. `timeout` is confluent-kafka's name for `timeout_s`."""
         with as_kafka_exceptions():
             timeout_s = checked_timeout_s(timeout_s)
+        if timeout is not None:
+            timeout_s = PATIENCE_S if (given := _timeout_s(timeout)) is None else given
         return await in_thread(functools.partial(self._fetcher.committed, checked_places(partitions), timeout_s))
 
     # --- long work ---------------------------------------------------------------------------------------------------
@@ -256,15 +273,21 @@ class Consumer:
         finally:
             self._actor.stop()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
 
-    async def _do(self, action: Callable[[], T], then: Callable[[], None] = nothing, *, alone: bool = False) -> T:
-        """On the consumer's thread; for a callback, on the one that waits for it."""
-        reply: Reply[T] = Reply()
-        job = functools.partial(reply.carry_out, functools.partial(self._actor.while_open, action, then))
-        with as_kafka_exceptions():
-            self._bridge.post(job, alone=alone)
-            return await reply
+def _only(partitions: tuple[Record, ...]) -> frozenset[TopicPartition] | None:
+    """None stands for all."""
+    if not partitions:
+        return None
+    if isinstance(partitions[0], int | float):
+        raise refusal(f"These are partitions; a number needs its name: timeout_s={partitions[0]}, or max_records.")
+    return frozenset(map(partition_of, partitions))
+
+
+def _timeout_s(timeout: float) -> float | None:
+    """As confluent-kafka has it, a negative one is for ever."""
+    with as_kafka_exceptions():
+        checked_timeout_s(timeout, "timeout")
+    return None if timeout < 0 else timeout
 
 
 def _forked_error(consumer: Consumer) -> Exception:

@@ -5,67 +5,124 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
-from confluent_kafka import Message
+import confluent_kafka
+from confluent_kafka import KafkaException, Message
 
+from membership_client.aio.crowding import Crowding
+from membership_client.aio.demand import Demand, wanted_by
+from membership_client.aio.deserializing import Deserializing, checked, is_failed
 from membership_client.aio.reply import Reply
 from membership_client.consumer.bridge import Action, hands_out
 from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Consumer
 from membership_client.consumer.kafka_errors import as_kafka_exception
 from membership_client.errors import MembershipError
-from membership_client.types import CloseReport, LeaveMode
+from membership_client.types import CloseReport, LeaveMode, TopicPartition
+
+_MOST_AT_ONCE = 5000
+"""Records that librdkafka is asked for in one call."""
+
+_MOST_ASIDE = 500
+"""Records of a partition that nobody wants now: no more are fetched of one that has so many in line."""
 
 
 class Fetcher(Consumer):
     """Made on the loop's thread."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], deserializing: Deserializing) -> None:
         super().__init__(config)
         self.report: CloseReport | None = None
+        self._deserializes = bool(deserializing)
+        if self._deserializes:
+            self._librdkafka.consume_raw = deserializing.after(self._librdkafka.consume_raw)
+        self._crowding = Crowding(self._librdkafka, self._raw.pause, self._raw.resume, _MOST_ASIDE)
         here = threading.get_ident()  # Records and callbacks are the loop's.
         self._queue.busy = lambda: here
         self._member._poller = lambda: here  # noqa: SLF001 - not for users; this is the one exception
 
-    def at_hand(self, count: int) -> list[Message]:
-        """Up to so many records that were read ahead, if a thread has looked around lately. Any thread; cheap."""
-        return self._taken(count) if monotonic() < self._gate.until else []
+    # --- on the loop's thread ----------------------------------------------------------------------------------------
 
-    def take(self, count: int) -> list[Message]:
-        """Up to so many records that were read ahead, unless a callback waits or this process was away. Any thread."""
-        return self._taken(count) if self._may_hand_out() else []
+    def at_hand(self, demand: Demand) -> list[Message]:
+        """What it wants of the records that were read ahead, if a thread has looked around lately. Cheap."""
+        if monotonic() < self._gate.until and (demand.least == 1 or self._has(demand)):
+            return self._taken(demand)
+        return []
 
-    def has_records(self) -> bool:
-        """Would `take` find some now?"""
-        return bool(self._buffer) and self._may_hand_out()
+    def take(self, demand: Demand) -> list[Message]:
+        """What it wants of the records that were read ahead, unless a callback waits or this process was away."""
+        return self._taken(demand) if self._may_hand_out() else []
+
+    def _taken(self, demand: Demand) -> list[Message]:
+        """Raises what a deserializer raised for the first of them."""
+        if self._deserializes or demand.partitions is not None:
+            return list(map(checked, self._buffer.take_where(demand.most, demand.wants, is_failed)))
+        taken: list[Message] = []
+        with contextlib.suppress(IndexError):
+            while len(taken) < demand.most:
+                taken.append(self._take())
+        return taken
+
+    # --- on any thread -----------------------------------------------------------------------------------------------
+
+    def has_records(self, demand: Demand) -> bool:
+        """Would `take` find as many as are wanted now?"""
+        return self._has(demand) and self._may_hand_out()
+
+    def _has(self, demand: Demand) -> bool:
+        return self._count(demand) >= demand.least
+
+    def _count(self, demand: Demand) -> int:
+        return len(self._buffer) if demand.partitions is None else self._buffer.count_where(demand.wants)
 
     def _may_hand_out(self) -> bool:
         return hands_out(self._queue.bridge) and monotonic() < self._runtime.certain_until()
 
-    def _taken(self, count: int) -> list[Message]:
-        taken: list[Message] = []
-        with contextlib.suppress(IndexError):
-            while len(taken) < count:
-                taken.append(self._take())
-        return taken
+    # --- on the consumer's thread ------------------------------------------------------------------------------------
 
-    def read_ahead(self, count: int, timeout_s: float) -> None:
-        """Run what waits, and read until so many records are in the buffer, waiting that long for the first."""
-        if self._loop.attend() is Action.READ:
-            missing = count - len(self._buffer)
-            self._loop.read_ahead(max(0, missing), 0.0 if self._buffer else timeout_s)
-        else:
+    def read_ahead(self, demands: Collection[Demand], timeout_s: float) -> None:
+        """Run what waits, and read what these want, waiting that long for the first record."""
+        if self._loop.attend() is not Action.READ:
             self._queue.wait(timeout_s)
+            return
+        self._crowding.balance(wanted_by(demands))
+        missing = max(demand.ahead - self._count(demand) for demand in demands)
+        ready = any(map(self._has, demands))
+        self._loop.read_ahead(max(0, min(missing, _MOST_AT_ONCE)), 0.0 if ready else timeout_s)
 
-    def begin_commit(self, message: Message | None, offsets: Places | None, outcome: Reply[Places]) -> None:
+    def seek_to(self, when: int, partitions: Iterable[TopicPartition], timeout_s: float) -> None:
+        """Read on from a time in milliseconds, or from OFFSET_BEGINNING or OFFSET_END: of these, or of all that is read.
+
+        librdkafka is given numbers: see start_offsets.py.
+        """
+        chosen = frozenset(partitions) or self._librdkafka.assignment()
+        found = self._offsets_at(when, chosen, timeout_s)
+        if late := [p for p, offset in found.items() if offset < 0]:  # No record is as young as that.
+            found |= self._offsets_at(confluent_kafka.OFFSET_END, late, timeout_s)
+        for partition, offset in found.items():
+            self.seek(confluent_kafka.TopicPartition(*partition, offset))
+
+    def _offsets_at(
+        self, when: int, partitions: Iterable[TopicPartition], timeout_s: float
+    ) -> dict[TopicPartition, int]:
+        asked = [confluent_kafka.TopicPartition(*partition, when) for partition in partitions]
+        found = self.offsets_for_times(asked, timeout=timeout_s) if asked else []
+        for place in found:
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return {TopicPartition(place.topic, place.partition): place.offset for place in found}
+
+    def begin_commit(
+        self, message: Message | None, offsets: Places | None, outcome: Reply[Places], *, asynchronous: bool
+    ) -> None:
         """As commit(), but this thread does not wait for the coordinator."""
-        if self._runtime.subscribed:
-            self._commits.begin(message, offsets, functools.partial(_tell, outcome))
+        if asynchronous or not self._runtime.subscribed:
+            outcome.give(self.commit(message, offsets, asynchronous=asynchronous) or [])
         else:
-            outcome.give(self.commit(message, offsets, asynchronous=False) or [])
+            self._commits.begin(message, offsets, functools.partial(_tell, outcome))
 
     def close(  # type: ignore[override]  # as the Consumer's
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None

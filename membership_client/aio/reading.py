@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Message
 
+from membership_client.aio.demand import Demand
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.reply import Reply
 
@@ -21,7 +22,7 @@ _SLICE_S = 0.02
 class _Request:
     """A coroutine awaits records."""
 
-    count: int
+    demand: Demand
     deadline: float
     reply: Reply[None] = field(default_factory=Reply)
 
@@ -35,27 +36,29 @@ class Reading:
         self._errors: deque[BaseException] = deque()
         """Each for one coroutine."""
 
-    def at_hand(self, count: int) -> list[Message]:
-        """Up to so many records that were read ahead, if nothing waits for the thread; else none. Cheap."""
-        return [] if self._errors else self._fetcher().at_hand(count)
+    def at_hand(self, demand: Demand) -> list[Message]:
+        """What it wants of the records that were read ahead, if nothing waits for the thread; else none. Cheap."""
+        return [] if self._errors else self._fetcher().at_hand(demand)
 
     async def take(
-        self, count: int, ahead: int, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
+        self, demand: Demand, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
     ) -> list[Message]:
-        """Up to `count` records as soon as there are any, or none when time is up; reads up to `ahead` for later.
+        """What it wants as soon as there is enough, or what there is when time is up.
 
         Records leave the buffer at the moment they are returned: cancelling loses none.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         taken: list[Message] = []
         while not taken:
-            request = _Request(max(count, ahead), deadline)
+            request = _Request(demand, deadline)
             post(functools.partial(self._requests.append, request))
             await request.reply
             if self._errors:
                 raise self._errors.popleft()
-            taken = self._fetcher().take(count)
-            if time.monotonic() >= deadline:
+            late = time.monotonic() >= deadline
+            if late or self._fetcher().has_records(demand):  # Another coroutine may have been faster.
+                taken = self._fetcher().take(demand)
+            if late:
                 break
         return taken
 
@@ -67,7 +70,7 @@ class Reading:
         if not self._requests:
             return False
         try:
-            self._fetcher().read_ahead(max(request.count for request in self._requests), self._patience_s())
+            self._fetcher().read_ahead([request.demand for request in self._requests], self._patience_s())
         except BaseException as error:  # noqa: BLE001 - it is raised where the records are awaited
             self._errors.append(error)
         self._grant()
@@ -79,9 +82,9 @@ class Reading:
 
     def _grant(self) -> None:
         """Wake those who may find something, and those whose time is up."""
-        at, ready = time.monotonic(), bool(self._errors) or self._fetcher().has_records()
+        at, ready = time.monotonic(), self._fetcher().has_records
         for request in tuple(self._requests):
-            if ready or at >= request.deadline:
+            if self._errors or at >= request.deadline or ready(request.demand):
                 self._requests.remove(request)
                 request.reply.give(None)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
+import threading
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
 
@@ -13,11 +14,13 @@ Place = tuple[str | None, int | None]
 """Equal to the TopicPartition; an error that concerns no partition has none."""
 
 Reading = Callable[[int, float], list[Message]]
+Test = Callable[[Message], bool]
 
 
 class Buffer:
-    """`take` may be called by any thread at any time; the others by the thread that has the lock of librdkafka.
+    """`take` and `take_where` may be called by any thread at any time; the others by the thread that has the lock of librdkafka.
 
+    Those that take do so on one thread, or all by `take`.
     `take` is one atomic operation of a deque, so that poll() needs no lock. That is why nothing here takes records out at the
     left and puts them back later, or replaces the deque: another thread could take the next one meanwhile.
     """
@@ -29,6 +32,8 @@ class Buffer:
         """Of these nothing was read since they were assigned or moved."""
         self._first_read: dict[Place, int] = {}
         """The first offset of each of the others."""
+        self._moving = threading.RLock()
+        """Held for moments: while records are taken out of the middle of the line."""
         self.take: Callable[[], Message] = self._line.popleft
         """The next record. IndexError if there is none."""
 
@@ -71,9 +76,27 @@ class Buffer:
         if not self._unread:
             return
         for message in messages:
-            if (place := _place(message)) in self._unread and message.error() is None:
+            if (place := place_of(message)) in self._unread and message.error() is None:
                 self._unread.discard(place)
                 self._first_read[place] = message.offset() or 0
+
+    def take_where(self, count: int, wanted: Test, alone: Test) -> list[Message]:
+        """Up to `count` of the wanted ones, wherever they are in line; one that is to be `alone` only as the first, and last."""
+        with self._moving:
+            wanted_ones = (found for found in enumerate(tuple(self._line)) if wanted(found[1]))
+            found = list(islice(wanted_ones, count))
+            ends = next((n for n, (_, message) in enumerate(found) if alone(message)), len(found))
+            taken = found[: max(1, ends)]
+            for at, _ in reversed(taken):
+                del self._line[at]
+        return [message for _, message in taken]
+
+    def count_where(self, wanted: Test) -> int:
+        return sum(map(wanted, tuple(self._line)))
+
+    def counts(self) -> Counter[Place]:
+        """How many are in line, by partition."""
+        return Counter(map(place_of, tuple(self._line)))
 
     def put(self, messages: Iterable[Message]) -> None:
         """Behind what is in line."""
@@ -81,21 +104,24 @@ class Buffer:
 
     def put_back(self, messages: Iterable[Message]) -> None:
         """Before what is in line: these were taken, and not handed out."""
-        self._line.extendleft(reversed(list(messages)))
+        with self._moving:
+            self._line.extendleft(reversed(list(messages)))
 
     def withhold(self, partitions: Iterable[Place]) -> None:
         """Keep records of these, but hand none out from now on, until they are released or dropped."""
         for place in partitions:
             self._withheld.setdefault(place, deque())
         kept: deque[Message] = deque()
-        for message in self._drained():
-            self._withheld.get(_place(message), kept).append(message)
-        self._line.extend(kept)
+        with self._moving:
+            for message in self._drained():
+                self._withheld.get(place_of(message), kept).append(message)
+            self._line.extend(kept)
 
     def release(self, partitions: Iterable[Place]) -> None:
         """Hand out these again, in their order, before what is in line."""
-        for place in partitions:
-            self.put_back(self._withheld.pop(place, ()))
+        with self._moving:
+            for place in partitions:
+                self.put_back(self._withheld.pop(place, ()))
 
     def drop(self, partitions: Iterable[Place]) -> None:
         """They are others' now, or to be read from elsewhere."""
@@ -106,14 +132,15 @@ class Buffer:
             self._unread.discard(place)
 
     def clear(self) -> None:
-        self._line.clear()
-        for one in (self._withheld, self._unread, self._first_read):
-            one.clear()
+        with self._moving:
+            self._line.clear()
+            for one in (self._withheld, self._unread, self._first_read):
+                one.clear()
 
     def positions(self) -> dict[Place, int | None]:
         """Of partitions with records that wait: the offset of the first one, or None if none was handed out before it."""
         waiting = [*chain.from_iterable(self._withheld.values()), *tuple(self._line)]
-        firsts = {_place(message): message.offset() or 0 for message in reversed(waiting) if message.error() is None}
+        firsts = {place_of(message): message.offset() or 0 for message in reversed(waiting) if message.error() is None}
         return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
 
     def newest(self, count: int) -> list[Message]:
@@ -128,5 +155,5 @@ class Buffer:
         return taken[::-1]
 
 
-def _place(message: Message) -> Place:
+def place_of(message: Message) -> Place:
     return (message.topic(), message.partition())

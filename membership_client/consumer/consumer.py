@@ -32,7 +32,7 @@ from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
 from membership_client.consumer.runtime import Runtime
 from membership_client.consumer.settings import settings_of
-from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs_at
+from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs, theirs_at
 from membership_client.consumer.with_lock import WithLock
 from membership_client.core import reasons
 from membership_client.core.events import CallbackKind
@@ -91,6 +91,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._credentials = threading.RLock()
         """So that fetching and membership end with the same ones."""
         self._old_handlers: dict[signal.Signals, Any] = {}
+        self._subscription: frozenset[str] = frozenset()
         self._asked_close: Callable[[], CloseReport] | None = None
         """What the first close() is to do, which may begin later."""
         self._pid = os.getpid()
@@ -113,7 +114,8 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
         """
         with as_kafka_exceptions():
-            names, regex = _subscription(topics)
+            given = topics if isinstance(topics, str) else checked_items("topics", topics, checked_text)
+            names, regex = _subscription(given)
         with (
             as_kafka_exceptions(),
             self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
@@ -123,7 +125,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             else:
                 self._member.subscribe_pattern(regex)
         self._runtime.wanted = True
+        self._subscription = frozenset(names if regex is None else given)
         self._queue.on_warning = warned_of(listener)
+
+    def subscription(self) -> frozenset[str]:
+        """The topics and patterns that were subscribed to; none after unsubscribe()."""
+        return self._subscription if self._runtime.wanted else frozenset()
 
     @contextlib.contextmanager
     def _hooked(self, hooks: dict[CallbackKind, Callback]) -> Iterator[None]:
@@ -258,6 +265,10 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def resume(self, partitions: Places) -> None:
         """Hand out records of these again."""
         self._librdkafka.resume(as_places(partitions))
+
+    def paused(self) -> Places:
+        """What was paused and not resumed, and is still ours."""
+        return theirs(self._librdkafka.paused)
 
     list_topics = WithLock()
     get_watermark_offsets = WithLock()
@@ -403,9 +414,8 @@ def forked_error(consumer: Consumer) -> MembershipError:
     return as_kafka_exception(consumer._member._forked_error())
 
 
-def _subscription(topics: Iterable[str]) -> tuple[Iterable[str], str | None]:
+def _subscription(names: Iterable[str]) -> tuple[Iterable[str], str | None]:
     """Names, or one pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
-    names = topics if isinstance(topics, str) else checked_items("topics", topics, checked_text)
     if isinstance(names, str) or not any(name.startswith("^") for name in names):
         return names, None
     return [], "|".join(_whole_name(name) for name in names)

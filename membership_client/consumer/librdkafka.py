@@ -9,7 +9,7 @@ from typing import TypeVar
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
-from membership_client.consumer.buffer import Buffer
+from membership_client.consumer.buffer import Buffer, Reading
 from membership_client.consumer.monitor import LibrdkafkaLock
 from membership_client.consumer.translate import ours, theirs
 from membership_client.types import TopicPartition
@@ -29,8 +29,9 @@ class Librdkafka:
         be in the buffer before the callback has returned, where a thread that was about to take one would find them.
         """
         self._closed = False
+        self._paused: frozenset[TopicPartition] = frozenset()
         self._raw = raw
-        self.consume_raw = raw.consume
+        self.consume_raw: Reading = raw.consume
 
     def call(self, method: Callable[..., T], *arguments: object) -> T:
         """Any call that neither moves nor stops a partition."""
@@ -118,21 +119,31 @@ class Librdkafka:
             self.buffer.drop(ours([place]))
             self.buffer.restart(ours([place]))
 
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """What the application has paused and not resumed. Any thread, without waiting for another."""
+        return self._paused
+
     def pause(self, partitions: Places) -> None:
         with self.lock.calling():
-            self._raw.pause(partitions)
-            self.buffer.withhold(ours(partitions))
+            self._stop_delivery(partitions)
+            self._paused |= ours(partitions)
 
     def resume(self, partitions: Places) -> None:
         with self.lock.calling():
             self._raw.resume(partitions)
+            self._paused -= ours(partitions)
             self.buffer.release(ours(partitions))
 
     def pause_read(self, partitions: Iterable[TopicPartition]) -> None:
-        """As `pause`, of those among these that are read."""
+        """Hand out no records of those among these that are read, until they are dropped."""
         with self.lock.calling():
             if fetched := self.assignment() & frozenset(partitions):
-                self.pause(theirs(fetched))
+                self._stop_delivery(theirs(fetched))
+
+    def _stop_delivery(self, partitions: Places) -> None:
+        self._raw.pause(partitions)
+        self.buffer.withhold(ours(partitions))
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these no more, and forget that they were paused.
@@ -144,4 +155,5 @@ class Librdkafka:
             if fetched := self.assignment() & gone:
                 self._raw.resume(theirs(fetched))
                 self.incremental_unassign(theirs(fetched))
+            self._paused -= gone
             self.buffer.drop(gone)

@@ -80,7 +80,7 @@ async def read(consumer: aio.Consumer, count: int) -> list[Message]:
     messages: list[Message] = []
     async with asyncio.timeout(PATIENCE_S):
         while len(messages) < count:
-            messages += await consumer.getmany(count - len(messages))
+            messages += await consumer.getmany(max_records=count - len(messages))
     return messages
 
 

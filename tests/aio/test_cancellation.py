@@ -36,14 +36,14 @@ def test_records_of_a_cancelled_task_go_to_the_next(new_stage: NewStage) -> None
         chance = random.Random(7)
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic])
-            await asyncio.wait({asyncio.create_task(consumer.getone(0.5))})
+            await asyncio.wait({asyncio.create_task(consumer.getone(timeout_s=0.5))})
             await asyncio.to_thread(stage.produce, 300)
             async with asyncio.timeout(PATIENCE_S):
                 while len(seen) < 300:
                     await take_or_cancel(consumer, chance)
 
     async def take_or_cancel(consumer: aio.Consumer, chance: random.Random) -> None:
-        task = asyncio.create_task(consumer.getmany(chance.randint(1, 5), timeout_s=None))
+        task = asyncio.create_task(consumer.getmany(max_records=chance.randint(1, 5), timeout_s=None))
         await asyncio.wait({task}, timeout=chance.choice([0, 0, 0.001, 0.02]))
         task.cancel()
         (outcome,) = await asyncio.gather(task, return_exceptions=True)
@@ -62,7 +62,7 @@ def test_a_record_that_comes_for_a_cancelled_task_is_neither_lost_nor_committed(
         async with stage.consumer(enable_auto_commit=True) as consumer:
             consumer.subscribe([stage.topic])
             while not consumer.snapshot.owned:
-                await consumer.getone(0.05)
+                await consumer.getone(timeout_s=0.05)
             task = asyncio.create_task(consumer.getone())
             await asyncio.sleep(0)
             # The loop is busy while the records come, so whoever waits for them is cancelled before it can look.
@@ -89,7 +89,7 @@ def test_a_cancelled_close_goes_on_by_itself(stage: Stage) -> None:
         consumer = aio.Consumer(stage.config())
         consumer.subscribe([stage.topic], on_revoke=on_revoke)
         while not consumer.snapshot.owned:
-            await consumer.getone(0.05)
+            await consumer.getone(timeout_s=0.05)
         first = asyncio.create_task(consumer.close(reason="cancelled"))
         await going.wait()
         await cancelled(first)
@@ -153,7 +153,7 @@ def test_a_commit_that_nobody_answers_can_be_cancelled(kafka_factory: Callable[.
         consumer = aio.Consumer(stage.config())
         consumer.subscribe([stage.topic])
         while not consumer.snapshot.owned:
-            await consumer.getone(0.05)
+            await consumer.getone(timeout_s=0.05)
         await asyncio.to_thread(cluster.stop)
         commit = asyncio.create_task(consumer.commit(offsets=[stage.place(0, 1)]))
         await asyncio.wait({commit}, timeout=0.5)

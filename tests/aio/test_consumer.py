@@ -44,16 +44,16 @@ def test_one_and_many(new_stage: NewStage) -> None:
     async def story() -> None:
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic])
-            first = await consumer.getone(PATIENCE_S)
+            first = await consumer.getone(timeout_s=PATIENCE_S)
             assert first is not None
             many = await read(consumer, 4)
             assert await consumer.position([stage.place(0)]) == [stage.place(0, 5)]
             rest = await read(consumer, 5)
             assert offsets([first, *many, *rest]) == list(range(10))
-            assert await consumer.getone(0) is None
+            assert await consumer.getone(timeout_s=0) is None
             assert await consumer.getmany(timeout_s=0.05) == []
             with pytest.raises(ConfigError):
-                await consumer.getmany(0)
+                await consumer.getmany(max_records=0)
 
     run(story())
 
@@ -68,10 +68,10 @@ def test_only_what_was_handed_out_is_committed(new_stage: NewStage) -> None:
         async with stage.consumer(**config) as consumer:
             consumer.subscribe([stage.topic])
             for _ in range(3):
-                assert await consumer.getone(PATIENCE_S) is not None
+                assert await consumer.getone(timeout_s=PATIENCE_S) is not None
             assert await consumer.commit() == [stage.place(0, 3)]
             await until(lambda: len(consumer._fetcher._buffer) > 0, "read ahead")
-            assert await consumer.getone(PATIENCE_S) is not None
+            assert await consumer.getone(timeout_s=PATIENCE_S) is not None
         assert await asyncio.to_thread(stage.committed) == 4
 
     run(story())
@@ -101,7 +101,7 @@ def test_after_an_exception_the_record_comes_again(new_stage: NewStage) -> None:
     async def fail() -> None:
         async with stage.consumer(enable_auto_commit=True) as consumer:
             consumer.subscribe([stage.topic])
-            raise LookupError(await consumer.getone(PATIENCE_S))
+            raise LookupError(await consumer.getone(timeout_s=PATIENCE_S))
 
     async def story() -> None:
         with pytest.raises(LookupError):
@@ -138,9 +138,9 @@ def test_seek_pause_and_resume_reach_records_that_were_read_ahead(new_stage: New
     async def story() -> None:
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic])
-            assert await consumer.getone(PATIENCE_S) is not None
+            assert await consumer.getone(timeout_s=PATIENCE_S) is not None
             await consumer.pause([stage.place(0)])
-            assert await consumer.getone(0.2) is None
+            assert await consumer.getone(timeout_s=0.2) is None
             await consumer.resume([stage.place(0)])
             assert offsets(await read(consumer, 2)) == [1, 2]
             await consumer.seek(stage.place(0, 40))

@@ -92,13 +92,13 @@ def test_no_callback_runs_while_the_application_has_records_in_hand(new_stage: N
 
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic], on_revoke=on_revoke)
-            assert await consumer.getone(PATIENCE_S) is not None
+            assert await consumer.getone(timeout_s=PATIENCE_S) is not None
             await until(lambda: len(consumer.snapshot.owned) == 2, "both partitions")
             await asyncio.to_thread(second_member, stage.group)
             await until(lambda: any(consumer.revoke_pending(stage.place(n)) for n in (0, 1)), "a revoke that waits")
             assert not events
             while not events:
-                assert await consumer.getone(PATIENCE_S) is not None
+                assert await consumer.getone(timeout_s=PATIENCE_S) is not None
             rest = await consumer.getmany(timeout_s=1)
             assert {message.partition() for message in rest}.isdisjoint(events)
 
@@ -142,7 +142,7 @@ def test_a_commit_in_a_revoked_callback_covers_what_was_handed_out(new_stage: Ne
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic], on_revoke=on_revoke)
             for _ in range(5):
-                assert await consumer.getone(PATIENCE_S) is not None
+                assert await consumer.getone(timeout_s=PATIENCE_S) is not None
 
     run(story())
     assert committed == [5] == [stage.committed()]
@@ -230,7 +230,7 @@ def test_what_a_callback_raises_comes_out_where_records_are_awaited(stage: Stage
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic], on_assign=on_assign)
             with pytest.raises(LookupError):
-                await consumer.getone(PATIENCE_S)
+                await consumer.getone(timeout_s=PATIENCE_S)
             (await owner_of_all(stage, consumer)).cancel()
 
     run(story())
@@ -315,7 +315,7 @@ def test_the_poll_interval_measures_the_time_between_two_awaits_for_records(new_
             while not lost:
                 await consumer.getmany(timeout_s=0.05)
             while not consumer.snapshot.owned:
-                await consumer.getone(0)
+                await consumer.getone(timeout_s=0)
             assert consumer.snapshot.state is not MemberState.STALE
 
     run(story())

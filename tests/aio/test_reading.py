@@ -8,6 +8,7 @@ from typing import cast
 
 from confluent_kafka import Message
 
+from membership_client.aio.demand import Demand
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.reading import Reading
 
@@ -19,13 +20,13 @@ class Source:
         self.certain = True
         self._ready = [cast("Message", object())]
 
-    def read_ahead(self, _count: int, _timeout_s: float) -> None:
+    def read_ahead(self, _demands: object, _timeout_s: float) -> None:
         pass
 
-    def has_records(self) -> bool:
+    def has_records(self, _demand: Demand) -> bool:
         return self.certain and bool(self._ready)
 
-    def take(self, _count: int) -> list[Message]:
+    def take(self, _demand: Demand) -> list[Message]:
         ready = self._ready if self.certain else []
         self._ready = [] if ready else self._ready
         return ready
@@ -44,7 +45,7 @@ def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
                 jobs.pop()()
             reading.serve()
 
-        taker = asyncio.create_task(reading.take(1, 1, None, jobs.append))
+        taker = asyncio.create_task(reading.take(Demand(1, 1), None, jobs.append))
         await serve()
         source.certain = False
         for _ in range(3):

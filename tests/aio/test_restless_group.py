@@ -37,7 +37,7 @@ class Restless:
                 self._note(await self._take(consumer))
 
     async def _take(self, consumer: aio.Consumer) -> list[Message]:
-        task = asyncio.create_task(consumer.getmany(self._chance.randint(1, 200), timeout_s=0.2))
+        task = asyncio.create_task(consumer.getmany(max_records=self._chance.randint(1, 200), timeout_s=0.2))
         if self._chance.random() < 0.3:
             await asyncio.wait({task}, timeout=self._chance.random() * 0.01)
             task.cancel()

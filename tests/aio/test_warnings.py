@@ -49,7 +49,7 @@ def test_a_blocked_loop_is_shown_to_a_plain_function(stage: Stage) -> None:
         async with stage.consumer(max_poll_interval_ms=2000) as consumer:
             consumer.subscribe([stage.topic], listener=listener)
             while not consumer.snapshot.owned:
-                await consumer.getone(0.05)
+                await consumer.getone(timeout_s=0.05)
             give_up_at = time.monotonic() + PATIENCE_S
             while not listener.warnings and time.monotonic() < give_up_at:
                 time.sleep(0.05)  # noqa: ASYNC251 - the point of the test

@@ -121,7 +121,7 @@ async def read_on_a_busy_loop(going: list[int], config: dict[str, Any], topic: s
         consumer.subscribe([topic], diary.on_assign, diary.on_revoke, diary.on_lost)
         others = asyncio.create_task(keep_busy())
         while not going:
-            diary.records(consumer, await consumer.getmany(100))
+            diary.records(consumer, await consumer.getmany(max_records=100))
         others.cancel()
 
 

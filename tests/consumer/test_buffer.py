@@ -110,3 +110,23 @@ def test_a_partition_has_no_position_before_its_first_record_was_handed_out() ->
     assert buffer.positions() == {P0: None, P1: None}
     buffer.take()
     assert buffer.positions() == {P0: 8, P1: None}
+
+
+def test_some_partitions_only() -> None:
+    """Those that are wanted leave in their order, up to a number, and the others stay in theirs."""
+    buffer = holding((0, 1), (1, 1), (0, 2), (1, 2), (0, 3))
+    found = buffer.take_where(2, lambda message: message.partition() == 0, lambda _: False)
+    assert [(message.partition(), message.offset()) for message in found] == [(0, 1), (0, 2)]
+    assert buffer.take_where(9, lambda message: message.partition() == 7, lambda _: False) == []
+    assert buffer.counts() == {P0: 1, P1: 2}
+    assert taken(buffer) == [(1, 1), (1, 2), (0, 3)]
+
+
+def test_a_record_that_leaves_alone() -> None:
+    """Those before it leave first, then it alone, then those after it."""
+    buffer = holding((0, 1), (0, 2), (0, 3), (0, 4))
+    found = [
+        [message.offset() for message in buffer.take_where(9, lambda _: True, lambda message: message.offset() == 2)]
+        for _ in range(4)
+    ]
+    assert found == [[1], [2], [3, 4], []]

@@ -91,7 +91,7 @@ def test_a_consumer_for_asyncio_commits_in_a_callback_that_outlasts_its_close(wo
         consumer = aio.Consumer(world.config())
         consumer.subscribe([world.topic], on_revoke=finish)
         while len(consumer.snapshot.owned) < world.partitions:
-            await consumer.getone(0.1)
+            await consumer.getone(timeout_s=0.1)
         return await consumer.close()
 
     report = asyncio.run(asyncio.wait_for(story(), 2 * PATIENCE_S))

@@ -84,7 +84,7 @@ class ByAsyncio(Life):
             consumer.subscribe([self._task["topic"]], *hooks)
             while not leaves.is_set():
                 began_at, age_s = time.monotonic(), consumer.snapshot.heartbeat_age_s
-                batch = owned(consumer, await consumer.getmany(BATCH, 0.2))
+                batch = owned(consumer, await consumer.getmany(max_records=BATCH, timeout_s=0.2))
                 if self.note_read(batch, began_at, age_s):
                     await self._commit_all(consumer)
         self.note("closed", [])

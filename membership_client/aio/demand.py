@@ -1,0 +1,36 @@
+"""What a coroutine that awaits records wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import Message
+
+from membership_client.consumer.buffer import place_of
+from membership_client.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Up to `most` records, as soon as there are `least`; `ahead` are read for later calls of the same kind."""
+
+    most: int
+    ahead: int
+    least: int = 1
+    partitions: frozenset[TopicPartition] | None = None
+    """Of these only; None stands for all."""
+
+    def wants(self, message: Message) -> bool:
+        """Also errors that concern no partition: otherwise they would wait in line for ever."""
+        return self.partitions is None or message.partition() is None or place_of(message) in self.partitions
+
+
+def wanted_by(demands: Iterable[Demand]) -> frozenset[TopicPartition] | None:
+    """All partitions of which a coroutine wants records; None stands for all there are."""
+    found: frozenset[TopicPartition] = frozenset()
+    for demand in demands:
+        if demand.partitions is None:
+            return None
+        found |= demand.partitions
+    return found

@@ -1,0 +1,39 @@
+"""What a configuration's functions are told: on the loop, whether they are plain or coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_KEYS = ("error_cb", "on_commit", "stats_cb", "throttle_cb")
+
+
+def reports_on_loop(config: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
+    """The configuration, whose functions are now called on the loop. What they raise goes to its exception handler."""
+    found = {key: config[key] for key in _KEYS if callable(config.get(key))}
+    return {**config, **{key: _on_loop(loop, function) for key, function in found.items()}}
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., Any]) -> Callable[..., None]:
+    running: set[asyncio.Task[None]] = set()
+    """The loop does not keep its tasks."""
+
+    def begin(*told: Any) -> None:
+        returned = function(*told)
+        if inspect.isawaitable(returned):
+            task = loop.create_task(_awaited(returned))
+            running.add(task)
+            task.add_done_callback(running.discard)
+
+    def tell(*told: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
+            loop.call_soon_threadsafe(begin, *told)
+
+    return tell
+
+
+async def _awaited(returned: Any) -> None:
+    await returned
