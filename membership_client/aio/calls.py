@@ -94,7 +94,7 @@ class Calls:
         """Read these, or without any all that are fetched, from the next record on that is written."""
         await self._seek_to(confluent_kafka.OFFSET_END, partitions, timeout_s)
 
-    async def seek_to_time(self, timestamp_ms: int, *partitions: Record, timeout_s: float = _CLUSTER_S) -> None:
+    async def seek_to_time(self, timestamp_ms: int, /, *partitions: Record, timeout_s: float = _CLUSTER_S) -> None:
         """Read these, or without any all that are fetched, from the first record on that is not older.
 
         The time is in milliseconds since 1970, as record timestamps are. Where no record is as young, that is the end.

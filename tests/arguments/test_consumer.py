@@ -22,7 +22,20 @@ from tests.arguments.tables import CONFIG_KEYS, MINIMAL, QUIET, SASL, TABLE
 
 _ENDLESS = WAITS | {"-1", "-inf", "None"}
 """As confluent-kafka has it, a negative timeout is no timeout."""
-_WAITS = {"poll", "consume", "committed", "getone", "getmany"}
+_WAITS = {
+    "cluster_id",
+    "committed",
+    "consume",
+    "get_watermark_offsets",
+    "getmany",
+    "getone",
+    "list_topics",
+    "offsets_for_times",
+    "poll",
+    "seek_to_beginning",
+    "seek_to_end",
+    "seek_to_time",
+}
 _MAKES = {"Consumer", "GroupMember", "close"}
 
 
