@@ -34,13 +34,10 @@ from membership_client.forked import refuse_in_forked_children
 from membership_client.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Snapshot, TopicPartition
 
-_AHEAD = 500
-"""So many records are read at once for those who take them one by one."""
-
 _DONE = Done()
 
 
-_ONE = Demand(1, _AHEAD)
+_ONE = Demand(1)
 
 
 class Consumer(Calls):
@@ -63,7 +60,7 @@ class Consumer(Calls):
             given = checked_mapping("The configuration", config or {})
             deserializing, rest = split_deserializing({**given, **more}, loop)
         self._fetcher = Fetcher(reports_on_loop(rest, loop), deserializing)
-        self._reading = Reading(lambda: self._fetcher)
+        self._reading = Reading(self._fetcher)
         self._actor = Actor("aio-consumer", between=self._reading.serve, at_end=self._reading.end)
         self._bridge = Bridge(loop, self._actor)
         refuse_in_forked_children(self, _forked_error)
@@ -133,7 +130,9 @@ class Consumer(Calls):
 
         Errors and events come as messages, too, as poll() returns them.
         """
-        taken = await self._take(Demand(1, _AHEAD, partitions=_only(partitions)), timeout_s)
+        if not partitions and (message := self._reading.next_at_hand()) is not None:
+            return message
+        taken = await self._take(Demand(1, partitions=_only(partitions)), timeout_s)
         return taken[0] if taken else None
 
     async def getmany(
@@ -142,10 +141,12 @@ class Consumer(Calls):
         """What there is, up to `max_records`, of these partitions if any are named; waits for the first, none when time is up."""
         with as_kafka_exceptions():
             checked_whole("max_records", max_records, least=1)
-        return await self._take(Demand(max_records, max_records, partitions=_only(partitions)), timeout_s)
+        return await self._take(Demand(max_records, partitions=_only(partitions)), timeout_s)
 
     async def poll(self, timeout: float = -1) -> Message | None:
         """getone() under confluent-kafka's name, where a negative timeout is for ever."""
+        if (message := self._reading.next_at_hand()) is not None:
+            return message
         taken = await self._take(_ONE, _timeout_s(timeout))
         return taken[0] if taken else None
 
@@ -154,7 +155,7 @@ class Consumer(Calls):
         count = checked_count(num_messages)
         if not count:
             return []
-        return await self._take(Demand(count, count, least=count), _timeout_s(timeout))
+        return await self._take(Demand(count, least=count), _timeout_s(timeout))
 
     def __aiter__(self) -> Self:
         return self
@@ -162,23 +163,22 @@ class Consumer(Calls):
     async def __anext__(self) -> Message:
         """Records until the consumer is closed. Errors that are not events are raised."""
         while True:
-            try:
-                (message,) = await self._take(_ONE, None)
-            except MemberClosedError:
-                raise StopAsyncIteration from None
+            if (message := self._reading.next_at_hand()) is None:
+                try:
+                    (message,) = await self._take(_ONE, None)
+                except MemberClosedError:
+                    raise StopAsyncIteration from None
             if (error := message.error()) is None:
                 return message
             if not is_event(message):
                 raise KafkaException(error)
 
     async def _take(self, demand: Demand, timeout_s: float | None) -> list[Message]:
-        calling = self._bridge.is_calling
-        with as_kafka_exceptions():
-            timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
-        if not calling and (taken := self._reading.at_hand(demand)):
+        if taken := self._reading.at_hand(demand):  # Nothing is at hand while a callback waits or runs.
             return taken
         with as_kafka_exceptions():
-            if calling:
+            timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
+            if self._bridge.is_calling:
                 raise ConfigError("A callback cannot await records: they come when it has returned.")
             return await self._reading.take(demand, timeout_s, self._actor.post)
 

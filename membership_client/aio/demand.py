@@ -13,10 +13,9 @@ from membership_client.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Up to `most` records, as soon as there are `least`; `ahead` are read for later calls of the same kind."""
+    """Up to `most` records, as soon as there are `least`."""
 
     most: int
-    ahead: int
     least: int = 1
     partitions: frozenset[TopicPartition] | None = None
     """Of these only; None stands for all."""

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from itertools import repeat, starmap
 from time import monotonic
 from typing import Any
 
@@ -26,6 +27,13 @@ from membership_client.types import CloseReport, LeaveMode, TopicPartition
 _MOST_AT_ONCE = 5000
 """Records that librdkafka is asked for in one call."""
 
+_MOST_AHEAD = 2000
+_MOST_BYTES = 1 << 20
+"""What is read at once, and handed out by later calls without another turn of the consumer's thread."""
+
+_SAMPLE = 8
+"""Records whose size is looked at."""
+
 _MOST_ASIDE = 500
 """Records of a partition that nobody wants now: no more are fetched of one that has so many in line."""
 
@@ -36,6 +44,7 @@ class Fetcher(Consumer):
     def __init__(self, config: Mapping[str, Any], deserializing: Deserializing) -> None:
         super().__init__(config)
         self.report: CloseReport | None = None
+        self._ahead = 16
         self._deserializes = bool(deserializing)
         if self._deserializes:
             self._librdkafka.consume_raw = deserializing.after(self._librdkafka.consume_raw)
@@ -45,6 +54,15 @@ class Fetcher(Consumer):
         self._member._poller = lambda: here  # noqa: SLF001 - not for users; this is the one exception
 
     # --- on the loop's thread ----------------------------------------------------------------------------------------
+
+    def next_at_hand(self) -> Message | None:
+        """The next record that was read ahead, if a thread has looked around lately, and no callback runs."""
+        if monotonic() < self._gate.until and not self._deserializes:
+            try:
+                return self._take()
+            except IndexError:
+                pass
+        return None
 
     def at_hand(self, demand: Demand) -> list[Message]:
         """What it wants of the records that were read ahead, if a thread has looked around lately. Cheap."""
@@ -62,8 +80,7 @@ class Fetcher(Consumer):
             return list(map(checked, self._buffer.take_where(demand.most, demand.wants, is_failed)))
         taken: list[Message] = []
         with contextlib.suppress(IndexError):
-            while len(taken) < demand.most:
-                taken.append(self._take())
+            taken.extend(starmap(self._take, repeat((), demand.most)))
         return taken
 
     # --- on any thread -----------------------------------------------------------------------------------------------
@@ -89,9 +106,17 @@ class Fetcher(Consumer):
             self._queue.wait(timeout_s)
             return
         self._crowding.balance(wanted_by(demands))
-        missing = max(demand.ahead - self._count(demand) for demand in demands)
+        missing = max(max(demand.most, self._ahead) - self._count(demand) for demand in demands)
         ready = any(map(self._has, demands))
         self._loop.read_ahead(max(0, min(missing, _MOST_AT_ONCE)), 0.0 if ready else timeout_s)
+        self._learn_size()
+
+    def _learn_size(self) -> None:
+        """Read ahead so many records that they are about a megabyte, and more step by step."""
+        with contextlib.suppress(TypeError):  # What a deserializer made has no length.
+            sample = self._buffer.newest(_SAMPLE)
+            bytes_each = 1 + sum(map(len, sample)) / max(1, len(sample))
+            self._ahead = max(1, min(_MOST_AHEAD, 4 * self._ahead, int(_MOST_BYTES / bytes_each)))
 
     def seek_to(self, when: int, partitions: Iterable[TopicPartition], timeout_s: float) -> None:
         """Read on from a time in milliseconds, or from OFFSET_BEGINNING or OFFSET_END: of these, or of all that is read.

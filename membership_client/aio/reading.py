@@ -30,15 +30,19 @@ class _Request:
 class Reading:
     """Reads only while records are awaited, so that callbacks run only then, and nothing is read for nobody."""
 
-    def __init__(self, fetcher: Callable[[], Fetcher]) -> None:
+    def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._requests: deque[_Request] = deque()
         self._errors: deque[BaseException] = deque()
         """Each for one coroutine."""
 
+    def next_at_hand(self) -> Message | None:
+        """The next record that was read ahead, if nothing waits for the thread. Cheap: most records come this way."""
+        return None if self._errors else self._fetcher.next_at_hand()
+
     def at_hand(self, demand: Demand) -> list[Message]:
         """What it wants of the records that were read ahead, if nothing waits for the thread; else none. Cheap."""
-        return [] if self._errors else self._fetcher().at_hand(demand)
+        return [] if self._errors else self._fetcher.at_hand(demand)
 
     async def take(
         self, demand: Demand, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
@@ -56,8 +60,8 @@ class Reading:
             if self._errors:
                 raise self._errors.popleft()
             late = time.monotonic() >= deadline
-            if late or self._fetcher().has_records(demand):  # Another coroutine may have been faster.
-                taken = self._fetcher().take(demand)
+            if late or self._fetcher.has_records(demand):  # Another coroutine may have been faster.
+                taken = self._fetcher.take(demand)
             if late:
                 break
         return taken
@@ -70,7 +74,7 @@ class Reading:
         if not self._requests:
             return False
         try:
-            self._fetcher().read_ahead([request.demand for request in self._requests], self._patience_s())
+            self._fetcher.read_ahead([request.demand for request in self._requests], self._patience_s())
         except BaseException as error:  # noqa: BLE001 - it is raised where the records are awaited
             self._errors.append(error)
         self._grant()
@@ -82,7 +86,7 @@ class Reading:
 
     def _grant(self) -> None:
         """Wake those who may find something, and those whose time is up."""
-        at, ready = time.monotonic(), self._fetcher().has_records
+        at, ready = time.monotonic(), self._fetcher.has_records
         for request in tuple(self._requests):
             if self._errors or at >= request.deadline or ready(request.demand):
                 self._requests.remove(request)

@@ -51,7 +51,7 @@ def test_functions_that_take_a_context(new_stage: NewStage) -> None:
     async def slowly(raw: bytes | None, ctx: SerializationContext) -> str:
         contexts.append(ctx)
         await asyncio.sleep(0.01)
-        assert asyncio.get_running_loop()
+        assert asyncio.get_running_loop().is_running()
         return f"<{raw!r}>"
 
     async def story() -> None:
@@ -83,10 +83,12 @@ def test_a_record_that_cannot_be_deserialized(new_stage: NewStage) -> None:
             with pytest.raises(ValueDeserializationError) as bad:
                 await consumer.getmany(timeout_s=PATIENCE_S)
             assert isinstance(bad.value, KafkaException)
+            assert bad.value.kafka_message is not None
             assert (bad.value.kafka_message.key(), bad.value.kafka_message.value()) == (b"2", b"no number")
             assert await consumer.position([stage.place(0)]) == [stage.place(0, 3)]
             with pytest.raises(KeyDeserializationError) as keyless:
                 await consumer.getone(timeout_s=PATIENCE_S)
+            assert keyless.value.kafka_message is not None
             assert keyless.value.kafka_message.value() == b"3"
             last: list[Any] = [message.value() for message in await read(consumer, 1)]
             assert last == [4]

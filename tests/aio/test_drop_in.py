@@ -82,7 +82,7 @@ def test_functions_of_the_configuration(kind: type[Any], new_stage: NewStage) ->
     told: list[str] = []
 
     async def on_commit(error: Any, places: list[Any]) -> None:
-        assert asyncio.get_running_loop()
+        assert asyncio.get_running_loop().is_running()
         told.append(f"commit {error} {[place.offset for place in places]}")
 
     async def on_statistics(text: str) -> None:

@@ -37,7 +37,7 @@ def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
 
     async def story() -> None:
         source, jobs = Source(), list[Callable[[], None]]()
-        reading = Reading(lambda: cast("Fetcher", source))
+        reading = Reading(cast("Fetcher", source))
 
         async def serve() -> None:
             await asyncio.sleep(0)
@@ -45,7 +45,7 @@ def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
                 jobs.pop()()
             reading.serve()
 
-        taker = asyncio.create_task(reading.take(Demand(1, 1), None, jobs.append))
+        taker = asyncio.create_task(reading.take(Demand(1), None, jobs.append))
         await serve()
         source.certain = False
         for _ in range(3):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from tests.benchmarks import (
     assignors,
+    asyncio_throughput,
     crowd,
     first_assignment,
     first_record,
@@ -36,6 +37,7 @@ MEASUREMENTS: dict[str, Measure] = {
     "many-partitions": many_partitions.measure,
     "assignors": assignors.measure,
     "throughput": throughput.measure,
+    "asyncio-throughput": asyncio_throughput.measure,
     "recording": recording.measure,
     "import-time": import_time.measure,
 }
