@@ -60,7 +60,7 @@ class FetchAssignment:
         self._librdkafka.incremental_assign(list(self._starts.values()))
         if unread:
             self._librdkafka.pause_read(partitions)
-        self._pending.note_committed({p: offset for p, offset in (starts or {}).items() if offset is not None})
+        self._pending.note_starts({p: offset for p, offset in (starts or {}).items() if offset is not None})
         self.epochs.update(dict.fromkeys(partitions, call.wanted.epoch))
         try:
             self._run(call, hook)

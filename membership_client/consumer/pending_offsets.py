@@ -24,6 +24,8 @@ class PendingOffsets:
         self._auto_store = auto_store
         self._stored: dict[TopicPartition, Offset] = {}
         self._committed: dict[TopicPartition, int] = {}
+        self._never: set[TopicPartition] = set()
+        """Of those above: what is noted is only where they start, for nothing was committed yet."""
 
     def store(self, offsets: Mapping[TopicPartition, Offset]) -> None:
         self._stored.update(offsets)
@@ -37,9 +39,27 @@ class PendingOffsets:
 
     def note_committed(self, offsets: Mapping[TopicPartition, Offset]) -> None:
         self._committed.update({partition: offset.offset for partition, offset in offsets.items()})
+        self._never.difference_update(offsets)
+
+    def note_starts(self, offsets: Mapping[TopicPartition, Offset]) -> None:
+        """Nothing before these is to be committed, whether or not they were."""
+        self._committed.update({partition: offset.offset for partition, offset in offsets.items()})
+
+    def note_never_committed(self, partitions: Iterable[TopicPartition]) -> None:
+        self._never.update(partitions)
+
+    def committed(self, partition: TopicPartition, default: int) -> int:
+        """What the group has committed, as far as is known here."""
+        return default if partition in self._never else self._committed.get(partition, default)
+
+    def stored(self, partition: TopicPartition, default: int) -> int:
+        """What store_offsets() was given last."""
+        found = self._stored.get(partition)
+        return default if found is None else found.offset
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """They are others' now."""
         for partition in partitions:
             self._stored.pop(partition, None)
             self._committed.pop(partition, None)
+            self._never.discard(partition)

@@ -25,12 +25,13 @@ from membership_client.consumer.poll_time import Spent
 from membership_client.consumer.records_in_hand import in_hand
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.start_offsets import Starts, look_up
+from membership_client.consumer.statistics import Sources
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.listener import Callback
 from membership_client.logs import name_of
-from membership_client.types import MemberState, TopicPartition
+from membership_client.types import MemberState, Snapshot, TopicPartition
 
 logger = logging.getLogger("membership_client")
 
@@ -54,7 +55,9 @@ class Runtime:
         self.pauses = PauseDetection()
         self.queue = CallbackQueue(self._prepare, Monitor(inside), time.monotonic)
         self.librdkafka.may_read = self.queue.may_read
-        observers = (self.pauses.on_step, self._on_step)
+        observers = [self.pauses.on_step, self._on_step]
+        if settings.statistics is not None:
+            observers.append(settings.statistics.on_step)
         self.member = GroupMember(settings.member, observers=observers, runner=self.queue, security=settings.security)
         self.member._worker.before_state = self._before_state
         self.member._worker.every_second = self._every_second
@@ -67,11 +70,17 @@ class Runtime:
         self._start = settings.start
         self._state = MemberState.UNSUBSCRIBED
         self._told = Spent()
+        if settings.statistics is not None:
+            buffer, pending = self.librdkafka.buffer, self.commits.pending
+            settings.statistics.sources = Sources(self._membership, buffer, pending)
 
     @property
     def subscribed(self) -> bool:
         """Also while an unsubscribe is under way, whose callbacks may still commit."""
         return self.wanted or self.member.snapshot.state is not MemberState.UNSUBSCRIBED
+
+    def _membership(self) -> Snapshot | None:
+        return self.member.snapshot if self.subscribed else None
 
     def tell(self, report: Callable[[], None]) -> None:
         """Call it on the next thread that polls. Any thread."""
@@ -183,6 +192,7 @@ class Runtime:
             self.queue.ready(call, functools.partial(_raise, error))
         else:
             never = [partition for partition, offset in committed.items() if offset is None]
+            self.commits.pending.note_never_committed(never)
             found = self.librdkafka.call(look_up, self._raw, never, self._start)
             self._assign(call, {**committed, **found})
 

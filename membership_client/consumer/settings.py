@@ -23,6 +23,7 @@ from membership_client.arguments import (
 )
 from membership_client.config import MemberConfig
 from membership_client.consumer.keys import KEYS, Reach, with_reach
+from membership_client.consumer.statistics import Statistics
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
 from membership_client.values import dataclass
@@ -65,6 +66,8 @@ class Settings:
     start: int
     """Where a partition starts of which nothing was ever committed."""
     on_commit: OnCommit | None
+    statistics: Statistics | None
+    """What stands before the application's `stats_cb`."""
 
     def __repr__(self) -> str:
         return f"Settings({self.member!r})"
@@ -77,15 +80,17 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     if on_commit is not None:
         checked_function("on_commit", on_commit, of="an error, or None, and partitions")
     _refuse_what_reaches_nobody(given)
+    statistics = _statistics(given)
     seconds = _milliseconds(given, "auto.commit.interval.ms", 5000) / 1000
     return Settings(
         member=_member_config(given),
         security=split_security(given)[0],
-        fetcher=_fetcher_config(given),
+        fetcher=_fetcher_config({**given, **({} if statistics is None else {"stats_cb": statistics})}),
         auto_commit_s=seconds if _flag(given, "enable.auto.commit") and seconds > 0 else None,
         auto_store=_flag(given, "enable.auto.offset.store"),
         start=_STARTS[_reset(given)],
         on_commit=on_commit,
+        statistics=statistics,
     )
 
 
@@ -122,6 +127,15 @@ def _reset(given: Mapping[str, Any]) -> str:
 
 def _member_config(given: Mapping[str, Any]) -> MemberConfig:
     return MemberConfig.from_dict({key: value for key, value in given.items() if key in _OF_MEMBER})
+
+
+def _statistics(given: Mapping[str, Any]) -> Statistics | None:
+    """What is no function is left for confluent-kafka to refuse."""
+    tell = given.get("stats_cb")
+    if not callable(tell):
+        return None
+    read_committed = word_from(given.get("isolation.level", "read_committed")) != "read_uncommitted"
+    return Statistics(tell, auto_store=_flag(given, "enable.auto.offset.store"), read_committed=read_committed)
 
 
 def _fetcher_config(given: Mapping[str, Any]) -> dict[str, Any]:
