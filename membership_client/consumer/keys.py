@@ -257,7 +257,7 @@ _PROCESS: dict[str, Key] = {
     "resolve_cb": _NO_SUCH_POINTER,
     "socket_cb": _NO_SUCH_POINTER,
     "statistics.interval.ms": _fetcher(),
-    "stats_cb": _fetcher(),
+    "stats_cb": _fetcher("with lag, committed offsets and the group block filled in by us"),
     "throttle_cb": _fetcher("of librdkafka's requests"),
 }
 
