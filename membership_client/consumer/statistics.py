@@ -31,6 +31,9 @@ _JOIN_STATES = {
 _ENDED = {MemberState.FATAL, MemberState.UNSUBSCRIBED}
 
 
+Positions = Mapping[Place, int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where the numbers come from. `snapshot` gives None without a subscription."""
@@ -86,16 +89,17 @@ class Statistics:
             return text
 
     def _fill_partitions(self, topics: Mapping[str, Any], sources: Sources) -> None:
-        firsts = sources.buffer.firsts()
+        waiting = sources.buffer.positions()
         for topic, told in topics.items():
             for name, numbers in told["partitions"].items():
                 if name != "-1":  # There librdkafka keeps what has no partition yet.
-                    self._fill(TopicPartition(topic, int(name)), numbers, firsts, sources.pending)
+                    self._fill(TopicPartition(topic, int(name)), numbers, waiting, sources.pending)
 
     def _fill(
-        self, partition: TopicPartition, numbers: dict[str, Any], firsts: Mapping[Place, int], pending: PendingOffsets
+        self, partition: TopicPartition, numbers: dict[str, Any], waiting: Positions, pending: PendingOffsets
     ) -> None:
-        read = firsts.get(partition, numbers["app_offset"])
+        read = waiting.get(partition, numbers["app_offset"])
+        read = _NO_OFFSET if read is None else read
         told = read if self._auto_store else pending.stored(partition, _NO_OFFSET)
         committed = pending.committed(partition, numbers["committed_offset"])
         end = numbers[self._end]

@@ -182,7 +182,7 @@ def test_partitions_one_by_one(new_stage: NewStage) -> None:
             assert [place.offset for place in await consumer.position(list(map(stage.place, range(3))))] == [
                 20,
                 20,
-                0,
+                -1001,
             ]
             assert offsets(await read(consumer, 20)) == list(range(20))
             with pytest.raises(ConfigError, match=r"timeout_s=1\.5"):
