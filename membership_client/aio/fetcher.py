@@ -48,7 +48,7 @@ class Fetcher(Consumer):
         self._deserializes = bool(deserializing)
         if self._deserializes:
             self._librdkafka.consume_raw = deserializing.after(self._librdkafka.consume_raw)
-        self._crowding = Crowding(self._librdkafka, self._raw.pause, self._raw.resume, _MOST_ASIDE)
+        self._crowding = Crowding(self._librdkafka, self._raw.pause, self._raw.resume)
         here = threading.get_ident()  # Records and callbacks are the loop's.
         self._queue.busy = lambda: here
         self._member._poller = lambda: here  # noqa: SLF001 - not for users; this is the one exception
@@ -105,7 +105,7 @@ class Fetcher(Consumer):
         if self._loop.attend() is not Action.READ:
             self._queue.wait(timeout_s)
             return
-        self._crowding.balance(wanted_by(demands))
+        self._crowding.balance(wanted_by(demands), min(self._ahead, _MOST_ASIDE))
         missing = max(max(demand.most, self._ahead) - self._count(demand) for demand in demands)
         ready = any(map(self._has, demands))
         self._loop.read_ahead(max(0, min(missing, _MOST_AT_ONCE)), 0.0 if ready else timeout_s)
