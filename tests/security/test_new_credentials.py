@@ -193,10 +193,10 @@ def test_an_asyncio_consumer_starts_over_with_new_credentials(secured: SecureKaf
         async with aio.Consumer(config_of(secured, name, OLD, topic)) as consumer:
             consumer.subscribe([topic])
             with pytest.raises(AuthenticationError):
-                await consumer.getone(PATIENCE_S)
+                await consumer.getone(timeout_s=PATIENCE_S)
             await consumer.set_sasl_credentials(name, NEW)
             consumer.subscribe([topic])
-            record = await consumer.getone(PATIENCE_S)
+            record = await consumer.getone(timeout_s=PATIENCE_S)
             assert record is not None
             assert record.value() == b"record"
 
