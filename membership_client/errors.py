@@ -176,6 +176,8 @@ class GroupNotFoundError(MembershipError, LookupError):
 
 class OffsetError(MembershipError):
     advice = "What was committed before stays committed."
+    broker_code: int | None = None
+    """What the coordinator answered, by Kafka's number; None if it answered nothing."""
 
 
 class NotOwnedError(OffsetError):

@@ -226,7 +226,9 @@ class Offsets:
         lags = verdict is Verdict.NO_TOPIC and {self._unknown.is_gone(p.topic) for p in places} != {True}
         if lags or verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
             raise _AgainError(said)
-        raise _ERRORS[verdict](said, self._worker.member.identity)
+        error = _ERRORS[verdict](said, self._worker.member.identity)
+        error.broker_code = code
+        raise error
 
     def _say(self, code: int, places: Sequence[TopicPartition], needs: str) -> str:
         """What the coordinator answered, after what has to be granted if that is why."""

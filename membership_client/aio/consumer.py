@@ -100,7 +100,7 @@ class Consumer(Calls):
         self._fetcher.enforce_rebalance(reason)
 
     def memberid(self) -> str:
-        return self._fetcher.memberid()
+        return self._fetcher.snapshot.member_id
 
     def consumer_group_metadata(self) -> ReadyBytes:
         """For a producer's send_offsets_to_transaction(); may be awaited or not."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import operator
+import re
 import signal
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import confluent_kafka
 from confluent_kafka import Message
 
-from membership_client.arguments import LONGEST_WAIT_S, shown
+from membership_client.arguments import LONGEST_WAIT_S, checked_items, checked_text, shown
 from membership_client.consumer.kafka_errors import refusal
+from membership_client.errors import ConfigError
 from membership_client.types import TopicPartition
 
 _NO_TIMEOUT = -1
@@ -29,7 +32,7 @@ def checked_record(record: object) -> None:
 def checked_message(message: object) -> Message:
     """ConfigError, as both libraries', unless it is one."""
     if not isinstance(message, Message):
-        raise refusal(f"message must be a Message, as poll() returns it, not {shown(message)}.")
+        raise refusal(f"message must be a Message, as poll() returns it, not {shown(message)}.", TypeError)
     return message
 
 
@@ -53,7 +56,37 @@ def checked_places(partitions: object) -> list[confluent_kafka.TopicPartition]:
     places = as_places(partitions)
     if isinstance(places, list) and all(isinstance(one, confluent_kafka.TopicPartition) for one in places):
         return places
-    raise refusal(f"Partitions are a list of TopicPartition, of either library, not {shown(partitions)}.")
+    raise refusal(f"Partitions are a list of TopicPartition, of either library, not {shown(partitions)}.", TypeError)
+
+
+def checked_topics(topics: object) -> Sequence[str]:
+    """ConfigError, as both libraries', unless it is an iterable of texts."""
+    if isinstance(topics, str):
+        raise refusal(f"subscribe() takes a list of topics; did you mean [{topics!r}]?", TypeError)
+    try:
+        return checked_items("topics", topics, checked_text)
+    except ConfigError as error:
+        raise refusal(error.detail, TypeError) from None
+
+
+_BROKEN = re.compile(
+    r"unterminated character set|missing \)|unbalanced paren|nothing to repeat|bad character range|bad escape \(end"
+)
+"""What Python says of a pattern that no dialect takes. Of the rest the brokers decide: theirs has things that Python's has not."""
+
+_OTHER_SETS = ("[[", "--", "&&", "~~", "||")
+"""Python warns of these, and RE2 knows some of them."""
+
+
+def checked_pattern(pattern: str) -> None:
+    """ConfigError, as both libraries', if it is broken; at once, and not when a broker refuses it."""
+    if any(other in pattern for other in _OTHER_SETS):
+        return
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        if _BROKEN.match(error.msg):
+            raise refusal(f"The pattern {shown(pattern)} is broken: {error.msg}.") from None
 
 
 def checked_wait(timeout: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -18,7 +18,7 @@ from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exc
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.translate import after, ours_at, theirs_at
+from membership_client.consumer.translate import after, ours_at, theirs, theirs_at
 from membership_client.errors import ConfigError, MembershipError, NotOwnedError
 from membership_client.ownership import Ownership
 from membership_client.types import TopicPartition
@@ -62,15 +62,24 @@ class Commits:
         self, message: Message | None, offsets: Places | None, *, asynchronous: bool, as_member: bool
     ) -> Places | None:
         wanted = self._wanted(message, offsets)
+        told = self._told(wanted, everything=message is None and offsets is None)
+        if asynchronous:
+            self.pending.doubt_committed(wanted)
         if not wanted:
             self._refuse_nothing(asynchronous=asynchronous)
         elif not as_member:
-            return self._commit_as_anybody(wanted, asynchronous=asynchronous)
+            return self._commit_as_anybody(told, asynchronous=asynchronous)
         elif asynchronous:
-            self.committer.submit(Commit(wanted, functools.partial(self._on_outcome, wanted)))
+            self.committer.submit(Commit(wanted, functools.partial(self._on_outcome, told)))
         else:
-            return self._commit_and_wait(wanted)
+            self._commit_and_wait(wanted)
+            return told
         return None
+
+    def _told(self, wanted: Offsets, *, everything: bool) -> Places:
+        """What the application is told of: a commit of everything names also what had nothing to commit, without an offset."""
+        rest = self._in_scope() - wanted.keys() if everything else ()
+        return [*theirs_at(wanted), *theirs(sorted(rest))]
 
     def begin(
         self, message: Message | None, offsets: Places | None, done: Callable[[Places, MembershipError | None], None]
@@ -88,20 +97,28 @@ class Commits:
         self._next_at = time.monotonic() + self.auto_commit_s
         due = self.pending.due(self._in_scope())
         if due and as_member:
-            self.committer.submit(Commit(due, functools.partial(self._on_outcome, due)))
+            self.committer.submit(Commit(due, functools.partial(self._on_outcome, self._told(due, everything=True))))
         elif due:
-            self._commit_as_anybody(due, asynchronous=True)
+            self._commit_as_anybody(self._told(due, everything=True), asynchronous=True)
 
     def store(self, message: Message | None, offsets: Places | None) -> None:
+        if message is None and offsets is None:
+            raise as_kafka_exception(ConfigError("store_offsets(): expected either message or offsets."))
+        stored = self._wanted(message, offsets)
         if self._settings.auto_store:
             raise as_kafka_exception(ConfigError("store_offsets() needs enable.auto.offset.store=false."))
-        if message is None and offsets is None:
-            raise as_kafka_exception(ConfigError("store_offsets() needs a message or offsets."))
-        stored = self._wanted(message, offsets)
         if foreign := sorted(stored.keys() - self._librdkafka.assignment()):
             error = NotOwnedError(f"Not assigned: {', '.join(map(str, foreign))}.")
-            raise as_kafka_exception(error, KafkaError._STATE)
+            raise as_kafka_exception(error, self._code_of_unassigned({place: stored[place] for place in foreign}))
         self.pending.store(stored)
+
+    def _code_of_unassigned(self, offsets: Offsets) -> int:
+        """As librdkafka says it, which tells partitions that it had before from those that it never had."""
+        try:
+            self._librdkafka.call(functools.partial(self._raw.store_offsets, offsets=theirs_at(offsets)))
+        except KafkaException as error:
+            return int(error.args[0].code())
+        return KafkaError._STATE
 
     def report(self, error: KafkaError | None, offsets: Places) -> None:
         """To the application's on_commit, on a polling thread, or else to the log."""
@@ -116,13 +133,14 @@ class Commits:
             self.pending.note_committed(ours_at(place for place in offsets if place.error is None))
         self.report(error, offsets)
 
-    def commit_the_rest(self) -> None:
-        """Before partitions are let go that no group assigned: what is due, if commits are automatic."""
-        due = self.pending.due(self._in_scope()) if self.auto_commit_s is not None else {}
+    def commit_the_rest(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Before these, or all, are let go, and no group assigned them: what was read, if commits are automatic."""
+        going = self._in_scope() if partitions is None else partitions
+        due = self.pending.last(going) if self.auto_commit_s is not None else {}
         if not due:
             return
         try:
-            self._commit_as_anybody(due, asynchronous=False)
+            self._commit_as_anybody(theirs_at(due), asynchronous=False)
         except KafkaException as error:
             logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error)
 
@@ -130,12 +148,15 @@ class Commits:
 
     def _wanted(self, message: Message | None, offsets: Places | None) -> Offsets:
         if message is not None and offsets is not None:
-            raise as_kafka_exception(ConfigError("Give a message or offsets, not both."))
+            raise as_kafka_exception(ConfigError("message and offsets are mutually exclusive: give one of them."))
         if message is not None:
-            if (error := checked_message(message).error()) is not None:
-                raise KafkaException(error)
-            return after(message)
+            return self._after(checked_message(message))
         return self._given(offsets) if offsets is not None else self.pending.due(self._in_scope())
+
+    def _after(self, message: Message) -> Offsets:
+        if (error := message.error()) is not None:
+            raise KafkaException(error)
+        return {} if message.offset() is None else after(message)
 
     def _given(self, offsets: Places) -> Offsets:
         with as_kafka_exceptions():
@@ -145,16 +166,14 @@ class Commits:
         error = KafkaError(KafkaError._NO_OFFSET, "Nothing was read since the last commit.")
         if not asynchronous:
             raise KafkaException(error)
-        self.report(error, [])
+        self.report(error, theirs(sorted(self._in_scope())))
 
-    def _commit_and_wait(self, wanted: Offsets) -> Places:
+    def _commit_and_wait(self, wanted: Offsets) -> None:
         with as_kafka_exceptions():
             if (error := self.committer.commit_and_wait(wanted, PATIENCE_S + 5.0)) is not None:
                 raise error
-        return theirs_at(wanted)
 
-    def _commit_as_anybody(self, wanted: Offsets, *, asynchronous: bool) -> Places | None:
-        places = theirs_at(wanted)
+    def _commit_as_anybody(self, places: Places, *, asynchronous: bool) -> Places | None:
         with self._librdkafka.lock.calling():
             if asynchronous:
                 self._raw.commit(offsets=places, asynchronous=True)
@@ -168,6 +187,6 @@ class Commits:
         self._member._commit(checked_offsets(offsets), ownership, PATIENCE_S)
         self.pending.note_committed(offsets)
 
-    def _on_outcome(self, offsets: Offsets, error: MembershipError | None) -> None:
+    def _on_outcome(self, told: Places, error: MembershipError | None) -> None:
         """On the committer's thread."""
-        self.report(None if error is None else as_kafka_error(error), theirs_at(offsets))
+        self.report(None if error is None else as_kafka_error(error), told)

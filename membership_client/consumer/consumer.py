@@ -16,20 +16,22 @@ from typing import Any, Self, cast
 import confluent_kafka
 from confluent_kafka import KafkaError, Message
 
-from membership_client.arguments import checked_items, checked_mapping, checked_text
+from membership_client.arguments import checked_mapping
 from membership_client.consumer.arguments import (
     as_place,
     as_places,
+    checked_pattern,
     checked_places,
     checked_record,
     checked_signals,
+    checked_topics,
     checked_wait,
 )
 from membership_client.consumer.bridge import Action, Phase
 from membership_client.consumer.commits import PATIENCE_S, Places
 from membership_client.consumer.handing_out import HandingOut
 from membership_client.consumer.hooks import Hook, hooks_of
-from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
+from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions, refusal
 from membership_client.consumer.runtime import Runtime
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs, theirs_at
@@ -42,6 +44,7 @@ from membership_client.listener import Callback, warned_of
 from membership_client.types import (
     CloseReport,
     CloseStep,
+    GroupProtocol,
     Health,
     LeaveMode,
     MemberState,
@@ -57,6 +60,9 @@ _SLICE_S = 0.2
 """How often a loop over records looks whether a signal came."""
 
 _GIVE_BACK_S = 0.01
+
+_LEAVE_S = 1.0
+"""How long an unsubscribe() waits for the coordinator's answer."""
 
 _CLOSE_S = 10.0
 """How long a close() without a timeout waits for commits that were submitted before it."""
@@ -77,6 +83,8 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        if config is None and not more:
+            raise refusal("expected configuration dict: Consumer({...})", TypeError)
         with as_kafka_exceptions():
             settings = settings_of({**checked_mapping("The configuration", config or {}), **more})
         super().__init__({**settings.fetcher, "on_commit": self._on_report})
@@ -113,9 +121,9 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         A callback takes the consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
         methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
         """
-        with as_kafka_exceptions():
-            given = topics if isinstance(topics, str) else checked_items("topics", topics, checked_text)
-            names, regex = _subscription(given)
+        self._check_open()
+        given = checked_topics(topics)
+        names, regex = _subscription(given)
         with (
             as_kafka_exceptions(),
             self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
@@ -147,11 +155,10 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
         Inside a callback it returns at once, and the group is left when that callback has returned.
         """
+        self._check_open()
         with as_kafka_exceptions():
             self._member._check_mode(leave)
-        if not self._runtime.subscribed:
-            self._commits.commit_the_rest()
-            self._librdkafka.unassign()
+        if not self._runtime.subscribed:  # What the application assigned itself stays, as in confluent-kafka.
             return
         with as_kafka_exceptions():
             self._member.unsubscribe(leave, reason=reason)
@@ -159,24 +166,35 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._give_back()
 
     def _give_back(self) -> None:
-        """Run callbacks until nothing is owned. Who is in the middle of a callback, or of closing, cannot wait for it."""
+        """Run callbacks until nothing is owned. Who is in the middle of a callback, or of closing, cannot wait for it.
+
+        Then wait a moment for the coordinator to know, because until then it refuses commits of who is no member.
+        """
         if self._queue.is_current_thread():
             return
         while (owned := self._member.snapshot).owned and owned.state is not MemberState.FATAL:
             if self._loop.attend() is Action.NOTHING:
                 return
             self._queue.wait(_GIVE_BACK_S)
+        deadline = monotonic() + _LEAVE_S
+        while self._member.snapshot.state is MemberState.LEAVING and monotonic() < deadline:
+            self._queue.wait(_GIVE_BACK_S)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
         """Have a classic group rebalance, and say why: it is in the broker's log. Under KIP-848 the brokers decide."""
+        self._check_open()
         with as_kafka_exceptions():
             self._member.enforce_rebalance(reason)
 
-    def memberid(self) -> str:
-        return self._member.snapshot.member_id
+    def memberid(self) -> str | None:  # type: ignore[override]  # their stub has str, and their method None
+        """Under KIP-848 members name themselves. In the classic protocol, and while it is not known: None before the first join."""
+        self._check_open()
+        now = self._member.snapshot
+        return now.member_id if now.epoch > 0 or now.protocol is GroupProtocol.CONSUMER else None
 
     def consumer_group_metadata(self) -> bytes:
         """For a producer's send_offsets_to_transaction(): who we are at this moment, so that a zombie is refused."""
+        self._check_open()
         return group_metadata(self._member.snapshot, as_member=self._runtime.subscribed)
 
     @property
@@ -208,62 +226,76 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     # --- assignment --------------------------------------------------------------------------------------------------
 
     def assign(self, partitions: Places) -> None:
-        """In on_assign: start these there, and do not fetch the others. Without a subscription: as confluent-kafka."""
+        """While subscribed, of what is owned: read these from there, and not the others. Else: as confluent-kafka."""
         self._check_open()
-        if self._runtime.subscribed:
+        if self._runtime.group_assigns:
             with as_kafka_exceptions():
                 self._runtime.assignment.place_only(checked_places(partitions))
         else:
+            places = checked_places(partitions)
             self._commits.commit_the_rest()
-            self._librdkafka.assign(as_places(partitions))
+            self._librdkafka.assign(places)
+            self._commits.pending.forget_read()
 
     def incremental_assign(self, partitions: Places) -> None:
-        """In on_assign: start these there. Without a subscription: as confluent-kafka."""
+        """While subscribed, of what is owned: read these from there. Else: as confluent-kafka."""
         self._check_open()
-        if self._runtime.subscribed:
+        if self._runtime.group_assigns:
             with as_kafka_exceptions():
                 self._runtime.assignment.place(checked_places(partitions))
         else:
             self._librdkafka.incremental_assign(as_places(partitions))
 
     def unassign(self) -> None:
-        """In a callback: stop fetching what it is about, which happens anyway. Else: as confluent-kafka."""
+        """While subscribed: read nothing more of what the callback is about, or of all. Else: as confluent-kafka."""
         self._check_open()
-        if self._runtime.subscribed:
+        if self._runtime.group_assigns:
             with as_kafka_exceptions():
                 self._runtime.assignment.let_go()
         else:
             self._commits.commit_the_rest()
             self._librdkafka.unassign()
+            self._commits.pending.forget_read()
 
     def incremental_unassign(self, partitions: Places) -> None:
         """As unassign(), for these."""
         self._check_open()
-        if self._runtime.subscribed:
+        if self._runtime.group_assigns:
             with as_kafka_exceptions():
                 self._runtime.assignment.let_go(ours(checked_places(partitions)))
         else:
-            self._commits.commit_the_rest()
-            self._librdkafka.incremental_unassign(as_places(partitions))
+            places = checked_places(partitions)
+            going = ours(places) & self._librdkafka.assignment()
+            self._commits.commit_the_rest(going)
+            self._librdkafka.incremental_unassign(places)
+            self._commits.pending.forget_read(going)
 
     def assignment(self) -> Places:
         """What is fetched now."""
+        self._check_open()
         return self._librdkafka.call(self._raw.assignment)
 
     def position(self, partitions: Places) -> Places:
         """The offset after the last record that was handed out, by partition."""
+        self._check_open()
         return self._librdkafka.position(as_places(partitions))
 
     def seek(self, partition: confluent_kafka.TopicPartition) -> None:
         """Read on from there. Works from on_assign on, also before the first record was fetched."""
-        self._librdkafka.seek(as_place(partition))
+        self._check_open()
+        place = as_place(partition)
+        if isinstance(place, confluent_kafka.TopicPartition):
+            self._commits.pending.keep_read(ours([place]) & self._librdkafka.assignment())
+        self._librdkafka.seek(place)
 
     def pause(self, partitions: Places) -> None:
         """Hand out no records of these until they are resumed."""
+        self._check_open()
         self._librdkafka.pause(as_places(partitions))
 
     def resume(self, partitions: Places) -> None:
         """Hand out records of these again."""
+        self._check_open()
         self._librdkafka.resume(as_places(partitions))
 
     def paused(self) -> Places:
@@ -277,10 +309,16 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def commit(  # type: ignore[override]  # one signature for the six overloads
-        self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
+        self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True, **older: bool
     ) -> Places | None:
-        """Commit the record, the offsets, or all that was read. NotOwnedError once the partition is others'."""
+        """Commit the record, the offsets, or all that was read. NotOwnedError once the partition is others'.
+
+        `async`, by now a word of the language, is an older name of `asynchronous`: `commit(**{"async": False})`.
+        """
         self._check_open()
+        asynchronous = bool(older.pop("async", asynchronous))
+        if older:
+            raise TypeError(f"commit() got an unexpected keyword argument {next(iter(older))!r}")
         return self._commits.commit(message, offsets, asynchronous=asynchronous, as_member=self._runtime.subscribed)
 
     def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
@@ -289,6 +327,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._commits.store(message, offsets)
 
     def committed(self, partitions: Places, timeout: float = -1) -> Places:
+        self._check_open()
         timeout = checked_wait(timeout)
         if not self._runtime.subscribed:
             return self._librdkafka.call(self._raw.committed, as_places(partitions), timeout)
@@ -416,7 +455,7 @@ def forked_error(consumer: Consumer) -> MembershipError:
 
 def _subscription(names: Iterable[str]) -> tuple[Iterable[str], str | None]:
     """Names, or one pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
-    if isinstance(names, str) or not any(name.startswith("^") for name in names):
+    if not any(name.startswith("^") for name in names):
         return names, None
     return [], "|".join(_whole_name(name) for name in names)
 
@@ -424,4 +463,5 @@ def _subscription(names: Iterable[str]) -> tuple[Iterable[str], str | None]:
 def _whole_name(name: str) -> str:
     if not name.startswith("^"):
         return re.escape(name)
+    checked_pattern(name)
     return f"(?:{name})" if name.endswith("$") else f"(?:{name}).*"

@@ -11,19 +11,20 @@ from confluent_kafka import KafkaError, Message
 
 from membership_client.core.machine import Step
 from membership_client.core.topic_check import missing_text
-from membership_client.types import MemberState
 
 
 def events_of(step: Step) -> Iterator[Message]:
-    """One for each subscribed topic that is found missing, and one when the application did not poll in time."""
+    """One for each subscribed topic that is found missing."""
     old, new = step.before.topic_check.missing, step.after.topic_check.missing
     for topic in sorted(new.keys() - old.keys()) if new is not old else ():
         text = f"Subscribed topic not available: {topic}: {missing_text(topic, new[topic])}"
         yield _event(KafkaError.UNKNOWN_TOPIC_OR_PART, text, topic)
-    if step.after.state is MemberState.STALE is not step.before.state:
-        limit = step.after.config.max_poll_interval_ms
-        text = f"Application maximum poll interval ({limit}ms) exceeded: partitions are lost until the next poll()"
-        yield _event(KafkaError._MAX_POLL_EXCEEDED, text)
+
+
+def poll_interval_exceeded(limit_ms: int) -> Message:
+    """The application did not poll in time."""
+    text = f"Application maximum poll interval ({limit_ms}ms) exceeded: partitions are lost until the next poll()"
+    return _event(KafkaError._MAX_POLL_EXCEEDED, text)
 
 
 def _event(code: int, text: str, topic: str | None = None) -> Message:

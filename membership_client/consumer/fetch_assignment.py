@@ -17,7 +17,6 @@ from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.start_offsets import Starts
 from membership_client.consumer.translate import ours, their_offset
-from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, OffsetTimeoutError, TopicGoneError
 from membership_client.listener import Callback
 from membership_client.types import Offset, TopicPartition
@@ -46,7 +45,7 @@ class FetchAssignment:
 
     # --- the three callbacks -----------------------------------------------------------------------------------------
 
-    def assigned(self, call: Call, starts: Starts | None, hook: Callback) -> None:
+    def assigned(self, call: Call, starts: Starts | None, committed: Starts, hook: Callback) -> None:
         """Fetch first, so that seek(), pause() and position() work in the callback; records come after it.
 
         None stands for partitions that go again before anybody found out where to start. Of them nothing is read, and of
@@ -60,7 +59,7 @@ class FetchAssignment:
         self._librdkafka.incremental_assign(list(self._starts.values()))
         if unread:
             self._librdkafka.pause_read(partitions)
-        self._pending.note_starts({p: offset for p, offset in (starts or {}).items() if offset is not None})
+        self._pending.note_committed({p: offset for p, offset in committed.items() if offset is not None})
         self.epochs.update(dict.fromkeys(partitions, call.wanted.epoch))
         try:
             self._run(call, hook)
@@ -96,7 +95,7 @@ class FetchAssignment:
             self.call = None
 
     def _commit(self, call: Call) -> None:
-        due = self._pending.due(call.wanted.partitions)
+        due = self._pending.last(call.wanted.partitions)
         if not due:
             return
         left_s = call.context.remaining_s()
@@ -114,46 +113,46 @@ class FetchAssignment:
     # --- what a callback may do about it -----------------------------------------------------------------------------
 
     def place(self, wanted: Iterable[confluent_kafka.TopicPartition]) -> None:
-        """assign() or incremental_assign() in an assigned callback: start these where the application says."""
-        call = self._running(CallbackKind.ASSIGNED, "assign")
+        """assign() or incremental_assign() while subscribed: start these where the application says."""
         chosen = {TopicPartition(p.topic, p.partition): p for p in wanted}
-        self._refuse_foreign(call, chosen)
+        self._refuse_foreign(chosen)
         self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
+        self._pending.forget_read(chosen)
 
     def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
         """As `place`, and those that are not named are not fetched."""
         self.place(wanted)
-        assert self.call is not None
-        self._librdkafka.stop(frozenset(self.call.wanted.partitions) - ours(wanted))
+        self._librdkafka.stop(self._scope() - ours(wanted))
 
     def let_go(self, wanted: Iterable[TopicPartition] | None = None) -> None:
-        """unassign() or incremental_unassign() in a callback; None means all that it is about."""
-        call = self._running(None, "unassign")
-        partitions = frozenset(call.wanted.partitions if wanted is None else wanted)
-        self._refuse_foreign(call, partitions)
+        """unassign() or incremental_unassign() while subscribed; None means all that a callback is about, or all."""
+        partitions = self._scope() if wanted is None else frozenset(wanted)
+        self._refuse_foreign(partitions)
         self._librdkafka.stop(partitions)
 
     def _chosen(
         self, partition: TopicPartition, wanted: confluent_kafka.TopicPartition
     ) -> confluent_kafka.TopicPartition:
         """An offset that was left alone means the committed one."""
-        unset = wanted.offset in {confluent_kafka.OFFSET_INVALID, confluent_kafka.OFFSET_STORED}
-        return self._starts[partition] if unset else wanted
+        return wanted if _is_offset(wanted) else self._starts.get(partition, wanted)
 
-    def _running(self, kind: CallbackKind | None, what: str) -> Call:
-        call = self.call
-        if call is None or (kind is not None and call.wanted.kind is not kind):
-            raise ConfigError(
-                f"While subscribed, the group assigns: {what}() works inside callbacks; see unsubscribe()."
-            )
-        return call
+    def _scope(self) -> frozenset[TopicPartition]:
+        """What the application may place now: what the running callback is about; outside of callbacks, what is owned."""
+        return frozenset(self.epochs if self.call is None else self.call.wanted.partitions)
 
-    def _refuse_foreign(self, call: Call, partitions: Iterable[TopicPartition]) -> None:
-        if foreign := sorted(frozenset(partitions) - frozenset(call.wanted.partitions)):
-            raise ConfigError(f"This callback is not about {', '.join(map(str, foreign))}.")
+    def _refuse_foreign(self, partitions: Iterable[TopicPartition]) -> None:
+        if foreign := sorted(frozenset(partitions) - self._scope()):
+            subject = "This consumer does not own" if self.call is None else "This callback is not about"
+            advice = "While subscribed, the group assigns; see unsubscribe()."
+            raise ConfigError(f"{subject} {', '.join(map(str, foreign))}. {advice}")
 
     def _drop(self, partitions: Iterable[TopicPartition]) -> None:
         self._librdkafka.drop(partitions)
         self._pending.forget(partitions)
         for partition in partitions:
             self.epochs.pop(partition, None)
+
+
+def _is_offset(place: confluent_kafka.TopicPartition) -> bool:
+    """Does it say where to start? Else the committed offset is meant."""
+    return place.offset not in {confluent_kafka.OFFSET_INVALID, confluent_kafka.OFFSET_STORED}

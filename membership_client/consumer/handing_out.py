@@ -13,7 +13,7 @@ from membership_client.consumer.arguments import checked_count, checked_wait
 from membership_client.consumer.bridge import Phase
 from membership_client.consumer.callback_queue import CallbackQueue
 from membership_client.consumer.events import is_event
-from membership_client.consumer.kafka_errors import as_kafka_exception
+from membership_client.consumer.kafka_errors import closed_error
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.poll_loop import PollLoop
 from membership_client.errors import MemberClosedError
@@ -70,6 +70,7 @@ class HandingOut:
             raise
         finally:
             self._inside.leave(thread)
+        self._check_open()
         return self._loop.consume(checked_count(num_messages), checked_wait(timeout))
 
     def __iter__(self) -> Iterator[Message]:
@@ -93,7 +94,7 @@ class HandingOut:
 
     def _check_open(self) -> None:
         if self._queue.bridge.phase is Phase.CLOSED:
-            raise as_kafka_exception(MemberClosedError("This consumer is closed."))
+            raise closed_error()
 
     def _waited_for(self) -> Message | None:
         """The next message, or None after a moment, or once the consumer is closed, which ends a loop over records."""

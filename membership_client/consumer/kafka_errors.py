@@ -34,39 +34,71 @@ _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
         errors.UnsupportedAssignorError: KafkaError.UNSUPPORTED_ASSIGNOR,
         errors.GroupTypeError: KafkaError.INCONSISTENT_GROUP_PROTOCOL,
         errors.BrokerTooOldError: KafkaError.UNSUPPORTED_VERSION,
+        errors.WaitTimeoutError: KafkaError._TIMED_OUT,
+        errors.GroupNotFoundError: KafkaError.GROUP_ID_NOT_FOUND,
+        errors.UnreadableAssignmentError: KafkaError._BAD_MSG,
+        errors.NoCommonStrategyError: KafkaError.INCONSISTENT_GROUP_PROTOCOL,
+        errors.AssignorFailedError: KafkaError._APPLICATION,
+        errors.SessionTimeoutRefusedError: KafkaError.INVALID_SESSION_TIMEOUT,
+        errors.UnexpectedBrokerError: KafkaError.UNKNOWN,
     }
 )
 
 
 def as_kafka_error(error: MembershipError, code: int | None = None) -> KafkaError:
-    known = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), KafkaError._FAIL)
-    return KafkaError(known if code is None else code, str(error), isinstance(error, FatalError))
+    known = _code_of(error) if code is None else code
+    return KafkaError(known, str(error), isinstance(error, FatalError))
 
 
-def as_kafka_exception(error: MembershipError, code: int | None = None) -> MembershipError:
+def _code_of(error: MembershipError) -> int:
+    """By its type; else what a broker answered, such as GROUP_AUTHORIZATION_FAILED."""
+    known = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), None)
+    if known is None and isinstance(error, errors.OffsetError):
+        known = error.broker_code
+    return KafkaError._FAIL if known is None else known
+
+
+def as_kafka_exception(
+    error: MembershipError, code: int | None = None, also: tuple[type[Exception], ...] = ()
+) -> MembershipError:
     """The same error, of the same type, that is a KafkaException too; with another code where confluent-kafka has one."""
-    if isinstance(error, KafkaException):
+    if isinstance(error, KafkaException | RuntimeError):
         return error
-    both = _both(type(error)).__new__(_both(type(error)))
+    closed = isinstance(error, errors.MemberClosedError)
+    # A closed confluent_kafka.Consumer raises RuntimeError, which `except KafkaException` must not catch: a loop that goes
+    # on after errors would go on for ever.
+    kind = _both(type(error), (RuntimeError,) if closed else (KafkaException, *also))
+    both = kind.__new__(kind)
     both.__dict__.update(error.__dict__)
-    both.args = (as_kafka_error(error, code),)
+    both.args = (_closed_text(error) if closed else as_kafka_error(error, code),)
     return both
 
 
-def refusal(detail: str) -> MembershipError:
-    """For an argument that cannot be one."""
-    return as_kafka_exception(errors.ConfigError(detail))
+_CLOSED = "Consumer closed"
+"""confluent-kafka's words, which programs compare."""
 
 
-_MADE: dict[type[MembershipError], type[MembershipError]] = {}
+def closed_error() -> MembershipError:
+    """What every method of a closed Consumer raises."""
+    return as_kafka_exception(errors.MemberClosedError(f"{_CLOSED}."))
 
 
-def _both(kind: type[MembershipError]) -> type[MembershipError]:
-    if kind not in _MADE:
-        # A closed confluent_kafka.Consumer raises RuntimeError, and programs end their loops by it.
-        also = (RuntimeError,) if issubclass(kind, errors.MemberClosedError) else ()
-        _MADE[kind] = type(kind.__name__, (kind, KafkaException, *also), {"__module__": kind.__module__})
-    return _MADE[kind]
+def _closed_text(error: MembershipError) -> str:
+    return error.detail if isinstance(error, errors.ForkedMemberError) else _CLOSED
+
+
+def refusal(detail: str, *also: type[Exception]) -> MembershipError:
+    """For an argument that cannot be one; `also` is what confluent-kafka raises for it."""
+    return as_kafka_exception(errors.ConfigError(detail), also=also)
+
+
+_MADE: dict[tuple[type[MembershipError], tuple[type[Exception], ...]], type[MembershipError]] = {}
+
+
+def _both(kind: type[MembershipError], also: tuple[type[Exception], ...]) -> type[MembershipError]:
+    if (kind, also) not in _MADE:
+        _MADE[kind, also] = type(kind.__name__, (kind, *also), {"__module__": kind.__module__})
+    return _MADE[kind, also]
 
 
 @contextlib.contextmanager

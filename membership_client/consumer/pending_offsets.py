@@ -24,42 +24,57 @@ class PendingOffsets:
         self._auto_store = auto_store
         self._stored: dict[TopicPartition, Offset] = {}
         self._committed: dict[TopicPartition, int] = {}
-        self._never: set[TopicPartition] = set()
-        """Of those above: what is noted is only where they start, for nothing was committed yet."""
 
     def store(self, offsets: Mapping[TopicPartition, Offset]) -> None:
         self._stored.update(offsets)
 
     def due(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """What to commit of these, where it is beyond what was committed last: a seek back is not committed, as in librdkafka."""
+        return {p: offset for p, offset in self._read(partitions).items() if offset.offset > self._committed.get(p, -1)}
+
+    def last(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
+        """What to commit of these before they are let go: after a seek back, where reading went on, as in librdkafka."""
+        return {
+            p: offset for p, offset in self._read(partitions).items() if offset.offset != self._committed.get(p, -1)
+        }
+
+    def _read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         wanted = list(partitions)
-        read = ours_at(self._position(theirs(wanted))) if self._auto_store else self._stored
-        pairs = {partition: read[partition] for partition in wanted if partition in read}
-        return {p: offset for p, offset in pairs.items() if offset.offset > self._committed.get(p, -1)}
+        read = {**self._stored, **self._positions(wanted)} if self._auto_store else self._stored
+        return {partition: read[partition] for partition in wanted if partition in read}
+
+    def keep_read(self, partitions: Iterable[TopicPartition]) -> None:
+        """Before a seek, after which librdkafka has no position: what was read is still to be committed."""
+        if self._auto_store:
+            self._stored.update(self._positions(partitions))
+
+    def _positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
+        return ours_at(self._position(theirs(partitions)))
 
     def note_committed(self, offsets: Mapping[TopicPartition, Offset]) -> None:
         self._committed.update({partition: offset.offset for partition, offset in offsets.items()})
-        self._never.difference_update(offsets)
-
-    def note_starts(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        """Nothing before these is to be committed, whether or not they were."""
-        self._committed.update({partition: offset.offset for partition, offset in offsets.items()})
-
-    def note_never_committed(self, partitions: Iterable[TopicPartition]) -> None:
-        self._never.update(partitions)
 
     def committed(self, partition: TopicPartition, default: int) -> int:
         """What the group has committed, as far as is known here."""
-        return default if partition in self._never else self._committed.get(partition, default)
+        return self._committed.get(partition, default)
 
     def stored(self, partition: TopicPartition, default: int) -> int:
         """What store_offsets() was given last."""
         found = self._stored.get(partition)
         return default if found is None else found.offset
 
+    def doubt_committed(self, partitions: Iterable[TopicPartition]) -> None:
+        """A commit of these is under way, and may be of another offset than was read."""
+        for partition in partitions:
+            self._committed.pop(partition, None)
+
+    def forget_read(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """These, or all, are let go, or read from elsewhere. What was committed is known all the same."""
+        for partition in tuple(self._stored) if partitions is None else partitions:
+            self._stored.pop(partition, None)
+
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """They are others' now."""
-        for partition in partitions:
-            self._stored.pop(partition, None)
-            self._committed.pop(partition, None)
-            self._never.discard(partition)
+        gone = tuple(partitions)
+        self.forget_read(gone)
+        self.doubt_committed(gone)

@@ -7,20 +7,22 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from confluent_kafka import Message
 
 from membership_client.consumer.bridge import Action, Partitions, Phase, Role
 from membership_client.consumer.callback_queue import CallbackQueue
-from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions
+from membership_client.consumer.kafka_errors import as_kafka_exceptions, closed_error
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.monitor import Inside
 from membership_client.consumer.poll_time import PollTime
-from membership_client.errors import MemberClosedError
+
+T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.2
-"""So long poll() may hand out records of the buffer without looking around, unless something waits."""
+"""So long poll() may hand out records of the buffer without looking around, unless something waits; or less, if automatic
+commits come more often."""
 
 _SLICE_S = 0.05
 """Longest stay inside librdkafka: what waits, waits for so long."""
@@ -69,24 +71,30 @@ class PollLoop:
         inside: Inside,
         *,
         raises: bool = True,
+        look_every_s: float = _LOOK_EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.time = PollTime(clock)
         self.tasks: deque[Callable[[], None]] = deque()
         """Reports to the application that are due on a thread of its own; what they raise is raised from poll()."""
         self.inside = inside
+        self.urgent: deque[Message] = deque()
+        """Events that poll() returns before any callback runs."""
         self._librdkafka = librdkafka
         self._buffer = librdkafka.buffer
         self._queue = queue
         self._surroundings = surroundings
         self._raises = raises
         """Are exceptions of callbacks raised from poll()? Else the member acts on them alone."""
+        self._look_every_s = min(look_every_s, _LOOK_EVERY_S)
         self._clock = clock
         self._ahead = 1
 
     def poll(self, timeout_s: float) -> Message | None:
         """The next record or event; None when time is up. Negative is for ever."""
         deadline = self._deadline(timeout_s)
+        if self.urgent and (event := _popped(self.urgent)) is not None:
+            return event
         with self._entered():
             while (action := self._next_action()) is not Action.NOTHING:
                 if action is Action.READ and (message := self._taken()) is not None:
@@ -101,6 +109,8 @@ class PollLoop:
         What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
         """
         deadline, batch = self._deadline(timeout_s), deque[Message]()
+        if self.urgent and count and (event := _popped(self.urgent)) is not None:
+            return [event]
         with self._entered():
             try:
                 while (action := self._next_action()) is not Action.NOTHING:
@@ -141,12 +151,14 @@ class PollLoop:
 
     def _attend(self) -> Action:
         self._queue.poller = threading.get_ident()
+        while (event := _popped(self.urgent)) is not None:  # For those that take records out of the buffer alone.
+            self._buffer.put([event])
         while (action := self._queue.visit(Role.POLL, certain=self._surroundings.is_certain())) is Action.RUN:
             self._carry_out()
         if action is Action.CLOSE:
             self._surroundings.close_as_asked()
         if action in {Action.CLOSE, Action.REFUSE}:
-            raise as_kafka_exception(MemberClosedError("This consumer is closed."))
+            raise closed_error()
         if action is not Action.NOTHING:
             self._look()
         return action
@@ -172,19 +184,13 @@ class PollLoop:
 
     def run_tasks(self) -> None:
         """Make the reports that are due."""
-        while (task := self._next_task()) is not None:
+        while (task := _popped(self.tasks)) is not None:
             task()
 
     def _look(self) -> None:
         self.run_tasks()
         self._surroundings.look()
-        self._queue.open_gate(lambda: min(self._clock() + _LOOK_EVERY_S, self._surroundings.certain_until()))
-
-    def _next_task(self) -> Callable[[], None] | None:
-        try:
-            return self.tasks.popleft()
-        except IndexError:
-            return None
+        self._queue.open_gate(lambda: min(self._clock() + self._look_every_s, self._surroundings.certain_until()))
 
     def _taken(self) -> Message | None:
         try:
@@ -246,3 +252,11 @@ class PollLoop:
         finally:
             self._queue.release(partitions)
         self.attend()
+
+
+def _popped(line: deque[T]) -> T | None:
+    """The first in line. Several threads may ask at the same time."""
+    try:
+        return line.popleft()
+    except IndexError:
+        return None

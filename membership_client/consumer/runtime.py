@@ -12,7 +12,7 @@ import confluent_kafka
 from membership_client.client import GroupMember
 from membership_client.consumer.callback_queue import Call, CallbackQueue
 from membership_client.consumer.commits import Commits
-from membership_client.consumer.events import events_of
+from membership_client.consumer.events import events_of, poll_interval_exceeded
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
@@ -63,11 +63,19 @@ class Runtime:
         self.member._worker.every_second = self._every_second
         self.member._worker.is_held = lambda: bool(self.queue.bridge.holds)
         self._raises = settings.member.callback_errors == "raise"
-        self.loop = PollLoop(self.librdkafka, self.queue, self, inside, raises=self._raises)
+        self.loop = PollLoop(
+            self.librdkafka,
+            self.queue,
+            self,
+            inside,
+            raises=self._raises,
+            look_every_s=float("inf") if settings.auto_commit_s is None else settings.auto_commit_s,
+        )
         self.commits = Commits(raw, self.librdkafka, self.member, settings, tell=self.tell, in_scope=self._in_scope)
         self.assignment = FetchAssignment(self.librdkafka, self.commits.pending, self.commits.committer, settings)
         self._raw = raw
         self._start = settings.start
+        self._max_poll_interval_ms = settings.member.max_poll_interval_ms
         self._state = MemberState.UNSUBSCRIBED
         self._told = Spent()
         if settings.statistics is not None:
@@ -81,6 +89,11 @@ class Runtime:
 
     def _membership(self) -> Snapshot | None:
         return self.member.snapshot if self.subscribed else None
+
+    @property
+    def group_assigns(self) -> bool:
+        """Is what is read the group's to assign? Once an unsubscribe has given all back, it is the application's."""
+        return self.wanted or self.queue.call is not None or bool(self.member.snapshot.owned)
 
     def tell(self, report: Callable[[], None]) -> None:
         """Call it on the next thread that polls. Any thread."""
@@ -157,6 +170,8 @@ class Runtime:
     def _before_state(self, state: MemberState) -> None:
         self.pauses.before_state(state)
         self._state = state
+        if state is MemberState.STALE:  # Before on_lost, as confluent-kafka has it.
+            self.loop.urgent.append(poll_interval_exceeded(self._max_poll_interval_ms))
         self.queue.shut_gate()
 
     def _on_step(self, step: Step) -> None:
@@ -178,7 +193,7 @@ class Runtime:
     def _look_up(self, call: Call, wait: OffsetWait) -> None:
         """Where new partitions start. However long it takes, because a transaction may be open."""
         if call.context.lost or self.member.snapshot.state in _GOING:
-            self._assign(call, None)
+            self._assign(call, None, {})
             return
         try:
             committed = self.member.committed(call.wanted.partitions, timeout_s=_OFFSETS_S)
@@ -192,13 +207,12 @@ class Runtime:
             self.queue.ready(call, functools.partial(_raise, error))
         else:
             never = [partition for partition, offset in committed.items() if offset is None]
-            self.commits.pending.note_never_committed(never)
             found = self.librdkafka.call(look_up, self._raw, never, self._start)
-            self._assign(call, {**committed, **found})
+            self._assign(call, {**committed, **found}, committed)
 
-    def _assign(self, call: Call, starts: Starts | None) -> None:
+    def _assign(self, call: Call, starts: Starts | None, committed: Starts) -> None:
         hook = self.hooks.get(CallbackKind.ASSIGNED, no_hook)
-        self.queue.ready(call, functools.partial(self.assignment.assigned, call, starts, hook))
+        self.queue.ready(call, functools.partial(self.assignment.assigned, call, starts, committed, hook))
 
 
 def _raise(error: Exception) -> None:

@@ -38,6 +38,9 @@ _DOTTED = _OF_MEMBER | KEYS.keys()
 _ONE_VALUE = {"group.protocol.type": "consumer", "offset.store.method": "broker"}
 """Keys of which librdkafka's default is the only value that means anything here."""
 
+_HEARTBEAT_INTERVAL_MS = 3000
+"""The default."""
+
 _STARTS = {
     "smallest": confluent_kafka.OFFSET_BEGINNING,
     "earliest": confluent_kafka.OFFSET_BEGINNING,
@@ -126,7 +129,14 @@ def _reset(given: Mapping[str, Any]) -> str:
 
 
 def _member_config(given: Mapping[str, Any]) -> MemberConfig:
-    return MemberConfig.from_dict({key: value for key, value in given.items() if key in _OF_MEMBER})
+    ours = {key: value for key, value in given.items() if key in _OF_MEMBER}
+    return MemberConfig.from_dict({**_heartbeat_interval(given), **ours})
+
+
+def _heartbeat_interval(given: Mapping[str, Any]) -> dict[str, int]:
+    """Who gives a short session.timeout.ms alone gets heartbeats to match, which confluent-kafka does not ask for."""
+    session_ms = _milliseconds(given, "session.timeout.ms", _HEARTBEAT_INTERVAL_MS + 1)
+    return {"heartbeat.interval.ms": max(1, session_ms // 3)} if 1 < session_ms <= _HEARTBEAT_INTERVAL_MS else {}
 
 
 def _statistics(given: Mapping[str, Any]) -> Statistics | None:

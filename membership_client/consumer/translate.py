@@ -25,9 +25,13 @@ def theirs_at(offsets: Mapping[TopicPartition, Offset]) -> list[confluent_kafka.
 def their_offset(partition: TopicPartition, offset: Offset) -> confluent_kafka.TopicPartition:
     epoch = -1 if offset.leader_epoch is None else offset.leader_epoch
     if offset.metadata:
-        return confluent_kafka.TopicPartition(*partition, offset.offset, offset.metadata, epoch)
-    # Not "" for none: what is read from here may be committed by librdkafka, and brokers keep the two apart.
+        return confluent_kafka.TopicPartition(*partition, offset.offset, offset.metadata.split(_NUL)[0], epoch)
     return confluent_kafka.TopicPartition(*partition, offset.offset, leader_epoch=epoch)
+
+
+_NUL = "\0"
+"""confluent-kafka commits metadata with a NUL at its end, and cuts it off where it reads. So it tells "" from None, which
+brokers do not, and what is read here may have one."""
 
 
 def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[TopicPartition]:
@@ -37,7 +41,9 @@ def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[Topi
 def ours_at(partitions: Iterable[confluent_kafka.TopicPartition]) -> dict[TopicPartition, Offset]:
     """Those that have an offset: a number, not a logical place such as "the end"."""
     return {
-        TopicPartition(p.topic, p.partition): Offset(p.offset, p.leader_epoch, p.metadata or "")
+        TopicPartition(p.topic, p.partition): Offset(
+            p.offset, p.leader_epoch, _NUL if p.metadata == "" else p.metadata or ""
+        )
         for p in partitions
         if p.offset >= 0
     }

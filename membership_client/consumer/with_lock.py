@@ -27,5 +27,6 @@ class WithLock:
 
 
 def _call(consumer: Consumer, method: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+    consumer._check_open()
     places = [as_places(as_place(one)) for one in arguments]
     return consumer._librdkafka.call(functools.partial(method, *places, **more))

@@ -130,7 +130,7 @@ def test_a_member_that_left_is_refused_before_and_after_it_knows(world: World) -
 def test_a_member_that_was_removed_is_refused_until_it_has_polled_and_joined_again(world: World) -> None:
     """Its records in hand are others' work by now; it comes back only after it was told of the loss."""
     owner = world.owner()
-    world.group.remove(owner.consumer.memberid())
+    world.group.remove(owner.consumer.snapshot.member_id)
     eventually(lambda: owner.consumer.snapshot.state is MemberState.FENCED, "it knows")
     assert commit_in_transaction(world, owner.consumer.consumer_group_metadata(), 0, 7) == "UNKNOWN_MEMBER_ID"
     assert not owner.events("lost")

@@ -23,7 +23,7 @@ AUTO_COMMIT = {"enable.auto.commit": True, "auto.commit.interval.ms": 60_000}
 
 def remove(world: World, reader: Reader) -> None:
     """As a session that expired, or an administrator, would."""
-    world.group.remove(reader.consumer.memberid())
+    world.group.remove(reader.consumer.snapshot.member_id)
 
 
 def test_nothing_is_committed_of_lost_partitions(world: World) -> None:

@@ -37,11 +37,11 @@ def test_a_share_that_goes_at_once_and_comes_back_is_read_from_its_commit(new_wo
     other, place = TopicPartition(world.topic, 0), TopicPartition(world.topic, 1)
     with contextlib.closing(raw):
         # Until a record of the topic came its leaders are unknown, and nobody is asked for an offset.
-        path.assigned(_call(CallbackKind.ASSIGNED, other), {other: Offset(59)}, no_hook)
+        path.assigned(_call(CallbackKind.ASSIGNED, other), {other: Offset(59)}, {}, no_hook)
         assert raw.poll(PATIENCE_S) is not None
-        path.assigned(_call(CallbackKind.ASSIGNED, place), None, no_hook)
+        path.assigned(_call(CallbackKind.ASSIGNED, place), None, {}, no_hook)
         path.lost(_call(CallbackKind.LOST, place), no_hook)
-        path.assigned(_call(CallbackKind.ASSIGNED, place), {place: Offset(40)}, no_hook)
+        path.assigned(_call(CallbackKind.ASSIGNED, place), {place: Offset(40)}, {}, no_hook)
         read = [raw.poll(PATIENCE_S) for _ in range(20)]
         # The second look-up of librdkafka comes half a second after the first has been answered.
         assert raw.poll(2.0) is None

@@ -301,6 +301,20 @@ def test_a_pattern_is_matched_here() -> None:
     assert play.join_request().topics == {"orders", "b"}
 
 
+def test_a_pattern_after_names_looks_at_all_topics() -> None:
+    """It used to match the topics that were known for the names only, until they were looked at again minutes later."""
+    play = ClassicPlay.new()
+    play.do(Subscribe(topics=frozenset({"orders"})))
+    play.find_coordinator()
+    play.let_in(0)
+    play.let_callbacks_return()
+    play.do(Subscribe(regex="o.*|b"))
+    assert play.open(DescribeTopics).request == DescribeTopics(topics=None)
+    play.answer(DescribeTopics, TopicsDescribed({name: TopicLayout(1) for name in ("orders", "b", "no")}))
+    play.let_callbacks_return()
+    assert play.join_request().topics == {"orders", "b"}
+
+
 def test_a_new_topic_that_matches_the_pattern_rebalances() -> None:
     """It is found when the topics are next looked at."""
     play = ClassicPlay.new(metadata_max_age_ms=1000)

@@ -292,7 +292,7 @@ class SimGroup:
             scheduler.sleep(scheduler.random.choice([0.0, 0.05]))
             committed = self._consumer.judge.committed
             starts = {partition: Offset(committed[partition.partition]) for partition in call.wanted.partitions}
-            assign = functools.partial(self._consumer.assignment.assigned, call, starts, self._hook(call))
+            assign = functools.partial(self._consumer.assignment.assigned, call, starts, starts, self._hook(call))
             self._consumer.queue.ready(call, assign)
 
     def _take_away(self, call: Call) -> None:

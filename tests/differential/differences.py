@@ -1,0 +1,153 @@
+"""In what a Consumer is meant to differ from confluent_kafka.Consumer, and why. docs/differences.md has the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.differential.canonical import Raised
+from tests.differential.program import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`covers` is told a call and both outcomes; None if the random programs are made so that they do not meet it."""
+
+    what: str
+    ours: str
+    theirs: str
+    reason: str
+    covers: Callable[[Step, object, object], bool] | None = None
+
+    def row(self) -> str:
+        """Of the table in the documents."""
+        return f"| {self.what} | {self.ours} | {self.theirs} | {self.reason} |"
+
+
+def _is_about_a_former_group(step: Step, ours: object, theirs: object) -> bool:
+    if step.call == "commit":
+        return "UNKNOWN_MEMBER_ID" in str(theirs)
+    family = {"assign", "unassign", "incremental_assign", "incremental_unassign"}
+    return step.call in family and isinstance(theirs, Raised) and theirs.code == "_STATE"
+
+
+def _is_a_commit_of_what_is_not_owned(step: Step, ours: object, theirs: object) -> bool:
+    return step.call == "commit" and "_ASSIGNMENT_LOST" in str(ours)
+
+
+DIFFERENCES = (
+    Difference(
+        what="`assign` and its family after `unsubscribe`",
+        ours="either form works, and commits are accepted",
+        theirs="only the form of the group's protocol works, else `_STATE`; commits fail with `UNKNOWN_MEMBER_ID`",
+        reason="the group was left, so its protocol and its members do not concern an assignment of one's own",
+        covers=_is_about_a_former_group,
+    ),
+    Difference(
+        what="`assign` and its family while subscribed",
+        ours="in all protocols, for partitions that the consumer owns; `_INVALID_ARG` for others",
+        theirs="any partition in an eager group; `_STATE` or `_CONFLICT` outside of callbacks in the others",
+        reason="a partition that is read without being owned has two owners",
+    ),
+    Difference(
+        what="`seek`",
+        ours="works from `on_assign` on",
+        theirs="`_STATE` until librdkafka fetches the partition",
+        reason="nothing tells a program when that is",
+    ),
+    Difference(
+        what="`pause`",
+        ours="ends with the assignment",
+        theirs="a partition that comes back later may still be paused",
+        reason="its new owner has not paused it, even if that is the same consumer",
+    ),
+    Difference(
+        what="`unsubscribe`",
+        ours="runs the callbacks and gives the partitions back before it returns",
+        theirs="the next `poll` does",
+        reason="a program that does not poll again would keep the partitions for `max.poll.interval.ms`",
+    ),
+    Difference(
+        what="`subscribe` to the topics that are subscribed",
+        ours="changes nothing but the callbacks",
+        theirs="an eager group gives all partitions back and reads again from the committed offsets",
+        reason="a rebalance without a change costs the whole group time",
+    ),
+    Difference(
+        what="a `cooperative-sticky` group",
+        ours="after `subscribe` to other topics commits what was read of those that go, and runs `on_revoke`",
+        theirs="may run `on_lost` for them and commit nothing; nor may `close` after others came and went",
+        reason="the consumer owns its partitions until it has given them back",
+    ),
+    Difference(
+        what="automatic commits before a partition is let go",
+        ours="not if the same offset is committed already, so its metadata stays",
+        theirs="once more, without metadata",
+        reason="a request for nothing, while the group waits",
+    ),
+    Difference(
+        what="`subscribe([5])`",
+        ours="`TypeError`",
+        theirs='subscribes to "5"',
+        reason="a number is a mistake",
+    ),
+    Difference(
+        what='`poll("1")`, `consume(1, "1")`',
+        ours="`TypeError` if it has to wait; a record that was read ahead is returned",
+        theirs="`TypeError`",
+        reason="a record from the buffer costs less than the check",
+    ),
+    Difference(
+        what="no `bootstrap.servers`",
+        ours="the constructor raises `_INVALID_ARG`",
+        theirs="waits for ever",
+        reason="nothing can come of it",
+    ),
+    Difference(
+        what="`group.protocol` not given",
+        ours="`auto`: KIP-848 where the brokers have it",
+        theirs="`classic`",
+        reason="see the guide; `memberid()` is None until the first join in both",
+    ),
+    Difference(
+        what="commits of partitions that a subscribed consumer does not own",
+        ours="`NotOwnedError`, with `_ASSIGNMENT_LOST`, mostly without asking",
+        theirs="what the broker says, which may have accepted it",
+        reason="the offset of the new owner would be overwritten",
+        covers=_is_a_commit_of_what_is_not_owned,
+    ),
+    Difference(
+        what="automatic commits",
+        ours="do not cover the record that the last `poll` returned, until the next call or `close`",
+        theirs="cover it at once",
+        reason="a crash while it is being processed would lose it",
+    ),
+    Difference(
+        what="`with` block left by an exception",
+        ours="commits nothing more automatically",
+        theirs="commits what was read",
+        reason="the record that raised it must come again",
+    ),
+    Difference(
+        what="errors that end the membership",
+        ours="`poll` raises them",
+        theirs="`poll` returns them as a message, once",
+        reason="a loop that ignores messages with errors would idle for ever",
+    ),
+    Difference(
+        what="metadata of commits",
+        ours='"note" is committed as "note"',
+        theirs='as "note" and a NUL, which it cuts off again where it reads',
+        reason="other clients see the NUL; ours reads both",
+    ),
+    Difference(
+        what="`close`",
+        ours="returns a `CloseReport`",
+        theirs="returns None",
+        reason="it says what was done within the time, and what was not",
+    ),
+)
+
+
+def is_intended(step: Step, ours: object, theirs: object) -> bool:
+    return any(difference.covers is not None and difference.covers(step, ours, theirs) for difference in DIFFERENCES)
