@@ -143,10 +143,6 @@ class Calls:
         found: str = await self._ask("cluster_id", timeout=_wait(timeout))
         return found
 
-    async def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Another user or password (PLAIN, SCRAM), for fetching and for the membership; see `Consumer`."""
-        await self._ask("set_sasl_credentials", username, password)
-
     async def _ask(self, method: str, *arguments: Any, **more: Any) -> Any:
         return await self._do(functools.partial(getattr(self._fetcher, method), *arguments, **more))
 
