@@ -39,7 +39,7 @@ else:
         return make
 
 
-def _methods(cls: Any) -> dict[str, Callable[..., Any]]:
+def _methods(cls: Any) -> dict[str, Any]:
     fields = dataclasses.fields(cls)
     state = _getter([field.name for field in fields])
 
@@ -59,6 +59,7 @@ def _methods(cls: Any) -> dict[str, Callable[..., Any]]:
             object.__setattr__(self, field.name, value)
 
     return {
+        "__signature__": _Signature(),
         "__init__": __init__,
         "__repr__": __repr__,
         "__setattr__": _refuse_assignment,
@@ -66,6 +67,16 @@ def _methods(cls: Any) -> dict[str, Callable[..., Any]]:
         "__getstate__": __getstate__,
         "__setstate__": __setstate__,
     }
+
+
+class _Signature:
+    """Of a class whose `__init__` is still to be compiled, for `inspect.signature` and `help`."""
+
+    def __get__(self, _instance: object, cls: Any) -> Any:
+        from inspect import signature  # noqa: PLC0415 - loaded only for those who ask
+
+        whole = signature(_compiled_init(cls))
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
 
 
 def _comparison(cls: Any) -> dict[str, Callable[..., Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -13,6 +14,8 @@ from membership_client.consumer.buffer import Buffer, Reading
 from membership_client.consumer.monitor import LibrdkafkaLock
 from membership_client.consumer.translate import ours, theirs
 from membership_client.types import TopicPartition
+
+logger = logging.getLogger("membership_client")
 
 Places = list[confluent_kafka.TopicPartition]
 T = TypeVar("T")
@@ -39,10 +42,20 @@ class Librdkafka:
             return method(*arguments)
 
     def close(self, timeout_s: float) -> None:
-        """When no other thread is inside any more. If librdkafka does not come to its end in time, it is left alone."""
+        """When no other thread is inside any more. If librdkafka does not come to its end in time, it is left alone.
+
+        What the application's own callbacks of librdkafka (`stats_cb`, `error_cb`) raise meanwhile is logged.
+        """
+
+        def close() -> None:
+            try:
+                self._raw.close()
+            except Exception:
+                logger.exception("A callback of librdkafka raised while the consumer was closed.")
+
         with self.lock.calling():
             self._closed = True
-            closing = threading.Thread(target=self._raw.close, name="closing-fetcher", daemon=True)
+            closing = threading.Thread(target=close, name="closing-fetcher", daemon=True)
             closing.start()
             closing.join(timeout_s)
 

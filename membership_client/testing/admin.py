@@ -23,7 +23,6 @@ from kio.schema.metadata.v9.request import MetadataRequestTopic
 from kio.schema.types import GroupId, TopicName
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from membership_client.bootstrap import parse_bootstrap
 from membership_client.testing.described import GroupDescription, from_wire
 from membership_client.testing.wire import Address, ask, parse_addresses
 
@@ -55,7 +54,6 @@ class ClusterAdmin:
     """Administers a plaintext cluster for a test. Changes of topics return when all live brokers know of them."""
 
     def __init__(self, bootstrap_servers: str) -> None:
-        parse_bootstrap(bootstrap_servers)
         self._addresses = parse_addresses(bootstrap_servers)
         self._client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
 

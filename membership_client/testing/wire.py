@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32
 
+from membership_client.bootstrap import parse_bootstrap
+
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload, ResponsePayload
 
@@ -29,8 +31,7 @@ def ask(address: Address, request: RequestPayload, answer_type: type[Answer], ti
 
 def parse_addresses(bootstrap_servers: str) -> list[Address]:
     """The addresses of a list such as "host:9092,host:9093"."""
-    pairs = (entry.rpartition(":") for entry in bootstrap_servers.split(","))
-    return [(host, int(port)) for host, _, port in pairs]
+    return [(node.host, node.port) for node in parse_bootstrap(bootstrap_servers)]
 
 
 def _frame(request: RequestPayload) -> bytes:

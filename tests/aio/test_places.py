@@ -40,7 +40,7 @@ def test_partitions_that_the_application_assigns(new_stage: NewStage) -> None:
 
 
 def test_on_assign_says_where_to_start(new_stage: NewStage) -> None:
-    """A callback awaits assign(), as in AIOConsumer; outside of callbacks a subscribed consumer is assigned by its group."""
+    """A callback awaits assign(), as in AIOConsumer."""
     stage = new_stage(partitions=1)
     stage.produce(5)
 
@@ -51,8 +51,6 @@ def test_on_assign_says_where_to_start(new_stage: NewStage) -> None:
         async with stage.consumer() as consumer:
             consumer.subscribe([stage.topic], on_assign=on_assign)
             assert offsets(await read(consumer, 2)) == [3, 4]
-            with pytest.raises(ConfigError, match="callbacks"):
-                await consumer.assign([stage.place(0, 0)])
 
     run(story())
 

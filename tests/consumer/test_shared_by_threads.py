@@ -154,7 +154,7 @@ def test_a_signal_handler_that_closes_and_exits_leaves_the_group(world: World) -
 # --- without a subscription ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", [Consumer.close, Consumer.unassign, Consumer.unsubscribe])
+@pytest.mark.parametrize("end", [Consumer.close, Consumer.unassign])
 def test_automatic_commits_of_an_assignment_by_hand_are_made_at_its_end(
     world: World, end: Callable[[Consumer], object]
 ) -> None:
