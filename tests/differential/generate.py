@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID
 
@@ -25,6 +26,8 @@ class _Author:
         self._topics = tuple(self._random.choices((1, 1, 2, 3), k=2))
         self._threads = self._random.randint(1, 3)
         self._steps: list[Step] = []
+        self._ends: Counter[tuple[int, int]] = Counter()
+        """How many records were produced, by partition."""
         self._mode = "idle"
         self._held: list[Place] = []
         """Partitions that are assigned."""
@@ -40,7 +43,7 @@ class _Author:
     def write(self) -> Program:
         for number, partitions in enumerate(self._topics):
             for partition in range(partitions):
-                self._add("produce", Place(number, partition), self._random.randint(0, 3))
+                self._produce(Place(number, partition), self._random.randint(0, 3))
         self._begin()
         for _ in range(self._random.choice(_STEPS)):
             self._next()
@@ -63,6 +66,10 @@ class _Author:
             config["partition.assignment.strategy"] = self._strategy
             config["session.timeout.ms"], config["heartbeat.interval.ms"] = 6000, 200
         return tuple(config.items())
+
+    def _at(self, place: Place, offset: int) -> Place:
+        """Not beyond the end, where it depends on who is faster: the reset, or the next record that is produced."""
+        return place._replace(offset=min(offset, self._ends[place.topic, place.partition]))
 
     def _add(self, call: str, *arguments: object, thread: int | None = None) -> None:
         by = self._random.randrange(self._threads) if thread is None else thread
@@ -92,15 +99,13 @@ class _Author:
         self._mode = "subscribed"
         self._was_subscribed = True
         for place in self._held:
-            self._add("produce", place, self._random.randint(2, 6))
+            self._produce(place, self._random.randint(2, 6))
 
     def _assign(self) -> None:
         everything = [Place(topic, number) for topic, count in enumerate(self._topics) for number in range(count)]
         self._held = sorted(self._random.sample(everything, self._random.randint(1, len(everything))))
         starts = (OFFSET_BEGINNING, 0, 1, None)
-        chosen = [
-            place if (at := self._random.choice(starts)) is None else place._replace(offset=at) for place in self._held
-        ]
+        chosen = [place if (at := self._random.choice(starts)) is None else self._at(place, at) for place in self._held]
         self._add(self._random.choice(("assign", "assign", "incremental_assign")), tuple(chosen))
         if any(place.offset == OFFSET_INVALID for place in chosen):
             self._drain()  # Or else a commit may come before librdkafka has looked up where to start.
@@ -113,13 +118,13 @@ class _Author:
             )()
             return
         if self._shared:
-            self._random.choice((self._share, self._produce, self._drain, self._wrong_argument, self._subscribe))()
+            self._random.choice((self._share, self._produce_some, self._drain, self._wrong_argument, self._subscribe))()
             return
         common = (
             self._read,
             self._read,
             self._drain,
-            self._produce,
+            self._produce_some,
             self._commit,
             self._commit,
             self._look,
@@ -134,8 +139,12 @@ class _Author:
     def _some(self) -> tuple[Place, ...]:
         return tuple(sorted(self._random.sample(self._held, self._random.randint(1, len(self._held)))))
 
-    def _produce(self) -> None:
-        self._add("produce", self._place(), self._random.randint(1, 6))
+    def _produce_some(self) -> None:
+        self._produce(self._place(), self._random.randint(1, 6))
+
+    def _produce(self, place: Place, count: int) -> None:
+        self._ends[place.topic, place.partition] += count
+        self._add("produce", place, count)
 
     def _read(self) -> None:
         self._add("read", self._place(), self._random.randint(1, 4), self._random.choice(("poll", "consume")))
@@ -151,7 +160,7 @@ class _Author:
             how += " async"  # Only then reports of these can be told from those of automatic commits.
         if how.startswith("offsets"):
             metadata = self._random.choice((None, None, "note", "")) if not self._auto_commit else None
-            places = tuple(p._replace(offset=self._random.randint(0, 3), metadata=metadata) for p in self._some())
+            places = tuple(self._at(p, self._random.randint(0, 3))._replace(metadata=metadata) for p in self._some())
             self._add("commit", how, places)
         else:
             self._add("commit", how, ())
@@ -160,12 +169,12 @@ class _Author:
         if self._random.random() < 0.5:
             self._add("store_offsets", "message", ())
         else:
-            self._add(
-                "store_offsets", "offsets", tuple(p._replace(offset=self._random.randint(0, 5)) for p in self._some())
-            )
+            self._add("store_offsets", "offsets", tuple(self._at(p, self._random.randint(0, 5)) for p in self._some()))
 
     def _seek(self) -> None:
-        self._add("seek", self._place()._replace(offset=self._random.choice((OFFSET_BEGINNING, 0, 1, 2, _FAR_OFFSET))))
+        offset = self._random.choice((OFFSET_BEGINNING, 0, 1, 2, _FAR_OFFSET))
+        place = self._place()
+        self._add("seek", place._replace(offset=offset) if offset == _FAR_OFFSET else self._at(place, offset))
 
     def _pause(self) -> None:
         self._add("pause", self._some())
@@ -222,7 +231,7 @@ class _Author:
         topics = tuple(sorted({place.topic for place in self._held}))
         self._add("second_joins", topics)
         if self._random.random() < 0.7:
-            self._produce()
+            self._produce_some()
         self._add("drain", "poll")
         self._add("second_leaves", topics)
 
@@ -233,8 +242,8 @@ class _Author:
         calls: tuple[tuple[str, tuple[object, ...]], ...] = (
             ("assignment", ()), ("memberid", ()), ("position", ((place,),)), ("committed", ((place,),)),
             ("unassign", ()), ("unsubscribe", ()), ("seek", (place._replace(offset=0),)), ("pause", ((place,),)),
-            ("resume", ((place,),)), ("commit", ("all", ())), ("commit", ("offsets", (place._replace(offset=1),))),
-            ("store_offsets", ("offsets", (place._replace(offset=1),))), ("poll_nothing", ()), ("consumer_group_metadata", ()),
+            ("resume", ((place,),)), ("commit", ("all", ())), ("commit", ("offsets", (self._at(place, 1),))),
+            ("store_offsets", ("offsets", (self._at(place, 1),))), ("poll_nothing", ()), ("consumer_group_metadata", ()),
             ("incremental_unassign", ((place,),)), ("wrong", (self._random.choice(WRONG),)),
         )  # fmt: skip
         call, arguments = self._random.choice(calls)
