@@ -33,6 +33,7 @@ class Reading:
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._requests: deque[_Request] = deque()
+        """One for all time: requests that are on their way to the thread are to be added to this one."""
         self._errors: deque[BaseException] = deque()
         """Each for one coroutine."""
 
@@ -70,7 +71,9 @@ class Reading:
 
     def serve(self) -> bool:
         """Read once for those who wait; False if there are none."""
-        self._requests = deque(request for request in self._requests if request.reply.wanted)
+        for request in tuple(self._requests):
+            if not request.reply.wanted:
+                self._requests.remove(request)
         if not self._requests:
             return False
         try:

@@ -56,3 +56,19 @@ def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
         assert len(await taker) == 1
 
     asyncio.run(asyncio.wait_for(story(), 60), debug=True)
+
+
+def test_a_request_that_is_on_its_way_while_the_thread_reads_is_heard() -> None:
+    """It was added to a list that the thread had replaced meanwhile, and its coroutine waited for ever."""
+
+    async def story() -> None:
+        source, jobs = Source(), list[Callable[[], None]]()
+        reading = Reading(cast("Fetcher", source))
+        taker = asyncio.create_task(reading.take(Demand(1), None, jobs.append))
+        await asyncio.sleep(0)
+        reading.serve()
+        jobs.pop()()
+        reading.serve()
+        assert len(await taker) == 1
+
+    asyncio.run(asyncio.wait_for(story(), 60), debug=True)
