@@ -67,6 +67,7 @@ def test_a_revoke_callback_may_commit_by_itself(world: World) -> None:
     new = world.join()
     world.settle(old, new)
     assert len(old.events("revoke")) == 1
+    world.produce(1, old.owned)
     old.read(1)
     old.consumer.close()
     assert len(old.events("revoke")) == 2

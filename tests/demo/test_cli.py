@@ -48,8 +48,8 @@ def test_an_address_without_a_broker_is_named(capsys: pytest.CaptureFixture[str]
 
 
 def test_an_address_that_cannot_work_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--plain", "--bootstrap-servers", "localhost"]) == demo_run.CANNOT_RUN
-    assert "'localhost' is not host:port" in capsys.readouterr().err
+    assert main(["demo", "--plain", "--bootstrap-servers", "localhost:99999"]) == demo_run.CANNOT_RUN
+    assert "'localhost:99999' is not host:port" in capsys.readouterr().err
 
 
 def test_a_picture_that_cannot_be_written_is_refused_before_anything_starts(

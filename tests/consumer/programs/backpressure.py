@@ -22,7 +22,7 @@ def main() -> None:
     pauses = 0
     while sum(map(len, done.values())) < RECORDS:
         # With all of them paused this is how the program stays in the group.
-        message = consumer.poll(0.5)
+        message = consumer.poll(1.5)
         if message is None:
             work_off(queues, done)
             consumer.resume([confluent_kafka.TopicPartition(topic, number) for number in paused])
