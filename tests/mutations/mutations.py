@@ -190,8 +190,8 @@ MUTATIONS = (
     Mutation(
         "the coordinator is told before the partitions are given back",
         "leaving.py",
-        "    if member.call is not None and member.state is not S.STALE:",
-        "    if member.call is not None and member.state is S.FATAL:",
+        "    return member.call is not None and member.state is not S.STALE",
+        "    return member.call is not None and member.state is S.FATAL",
     ),
     Mutation(
         "a zero interval is adopted",
