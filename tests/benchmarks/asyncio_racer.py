@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any, Literal
 
 from confluent_kafka import TopicPartition
 
 from membership_client import aio
-from tests.benchmarks.racer import Lap
+from tests.benchmarks.racer import STATISTICS_MS, Lap, fetched, racing_config
 
 Style = Literal["poll", "consume"]
-
-_STATISTICS_MS = 100
 
 
 class AsyncioRacer:
@@ -26,16 +22,7 @@ class AsyncioRacer:
         self._topic = topic
         self._records = records
         self._fetched = 0
-        config = {
-            "bootstrap.servers": servers,
-            "group.id": f"{topic}-asyncio-{uuid.uuid4().hex[:8]}",
-            "group.protocol": "consumer",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "queued.min.messages": records,
-            "statistics.interval.ms": _STATISTICS_MS,
-            "stats_cb": self._on_statistics,
-        }
+        config = racing_config(servers, f"{topic}-asyncio", records) | {"stats_cb": self._on_statistics}
         self._consumer = consumer(config)
 
     async def start(self) -> None:
@@ -48,7 +35,7 @@ class AsyncioRacer:
         self._fetched, read = 0, 0
         while read + self._fetched + self._read_ahead() < self._records:
             read += await self._consumer.poll(1.0) is not None
-            await asyncio.sleep(_STATISTICS_MS / 2000)
+            await asyncio.sleep(STATISTICS_MS / 2000)
         return self._records - read
 
     def _read_ahead(self) -> int:
@@ -78,5 +65,4 @@ class AsyncioRacer:
         return read
 
     async def _on_statistics(self, text: str) -> None:
-        topic = json.loads(text)["topics"].get(self._topic, {"partitions": {}})
-        self._fetched = sum(partition["fetchq_cnt"] for partition in topic["partitions"].values())
+        self._fetched = fetched(text, self._topic)

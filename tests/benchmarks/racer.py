@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import confluent_kafka
 from confluent_kafka import TopicPartition
@@ -16,7 +16,7 @@ import membership_client
 
 Style = Literal["poll", "iterate", "consume"]
 
-_STATISTICS_MS = 100
+STATISTICS_MS = 100
 
 _IN_BUFFER = 500
 """Most records that our Consumer reads ahead."""
@@ -27,6 +27,25 @@ class Lap(NamedTuple):
     seconds: float
     cpu_s: float
     """Of the thread that polls."""
+
+
+def racing_config(servers: str, name: str, records: int) -> dict[str, Any]:
+    """A group of its own, whose librdkafka fetches so many records ahead and says how many it has."""
+    return {
+        "bootstrap.servers": servers,
+        "group.id": f"{name}-{uuid.uuid4().hex[:8]}",
+        "group.protocol": "consumer",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "queued.min.messages": records,
+        "statistics.interval.ms": STATISTICS_MS,
+    }
+
+
+def fetched(statistics: str, topic: str) -> int:
+    """How many records librdkafka has fetched and not yet given."""
+    partitions = json.loads(statistics)["topics"].get(topic, {"partitions": {}})["partitions"]
+    return sum(partition["fetchq_cnt"] for partition in partitions.values())
 
 
 class Racer:
@@ -45,18 +64,8 @@ class Racer:
         self._topic = topic
         self._records = records
         self._fetched = 0
-        config = {
-            "bootstrap.servers": servers,
-            "group.id": f"{topic}-{name}-{uuid.uuid4().hex[:8]}",
-            "group.protocol": "consumer",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "queued.min.messages": records,
-            "statistics.interval.ms": _STATISTICS_MS,
-            "stats_cb": self._on_statistics,
-            **(more or {}),
-        }
-        self._consumer = consumer(config)
+        config = racing_config(servers, f"{topic}-{name}", records) | {"stats_cb": self._on_statistics}
+        self._consumer = consumer({**config, **(more or {})})
         self._consumer.subscribe([topic])
         can_iterate = isinstance(self._consumer, membership_client.Consumer)
         self._ways: dict[Style, Callable[[int], int]] = {
@@ -74,7 +83,7 @@ class Racer:
         self._fetched, read = 0, 0
         while read + self._fetched < self._records - _IN_BUFFER:
             read += self._consumer.poll(1.0) is not None
-            time.sleep(_STATISTICS_MS / 2000)
+            time.sleep(STATISTICS_MS / 2000)
         return self._records - read
 
     def run(self, style: Style, count: int) -> Lap:
@@ -108,5 +117,4 @@ class Racer:
             self._consumer.seek(TopicPartition(place.topic, place.partition, 0))
 
     def _on_statistics(self, text: str) -> None:
-        topic = json.loads(text)["topics"].get(self._topic, {"partitions": {}})
-        self._fetched = sum(partition["fetchq_cnt"] for partition in topic["partitions"].values())
+        self._fetched = fetched(text, self._topic)

@@ -6,14 +6,13 @@ import contextlib
 import datetime as dt
 import socket
 import ssl
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import trustme
 
-from membership_client.core.events import Answered, FailureKind, Heartbeat, Send
+from membership_client.core.events import Answered, FailureKind, Send
 from membership_client.net.channel import HungUp
 from membership_client.net.failures import OpenFailed
 from membership_client.net.opening import open_connection
@@ -25,7 +24,7 @@ from tests.net.names import resolve_to
 from tests.net.patience import LIMIT_S, open_descriptors, outcomes, until
 from tests.net.scripted_broker import Peer, ScriptedBroker, stay
 from tests.net.tls_broker import AUTHORITY, over_tls, server_context, trusting
-from tests.net.transport import HEARTBEAT, accepted, serve, transport_to
+from tests.net.transport import HEARTBEAT, accepted, read_late, send_large_request, serve, transport_to
 
 NOW = dt.datetime.now(dt.UTC)
 DAY = dt.timedelta(days=1)
@@ -64,25 +63,7 @@ def test_a_socket_without_news_says_so_as_any_other_does() -> None:
 
 def test_a_large_request_goes_out_in_pieces_under_tls() -> None:
     """What the socket does not take at once is sent when it can."""
-    names = tuple(f"{number:0>200}" for number in range(60_000))
-    received = []
-
-    def read_late(peer: Peer) -> None:
-        peer.welcome()
-        time.sleep(0.2)
-        asked = peer.request()
-        received.append(asked.message.subscribed_topic_names)
-        peer.answer(asked, answers.heartbeat(epoch=1))
-        peer.wait_for_close()
-
-    with (
-        ScriptedBroker(over_tls(read_late), receive_buffer=4096) as broker,
-        transport_to(broker.node, security=trusting()) as transport,
-    ):
-        request = Heartbeat(group_id="g", member_id="m", epoch=0, topics=names, regex="")
-        transport.send(Send(1, broker.node, request))
-        assert outcomes(transport) == [accepted(1, epoch=1)]
-    assert received == [names]
+    send_large_request(over_tls(read_late), security=trusting())
 
 
 # --- handshakes that fail --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from membership_client.core.events import Answered, FailureKind, Heartbeat, JoinGroup, Refused, Send, SyncGroup
+from membership_client.core.events import Answered, FailureKind, JoinGroup, Refused, Send, SyncGroup
 from membership_client.net import BrokerTransport
 from membership_client.net.arrivals import Arrivals
 from membership_client.net.opening import open_connection
@@ -20,7 +20,17 @@ from tests.net import answers
 from tests.net.answers import framed, payload
 from tests.net.patience import LIMIT_S, open_descriptors, outcomes, until
 from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker, black_hole, stay
-from tests.net.transport import FIND, HEARTBEAT, accepted, connecting_threads, failed, serve, transport_to
+from tests.net.transport import (
+    FIND,
+    HEARTBEAT,
+    accepted,
+    connecting_threads,
+    failed,
+    read_late,
+    send_large_request,
+    serve,
+    transport_to,
+)
 
 
 def test_requests_are_answered_over_one_connection() -> None:
@@ -166,22 +176,7 @@ def test_several_answers_may_come_at_once() -> None:
 
 def test_a_large_request_goes_out_in_pieces() -> None:
     """What the socket does not take at once is sent when it can, while the owner waits for answers as always."""
-    names = tuple(f"{number:0>200}" for number in range(60_000))
-    received = []
-
-    def read_late(peer: Peer) -> None:
-        peer.welcome()
-        time.sleep(0.2)
-        asked = peer.request()
-        received.append(asked.message.subscribed_topic_names)
-        peer.answer(asked, answers.heartbeat(epoch=1))
-        peer.wait_for_close()
-
-    with ScriptedBroker(read_late, receive_buffer=4096) as broker, transport_to(broker.node) as transport:
-        request = Heartbeat(group_id="g", member_id="m", epoch=0, topics=names, regex="")
-        transport.send(Send(1, broker.node, request))
-        assert outcomes(transport) == [accepted(1, epoch=1)]
-    assert received == [names]
+    send_large_request(read_late)
 
 
 def test_nothing_blocks_the_owner_but_wait() -> None:

@@ -7,19 +7,21 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from membership_client.core.events import Answered, Failed, FindCoordinator, Heartbeat, HeartbeatAccepted
+from membership_client.core.events import Answered, Failed, FindCoordinator, Heartbeat, HeartbeatAccepted, Send
 from membership_client.net import BrokerTransport
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.patience import LIMIT_S, outcomes
-from tests.net.scripted_broker import Peer
+from tests.net.scripted_broker import Peer, ScriptedBroker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 HEARTBEAT = Heartbeat(group_id="g", member_id="m", epoch=3)
 FIND = FindCoordinator(group_id="g")
+_NAMES = tuple(f"{number:0>200}" for number in range(60_000))
+_LARGE = Heartbeat(group_id="g", member_id="m", epoch=0, topics=_NAMES, regex="")
 
 
 @contextlib.contextmanager
@@ -64,3 +66,20 @@ def returns_of_wait(transport: BrokerTransport, for_s: float) -> int:
 def connecting_threads(node: Node) -> list[threading.Thread]:
     """Those that set up a connection to this broker."""
     return [thread for thread in threading.enumerate() if thread.name == f"membership-connect-{node}"]
+
+
+def read_late(peer: Peer) -> None:
+    """A script: read the large request when the sender's buffers are full; it must arrive as it was sent."""
+    peer.welcome()
+    time.sleep(0.2)
+    asked = peer.request()
+    assert asked.message.subscribed_topic_names == _LARGE.topics
+    peer.answer(asked, answers.heartbeat(epoch=1))
+    peer.wait_for_close()
+
+
+def send_large_request(script: Callable[[Peer], None], **settings: Any) -> None:
+    """Send a heartbeat of 12 MB to a broker that has a small buffer, and expect its answer."""
+    with ScriptedBroker(script, receive_buffer=4096) as broker, transport_to(broker.node, **settings) as transport:
+        transport.send(Send(1, broker.node, _LARGE))
+        assert outcomes(transport) == [accepted(1, epoch=1)]
