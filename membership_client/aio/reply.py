@@ -46,7 +46,9 @@ class Reply(Generic[T]):
 
     async def within(self, timeout_s: float | None) -> T:
         """TimeoutError if it does not come in time."""
-        return await asyncio.wait_for(self._future, timeout_s)
+        # Not wait_for: in Python 3.11 it swallows a cancellation that comes in the same moment as the result.
+        async with asyncio.timeout(timeout_s):
+            return await self._future
 
     def _tell(self, settle: Callable[[Any], None], outcome: object) -> None:
         if threading.get_ident() == self._thread:

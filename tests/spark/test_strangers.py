@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import logging
@@ -18,11 +19,11 @@ from membership_client import ConfigError
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases import accepting
 from membership_client_spark.leases import line as slot_line
-from membership_client_spark.leases.accepting import MOST_UNPROVEN
+from membership_client_spark.leases.accepting import MOST_UNPROVEN, Acceptor, Proven
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line
-from membership_client_spark.leases.wire import LONGEST_GREETING, line
+from membership_client_spark.leases.wire import LONGEST_GREETING, challenge, challenge_in, line, parsed, proof
 
 LONG_S = 30.0
 WHO = Incarnation(1, 1)
@@ -129,6 +130,45 @@ def test_an_accept_that_fails_does_not_end_the_listening(
         with connected(arbiter) as slot:
             eventually(slot._decided.is_set)
     assert caplog.text.count("Too many open files") == 1
+
+
+async def prove(connection: socket.socket, secret: bytes) -> None:
+    """The slot's part of the proof."""
+    loop, ours = asyncio.get_running_loop(), challenge()
+    theirs = challenge_in(parsed(await loop.sock_recv(connection, LONGEST_GREETING)))
+    shown = {"challenge": ours, "proof": proof(secret, "slot", theirs, ours)}
+    await loop.sock_sendall(connection, line(shown))
+
+
+async def ends_when_cancelled(turns: int) -> bool:
+    """Whether the arbiter's task for one connection ends that is cancelled after so many turns of the loop."""
+    secret, attended = b"secret", asyncio.Event()
+
+    async def attend(proven: Proven) -> None:
+        with contextlib.closing(proven.connection):
+            await attended.wait()
+
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        slot = socket.create_connection(listening.getsockname())
+        driver, _ = listening.accept()
+    with contextlib.closing(slot), contextlib.closing(driver):
+        slot.setblocking(False)
+        driver.setblocking(False)
+        meeting = asyncio.create_task(Acceptor(listening, secret, attend)._meet(driver))
+        proving = asyncio.create_task(prove(slot, secret))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        meeting.cancel()
+        ended, _ = await asyncio.wait({meeting}, timeout=1.0)
+        attended.set()
+        proving.cancel()
+        await asyncio.gather(meeting, proving, return_exceptions=True)
+    return bool(ended)
+
+
+def test_a_connection_ends_in_whatever_moment_it_is_cancelled() -> None:
+    """Cancelled in the moment of its proof it went on, and the driver that closed its port waited for it for ever."""
+    assert [turns for turns in range(20) if not asyncio.run(ends_when_cancelled(turns))] == []
 
 
 class Relay:

@@ -78,7 +78,8 @@ class Acceptor:
         while len(self._unproven) >= MOST_UNPROVEN:
             self._one_less.clear()
             try:
-                await asyncio.wait_for(self._one_less.wait(), _CROWDED_S)
+                async with asyncio.timeout(_CROWDED_S):
+                    await self._one_less.wait()
             except TimeoutError:
                 self._dismiss_silent()
 
@@ -95,7 +96,9 @@ class Acceptor:
 
     async def _meet(self, connection: socket.socket) -> None:
         try:
-            proven = await asyncio.wait_for(self._proven(connection), _PROOF_S)
+            # Not wait_for: in Python 3.11 it returns when it is cancelled in the moment of the proof, and the line stays.
+            async with asyncio.timeout(_PROOF_S):
+                proven = await self._proven(connection)
         except (OSError, NotOursError, TimeoutError, asyncio.CancelledError) as error:
             connection.close()
             self._tell_refused(error)
