@@ -43,7 +43,8 @@ from membership_client.errors import (
     UnsupportedAssignorError,
     WaitTimeoutError,
 )
-from membership_client.listener import CallbackContext, RebalanceListener
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import CallbackContext, RebalanceListener
 from membership_client.security import Security
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import (
@@ -63,7 +64,6 @@ from membership_client.types import (
     Snapshot,
     TopicPartition,
 )
-from membership_client.watchdog import BudgetWarning
 
 if typing.TYPE_CHECKING:
     from membership_client.consumer import Consumer

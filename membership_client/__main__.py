@@ -2,6 +2,6 @@
 
 import sys
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 
 sys.exit(main())

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from membership_client import forked, lifetime
 from membership_client.arguments import (
     P,
     PartitionLike,
@@ -25,7 +24,6 @@ from membership_client.arguments import (
     optional,
     reason_text,
 )
-from membership_client.closing import Closing, close_timeout_s
 from membership_client.config import MemberConfig
 from membership_client.core.events import (
     Budget,
@@ -54,9 +52,12 @@ from membership_client.errors import (
     error_for,
     may_resubscribe,
 )
-from membership_client.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
-from membership_client.logs import StepLog, log_warning, logger
-from membership_client.member_setup import (
+from membership_client.runtime import forked, process_exit
+from membership_client.runtime.busy_thread import warning_of
+from membership_client.runtime.closing import Closing, close_timeout_s
+from membership_client.runtime.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
+from membership_client.runtime.log import StepLog, log_warning, logger
+from membership_client.runtime.member_setup import (
     checked_config,
     checked_observer,
     checked_runner,
@@ -64,14 +65,16 @@ from membership_client.member_setup import (
     trace_file_of,
     transport_of,
 )
-from membership_client.membership_thread import MembershipThread
-from membership_client.named_partitions import NamedPartitions
-from membership_client.offsets import Offsets
-from membership_client.ownership import Ownership, OwnershipNumbers
+from membership_client.runtime.membership_thread import MembershipThread
+from membership_client.runtime.named_partitions import NamedPartitions
+from membership_client.runtime.offsets import Offsets
+from membership_client.runtime.ownership import Ownership, OwnershipNumbers
+from membership_client.runtime.topic_names import TopicNames
+from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
+from membership_client.runtime.worker import Observer, Worker
 from membership_client.security import Security
 from membership_client.security.settings import with_password
 from membership_client.security.weaknesses import warn_of_weaknesses
-from membership_client.topic_names import TopicNames
 from membership_client.trace import Journal
 from membership_client.trace.commit_tally import CommitTally
 from membership_client.types import (
@@ -83,9 +86,6 @@ from membership_client.types import (
     Snapshot,
     TopicPartition,
 )
-from membership_client.waiting import Condition, Tell, Waiter, name_of
-from membership_client.watchdog import warning_of
-from membership_client.worker import Observer, Worker
 
 _TOPIC_NAMES = TopicNames()
 
@@ -143,7 +143,7 @@ class GroupMember:
         self._forgiven: Problem | None = None
         self._forked = False
         self._owned = NamedPartitions()
-        lifetime.register(self)
+        process_exit.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
 
     # --- asking for membership ---------------------------------------------------------------------------------------

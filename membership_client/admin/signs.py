@@ -12,8 +12,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from membership_client.admin.commands.words import named
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
-from membership_client.admin.words import named
 
 
 class Life(enum.Enum):

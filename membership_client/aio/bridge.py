@@ -12,7 +12,7 @@ from membership_client.aio.jobs import Job, Jobs, nothing
 from membership_client.aio.loop_call import LOST, LoopCall
 from membership_client.aio.warnings import on_loop
 from membership_client.core.events import CallbackKind
-from membership_client.listener import Callback, CallbackContext, OnWarning
+from membership_client.runtime.listener import Callback, CallbackContext, OnWarning
 from membership_client.types import TopicPartition
 
 _SLICE_S = 0.05

@@ -30,8 +30,8 @@ from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exceptions, refusal
 from membership_client.consumer.translate import partition_of
 from membership_client.errors import ConfigError, MemberClosedError
-from membership_client.forked import refuse_in_forked_children
-from membership_client.listener import warned_of
+from membership_client.runtime.forked import refuse_in_forked_children
+from membership_client.runtime.listener import warned_of
 from membership_client.types import CloseReport, Health, LeaveMode, Snapshot, TopicPartition
 
 _DONE = Done()

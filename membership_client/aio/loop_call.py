@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 
 from membership_client.errors import CallbackFailedError
-from membership_client.listener import CallbackContext
+from membership_client.runtime.listener import CallbackContext
 
 Ended = Callable[[BaseException | None], None]
 

@@ -23,13 +23,13 @@ from membership_client.arguments import (
 )
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
-from membership_client.forked import refuse_in_forked_children
-from membership_client.listener import callbacks_of, warned_of
+from membership_client.runtime.forked import refuse_in_forked_children
+from membership_client.runtime.listener import callbacks_of, warned_of
+from membership_client.runtime.waiting import Condition
+from membership_client.runtime.worker import Observer
 from membership_client.security import Security
 from membership_client.trace import Journal
 from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snapshot, TopicPartition
-from membership_client.waiting import Condition
-from membership_client.worker import Observer
 
 
 class GroupMember:

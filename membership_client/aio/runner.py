@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from membership_client.aio.loop_call import LOST, LoopCall
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
-from membership_client.listener import Callback, CallbackContext, Done, OnWarning, as_text, tell
-from membership_client.watchdog import BudgetWarning
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import Callback, CallbackContext, Done, OnWarning, as_text, tell
 
 _SLICE_S = 0.1
 """How often a closing thread looks whether the loop still lives."""

@@ -7,8 +7,8 @@ import contextlib
 import functools
 import inspect
 
-from membership_client.listener import OnWarning
-from membership_client.watchdog import BudgetWarning
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import OnWarning
 
 
 def on_loop(loop: asyncio.AbstractEventLoop, on_warning: OnWarning | None) -> OnWarning | None:

@@ -30,9 +30,9 @@ from membership_client.consumer.bridge import (
 )
 from membership_client.consumer.monitor import Monitor
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
-from membership_client.listener import CallbackContext, Done, OnWarning, as_text, tell
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import CallbackContext, Done, OnWarning, as_text, tell
 from membership_client.types import TopicPartition
-from membership_client.watchdog import BudgetWarning
 
 logger = logging.getLogger("membership_client")
 

@@ -20,7 +20,7 @@ from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.translate import after, ours_at, theirs, theirs_at
 from membership_client.errors import ConfigError, MembershipError, NotOwnedError
-from membership_client.ownership import Ownership
+from membership_client.runtime.ownership import Ownership
 from membership_client.types import TopicPartition
 
 logger = logging.getLogger("membership_client")

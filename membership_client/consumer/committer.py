@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 
 from membership_client.errors import MembershipError, NotOwnedError, OffsetTimeoutError
-from membership_client.ownership import Ownership
+from membership_client.runtime.ownership import Ownership
 from membership_client.types import Offset, TopicPartition
 from membership_client.values import dataclass
 

@@ -39,8 +39,8 @@ from membership_client.consumer.with_lock import WithLock
 from membership_client.core import reasons
 from membership_client.core.events import CallbackKind
 from membership_client.errors import MembershipError
-from membership_client.forked import refuse_in_forked_children
-from membership_client.listener import Callback, warned_of
+from membership_client.runtime.forked import refuse_in_forked_children
+from membership_client.runtime.listener import Callback, warned_of
 from membership_client.types import (
     CloseReport,
     CloseStep,

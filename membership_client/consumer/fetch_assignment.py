@@ -18,7 +18,7 @@ from membership_client.consumer.settings import Settings
 from membership_client.consumer.start_offsets import Starts
 from membership_client.consumer.translate import ours, their_offset
 from membership_client.errors import ConfigError, OffsetTimeoutError, TopicGoneError
-from membership_client.listener import Callback
+from membership_client.runtime.listener import Callback
 from membership_client.types import Offset, TopicPartition
 
 logger = logging.getLogger("membership_client")

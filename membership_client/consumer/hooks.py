@@ -9,7 +9,7 @@ from typing import Any
 from membership_client.consumer.translate import theirs
 from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, ListenerError
-from membership_client.listener import Callback, CallbackContext, accepts, callbacks_of
+from membership_client.runtime.listener import Callback, CallbackContext, accepts, callbacks_of
 from membership_client.types import TopicPartition
 
 Hook = Callable[..., Any]

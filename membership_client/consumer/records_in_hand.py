@@ -7,7 +7,7 @@ from types import FrameType
 
 from confluent_kafka import Message
 
-from membership_client.watchdog import frame_of
+from membership_client.runtime.busy_thread import frame_of
 
 _DEPTH = 40
 

@@ -29,8 +29,8 @@ from membership_client.consumer.statistics import Sources
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
-from membership_client.listener import Callback
-from membership_client.logs import name_of
+from membership_client.runtime.listener import Callback
+from membership_client.runtime.log import name_of
 from membership_client.types import MemberState, Snapshot, TopicPartition
 
 logger = logging.getLogger("membership_client")

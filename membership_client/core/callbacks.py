@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from membership_client.core import reasons
+from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
+from membership_client.core.exception_summary import raised_by
 from membership_client.core.leaving import depart, without_callback
-from membership_client.core.member import Change, Member, RunningCall, with_problem
-from membership_client.core.pace import ASAP, FRESH
-from membership_client.core.raised import raised_by
+from membership_client.core.member import Member, RunningCall, Transition, with_problem
 from membership_client.core.requests import slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -18,7 +18,7 @@ from membership_client.types import Cause, CauseKind, CloseStep, LeaveMode, Memb
 S = MemberState
 
 
-def run(member: Member, kind: CallbackKind, partitions: Partitions, now: float, deadline: float | None) -> Change:
+def run(member: Member, kind: CallbackKind, partitions: Partitions, now: float, deadline: float | None) -> Transition:
     """Start a callback. Only one runs at a time."""
     call_id = member.ids + 1
     call = RunningCall(call_id=call_id, kind=kind, partitions=partitions, began_at=now)
@@ -39,7 +39,7 @@ def tell_lost(member: Member) -> tuple[Effect, ...]:
     return (TellLost(member.call.call_id),) if member.call else ()
 
 
-def returned(member: Member, event: CallbackReturned, now: float) -> Change:
+def returned(member: Member, event: CallbackReturned, now: float) -> Transition:
     call = member.call
     if call is None or call.call_id != event.call_id:
         return member, ()
@@ -92,15 +92,15 @@ def _healed(member: Member) -> Member:
     return replace(member, problem=None) if over and member.state is not S.FATAL else member
 
 
-def _loses(member: Member) -> float | None:
+def _lose_due(member: Member) -> float | None:
     if not member.owned or member.call is not None:
         return None
     out = member.state in {S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED}
     return ASAP if out else None
 
 
-def _lose(member: Member, now: float) -> Change:
+def _lose(member: Member, now: float) -> Transition:
     return run(member, CallbackKind.LOST, member.owned, now, None)
 
 
-LOSE = Rule(_loses, _lose)
+LOSE = Rule(_lose_due, _lose)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from membership_client.core import policy
+from membership_client.core.acl_hints import denied
+from membership_client.core.backoff import FRESH
 from membership_client.core.copying import replace
-from membership_client.core.denials import denied
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
-from membership_client.core.joining import fatal, lingers
+from membership_client.core.fencing import fatal
+from membership_client.core.heartbeats import lingers
 from membership_client.core.leaving import is_telling
-from membership_client.core.member import IN_GROUP, Change, Member, with_problem
-from membership_client.core.pace import FRESH
+from membership_client.core.member import IN_GROUP, Member, Transition, with_problem
 from membership_client.core.policy import Action
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
@@ -22,20 +23,20 @@ def _has_something_to_say(member: Member) -> bool:
     return member.state in IN_GROUP or is_telling(member) or member.contest is not None or lingers(member)
 
 
-def _looks_up(member: Member) -> float | None:
+def _look_up_due(member: Member) -> float | None:
     if member.coordinator is not None or member.lookup is not None or not _has_something_to_say(member):
         return None
     return member.lookup_pace.not_before
 
 
-def _look_up(member: Member, now: float) -> Change:
+def _look_up(member: Member, now: float) -> Transition:
     return send(member, "lookup", FindCoordinator(group_id=member.config.group_id), now, to=None)
 
 
-LOOK_UP = Rule(_looks_up, _look_up)
+LOOK_UP = Rule(_look_up_due, _look_up)
 
 
-def answered(member: Member, response: Response, now: float) -> Change:
+def answered(member: Member, response: Response, now: float) -> Transition:
     member = replace(member, lookup=None)
     if isinstance(response, CoordinatorFound):
         return replace(member, coordinator=response.node, lookup_pace=FRESH), ()
@@ -44,7 +45,7 @@ def answered(member: Member, response: Response, now: float) -> Change:
     return _refused(member, response, now)
 
 
-def _refused(member: Member, response: Refused, now: float) -> Change:
+def _refused(member: Member, response: Refused, now: float) -> Transition:
     said = f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
     detail = f"The coordinator of group {member.config.group_id} could not be found: {said}."
     if policy.FIND_COORDINATOR.get(response.code, Action.FATAL) is Action.FATAL and member.state in IN_GROUP:

@@ -1,55 +1,25 @@
-"""Getting into the group, staying in it, and being thrown out of it."""
+"""Starts a membership: first, after a fence, when the application polls again, or in the other protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from uuid import UUID
-
 from membership_client.core import reasons
-from membership_client.core.callbacks import tell_lost
-from membership_client.core.classic_protocol import fresh
-from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
+from membership_client.core.backoff import ASAP, FRESH
+from membership_client.core.classic.protocol import fresh
 from membership_client.core.copying import replace
-from membership_client.core.events import HeartbeatAccepted
 from membership_client.core.member import (
-    IN_GROUP,
-    Change,
-    Claims,
-    Classic,
-    InFlight,
     Member,
-    Target,
+    Transition,
     move,
-    with_problem,
 )
-from membership_client.core.pace import ASAP, FRESH, Pace
 from membership_client.core.polling import restarted
-from membership_client.core.requests import recovered, send, slow_down
 from membership_client.core.rule import Rule
-from membership_client.errors import Problem, ProblemKind
-from membership_client.partitions import NOTHING, Partitions
 from membership_client.subscriptions import NO_GENERATION
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 
 S = MemberState
 
-SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.02, 600.0
-"""What a broker may tell us: less would be a storm, and after more nobody would remember that we are there."""
-EARLY_FRACTION = 1 / 50
-"""The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
-EARLY_GROWTH = 1.08
-"""Each further gap grows by this: about twenty fall into the first interval, when all others hear that we have come."""
-EARLY_EASE = 5
-"""An early heartbeat leaves so many times longer a gap than the last answer took."""
-LATE_FRACTION = 1 / 10
-LATE_GROWTH = 1.5
-"""From a gap of that part on they grow by this: whoever has not given anything up by then is slow about it."""
 
-
-# --- starting over ---------------------------------------------------------------------------------------------------
-
-
-def _starts(member: Member) -> float | None:
+def _start_due(member: Member) -> float | None:
     if member.call is not None or member.departure is not None or member.contest is not None:
         return None
     if member.state is S.UNSUBSCRIBED:
@@ -61,7 +31,7 @@ def _starts(member: Member) -> float | None:
     return None
 
 
-def _start(member: Member, now: float) -> Change:
+def _start(member: Member, now: float) -> Transition:
     if member.subscription is None:
         return move(member, S.UNSUBSCRIBED), ()
     again = {S.FENCED: "joined again after a fence", S.STALE: "joined again: the application polls again"}
@@ -109,236 +79,4 @@ def may_fall_back(member: Member) -> bool:
     return undecided and member.state is S.JOINING
 
 
-START = Rule(_starts, _start)
-
-# --- heartbeats ------------------------------------------------------------------------------------------------------
-
-
-def _says_all(member: Member) -> bool:
-    """Does the coordinator know everything it should?"""
-    subscription = statement(member)
-    if subscription is None or member.state is S.LEAVING:
-        return True
-    return member.accepted == claims_of(member, subscription)
-
-
-def lingers(member: Member) -> bool:
-    """On the way out and still a member: while callbacks run the group must not take our partitions.
-
-    Once they have returned, the farewell comes before the next heartbeat.
-    """
-    return member.state is S.LEAVING and member.epoch > JOIN_EPOCH
-
-
-def _beats(member: Member) -> float | None:
-    if member.state not in IN_GROUP and not lingers(member):
-        return None
-    if member.coordinator is None or member.dialogue is not None:
-        return None  # What a contest has to ask is asked first, by a rule before this one.
-    due = member.heartbeat_due if _says_all(member) else ASAP
-    return max(due, member.dialogue_pace.not_before)
-
-
-def _beat(member: Member, now: float) -> Change:
-    subscription = statement(member)
-    if member.state is S.LEAVING or subscription is None:
-        member, effects = send(member, "dialogue", keepalive(member), now, to=member.coordinator)
-    else:
-        claims = claims_of(member, subscription)
-        request = heartbeat(member, claims)
-        member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
-    return replace(member, enrolled=True, heartbeat_due=now + member.interval_s), effects
-
-
-BEAT = Rule(_beats, _beat)
-
-
-def deny(member: Member, problem: Problem, now: float) -> Member:
-    """A topic of our subscription is denied; it is stated again later, for access may be granted.
-
-    The broker refuses such a heartbeat before the coordinator sees it. A member must go on without it, or its session
-    would end while it still owns partitions.
-    """
-    member = slow_down(with_problem(member, problem), "denial_pace", now, cap_s=member.interval_s)
-    if member.stated is None:
-        return replace(member, dialogue_pace=member.dialogue_pace.wait_until(member.denial_pace.not_before))
-    return replace(member, denied_until=member.denial_pace.not_before)
-
-
-def _restates(member: Member) -> float | None:
-    return member.denied_until if member.state in IN_GROUP else None
-
-
-def _restate(member: Member, now: float) -> Change:
-    return replace(member, denied_until=None), ()
-
-
-RESTATE = Rule(_restates, _restate)
-
-
-def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: float) -> Member:
-    """The coordinator accepted a heartbeat."""
-    member = replace(member, dialogue=None)
-    if SHORTEST_INTERVAL_S <= answer.interval_s <= LONGEST_INTERVAL_S:
-        member = replace(member, interval_s=answer.interval_s)
-    if answer.epoch == JOIN_EPOCH and member.state is S.JOINING:
-        return _not_yet(member, now)
-    if answer.epoch < max(member.epoch, 1):
-        # No coordinator in its right mind takes an epoch back: say everything again, but not at line speed.
-        return slow_down(replace(member, accepted=None), "dialogue_pace", now)
-    known = flight.claims or member.accepted
-    member = replace(
-        recovered(member),
-        settled=GroupProtocol.CONSUMER,
-        epoch=answer.epoch,
-        confirmed_at=now,
-        contest=None,
-        accepted=known,
-    )
-    if member.state in IN_GROUP and flight.claims is not None:
-        member = _in_group(member, flight.claims, answer)
-    gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s
-    # Answers that take long come from a busy coordinator, or to a busy process: whoever asks early makes room first.
-    gap = min(member.interval_s, max(gap, EARLY_EASE * (now - flight.sent_at)))
-    return replace(member, heartbeat_due=flight.sent_at + gap)
-
-
-def _not_yet(member: Member, now: float) -> Member:
-    """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
-    gap = min(member.interval_s, _next_gap(member, member.owed_gap_s or _first_gap(member)))
-    member = replace(recovered(member), confirmed_at=now, owed_gap_s=gap)
-    return replace(member, dialogue_pace=FRESH.wait_until(now + gap))
-
-
-def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Member:
-    joined = member.state is S.JOINING
-    assignment = NOTHING if joined and answer.assignment is None else answer.assignment
-    if assignment is not None:
-        # The rules compare it with what is owned all the time.
-        assignment = assignment.sharing(member.owned)
-    resubscribed = not joined and claims.subscription != member.stated
-    owed_more = member.owed_gap_s is not None and assignment is not None and _grows(member, assignment)
-    member = _expect_more(member, restart=(joined and not assignment) or owed_more or resubscribed)
-    if assignment is not None:
-        member = _adopt(member, assignment, resubscribed=resubscribed)
-    return _heard(replace(member, stated=claims.subscription))
-
-
-def _grows(member: Member, assignment: Partitions) -> bool:
-    return bool(assignment - (member.target.partitions if member.target else NOTHING))
-
-
-def _heard(member: Member) -> Member:
-    """Once the coordinator knows our newest subscription, no topic of it is denied any more."""
-    if member.denied_until is not None or member.stated != member.subscription:
-        return member
-    denied = member.problem is not None and member.problem.kind is ProblemKind.TOPIC_DENIED
-    return replace(member, denial_pace=FRESH, problem=None if denied else member.problem)
-
-
-def _first_gap(member: Member) -> float:
-    return member.interval_s * EARLY_FRACTION
-
-
-def _next_gap(member: Member, gap_s: float) -> float:
-    return gap_s * (EARLY_GROWTH if gap_s < member.interval_s * LATE_FRACTION else LATE_GROWTH)
-
-
-def _expect_more(member: Member, *, restart: bool) -> Member:
-    """Early heartbeats begin (again), or the gap between them grows until it is the broker's interval."""
-    if restart:
-        return replace(member, owed_gap_s=_first_gap(member))
-    if member.owed_gap_s is None:
-        return member
-    gap = _next_gap(member, member.owed_gap_s)
-    return replace(member, owed_gap_s=gap if gap < member.interval_s else None)
-
-
-def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Member:
-    """A new target, unless it only repeats the one we have."""
-    if member.target is not None and member.target.partitions == assignment:
-        return member
-    number = member.targets + 1
-    target = Target(assignment, number)
-    # A callback that still runs may bring partitions of a topic that is wanted no more: they are yet to be revoked.
-    running = member.call.partitions if member.call else NOTHING
-    known = assignment.topics | member.owned.topics | running.topics
-    given = member.target.partitions if member.target else NOTHING
-    # What is wanted back before it became ours is given back by saying everything: no callback will say it.
-    withdrawn = given - assignment - member.owned - running
-    return replace(
-        move(member, S.RECONCILING),
-        accepted=None if withdrawn else member.accepted,
-        target=target,
-        targets=number,
-        names=_names_of(member, known),
-        cause=_cause(member, resubscribed),
-        call_pace=FRESH,
-    )
-
-
-def _names_of(member: Member, topics: frozenset[UUID]) -> Mapping[UUID, str]:
-    over = frozenset(member.names).difference(topics)
-    return {topic: name for topic, name in member.names.items() if topic not in over} if over else member.names
-
-
-def _cause(member: Member, resubscribed: bool) -> Cause | None:
-    if member.state is S.JOINING:
-        return member.cause
-    if resubscribed:
-        return Cause(CauseKind.SUBSCRIPTION_CHANGED, "our subscription changed")
-    return Cause(CauseKind.GROUP_CHANGED, f"the coordinator gave us a new target at epoch {member.epoch}")
-
-
-# --- being dropped ---------------------------------------------------------------------------------------------------
-
-
-def fence(member: Member, why: str, now: float, *, known: bool) -> Change:
-    """The coordinator dropped us. Repeated fences back off, or two sides could throw each other out at line speed."""
-    effects = tell_lost(member)
-    member = replace(
-        member,
-        epoch=JOIN_EPOCH,
-        accepted=None,
-        target=None,
-        enrolled=known,
-        contest=None,
-        classic=replace(member.classic, admission=None, rejoin=None),
-    )
-    if member.state is S.LEAVING:
-        return replace(member, enrolled=False), effects
-    member = replace(member, fences=member.fences + 1, cause=Cause(CauseKind.FENCED, why), owed_gap_s=None)
-    if member.fences > 1:
-        member = replace(member, dialogue_pace=Pace(member.fences - 2))
-        member = slow_down(member, "dialogue_pace", now)
-    return move(member, S.FENCED), effects
-
-
-def as_before(member: Member, flight: InFlight) -> Member:
-    """For a request that was refused for good, or could not be sent: the coordinator counts us only if it did before.
-
-    Not for a join that will be repeated: a coordinator that ran into a timeout or an error of its own may have carried it
-    out. Requests of members change nothing here: these were counted before them.
-    """
-    return replace(member, enrolled=flight.enrolled)
-
-
-def fatal(member: Member, problem: Problem) -> Change:
-    """What we owned is lost. Who is still `enrolled` leaves when the application knows that: leaving.LEAVE_AFTER_ERROR."""
-    effects = tell_lost(member)
-    member = with_problem(member, problem)
-    return replace(
-        move(member, S.FATAL),
-        subscription=None,
-        accepted=None,
-        target=None,
-        contest=None,
-        owed_gap_s=None,
-        dialogue=None,
-        lookup=None,
-        naming=None,
-        survey=None,
-        checking=None,
-        classic=Classic(given_id=member.classic.given_id),
-        cause=Cause(CauseKind.FATAL, problem.detail),
-    ), effects
+START = Rule(_start_due, _start)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from membership_client.core import classic_protocol, consumer_protocol, policy, reasons
+from membership_client.core import consumer_protocol, policy, reasons
+from membership_client.core.backoff import ASAP
+from membership_client.core.classic import protocol
 from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
-from membership_client.core.member import IN_GROUP, Change, Departure, InFlight, Member, move
-from membership_client.core.pace import ASAP
+from membership_client.core.member import IN_GROUP, Departure, InFlight, Member, Transition, move
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
 from membership_client.core.rule import Rule
@@ -79,7 +80,7 @@ _CANNOT_BE_TOLD = frozenset(
 request is one more line in the broker's log. The coordinator waits for the session."""
 
 
-def _leaves_after_error(member: Member) -> float | None:
+def _leave_after_error_due(member: Member) -> float | None:
     if member.state is not S.FATAL or member.departure is not None or not member.enrolled:
         return None
     # A coordinator that is told would give the partitions away while the application still handles their loss.
@@ -89,7 +90,7 @@ def _leaves_after_error(member: Member) -> float | None:
     return None if farewell is None else ASAP
 
 
-def _leave_after_error(member: Member, now: float) -> Change:
+def _leave_after_error(member: Member, now: float) -> Transition:
     """The coordinator counts us as a member that it will not hear of again: all others would wait for our session."""
     problem, cause = member.problem, member.cause
     assert problem is not None
@@ -98,14 +99,14 @@ def _leave_after_error(member: Member, now: float) -> Change:
     return depart(member, LeaveMode.DEFAULT, reason, cause, now, ending=S.FATAL), ()
 
 
-LEAVE_AFTER_ERROR = Rule(_leaves_after_error, _leave_after_error)
+LEAVE_AFTER_ERROR = Rule(_leave_after_error_due, _leave_after_error)
 
 # --- telling the coordinator -----------------------------------------------------------------------------------------
 
 
 _FAREWELLS = {
     GroupProtocol.CONSUMER: consumer_protocol.farewell,
-    GroupProtocol.CLASSIC: classic_protocol.farewell,
+    GroupProtocol.CLASSIC: protocol.farewell,
 }
 
 
@@ -122,7 +123,7 @@ def _is_giving_back(member: Member) -> bool:
     return member.call is not None and member.state is not S.STALE
 
 
-def _tells(member: Member) -> float | None:
+def _tell_due(member: Member) -> float | None:
     departure = member.departure
     if departure is None or departure.outcome is not None:
         return None
@@ -135,7 +136,7 @@ def _tells(member: Member) -> float | None:
     return member.dialogue_pace.not_before
 
 
-def _tell(member: Member, now: float) -> Change:
+def _tell(member: Member, now: float) -> Transition:
     departure = member.departure
     assert departure is not None
     request = _farewell_of(member, departure)
@@ -216,7 +217,7 @@ def failed(member: Member, event: Failed, now: float) -> Member:
 # --- giving up, and the end ------------------------------------------------------------------------------------------
 
 
-def _gives_up(member: Member) -> float | None:
+def _give_up_due(member: Member) -> float | None:
     departure = member.departure
     if departure is None or departure.outcome is not None:
         return None
@@ -236,7 +237,7 @@ def without_callback(departure: Departure, began_at: float, now: float) -> Depar
     return replace(departure, give_up_at=departure.give_up_at + now - max(began_at, departure.began_at))
 
 
-def _give_up(member: Member, now: float) -> Change:
+def _give_up(member: Member, now: float) -> Transition:
     """The time is over. A callback that still runs keeps its partitions: telling the coordinator would be a lie."""
     if member.call is not None:
         return _told(member, f"not told: the {member.call.kind.value} callback still runs", now, clean=False), ()
@@ -244,12 +245,12 @@ def _give_up(member: Member, now: float) -> Change:
     return _told(member, f"given up: {why}", now, clean=False), ()
 
 
-def _ends(member: Member) -> float | None:
+def _end_due(member: Member) -> float | None:
     """At once: the coordinator is told last, or first by a member that becomes STALE, and giving up waits for nothing."""
     return ASAP if member.departure is not None and member.departure.outcome is not None else None
 
 
-def _end(member: Member, now: float) -> Change:
+def _end(member: Member, now: float) -> Transition:
     departure = member.departure
     assert departure is not None
     member = replace(member, departure=None, accepted=None)
@@ -264,6 +265,6 @@ def _end(member: Member, now: float) -> Change:
     return member, ()
 
 
-TELL = Rule(_tells, _tell)
-GIVE_UP = Rule(_gives_up, _give_up)
-END = Rule(_ends, _end)
+TELL = Rule(_tell_due, _tell)
+GIVE_UP = Rule(_give_up_due, _give_up)
+END = Rule(_end_due, _end)

@@ -19,22 +19,22 @@ from collections.abc import Callable
 from typing import Any
 
 from membership_client.core import (
+    budget_warnings,
     callbacks,
-    classic_joining,
-    contest,
     coordinator,
+    fencing,
+    heartbeats,
+    instance_id_conflict,
     joining,
-    leading,
     leaving,
     policy,
     polling,
-    pulse,
     reasons,
     reconciliation,
     refusals,
     topic_check,
-    watchdog,
 )
+from membership_client.core.classic import group_join, group_leader, join_keepalive
 from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
@@ -71,7 +71,7 @@ from membership_client.core.events import (
     TopicsResolved,
     Unsubscribe,
 )
-from membership_client.core.member import IN_GROUP, Change, InFlight, Member, move
+from membership_client.core.member import IN_GROUP, InFlight, Member, Transition, move
 from membership_client.core.requests import (
     SLOTS,
     Slot,
@@ -81,7 +81,7 @@ from membership_client.core.requests import (
     slow_down,
     unanswered,
 )
-from membership_client.core.rule import Rule, spoken
+from membership_client.core.rule import Rule, for_protocol
 from membership_client.errors import Problem, ProblemKind, may_resubscribe
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 from membership_client.values import dataclass
@@ -104,7 +104,7 @@ class Step:
     after: Member
 
 
-def step(member: Member, event: Event, now: float) -> Change:
+def step(member: Member, event: Event, now: float) -> Transition:
     """The next member, and what it wants done, in that order."""
     if member.closed is not None:
         return member, ()
@@ -123,7 +123,7 @@ def deadline(member: Member) -> float | None:
 _MOST_ROUNDS = 100
 
 
-def _settle(member: Member, effects: tuple[Effect, ...], now: float) -> Change:
+def _settle(member: Member, effects: tuple[Effect, ...], now: float) -> Transition:
     for _ in range(_MOST_ROUNDS):
         rule = _first_due(member, now)
         if rule is None:
@@ -146,17 +146,17 @@ def _first_due(member: Member, now: float) -> Rule | None:
 # --- what the user asks for ------------------------------------------------------------------------------------------
 
 
-def _on_subscribe(member: Member, event: Subscribe, now: float) -> Change:
+def _on_subscribe(member: Member, event: Subscribe, now: float) -> Transition:
     if member.departure is not None and member.departure.closes:
         return member, ()
     if member.state is S.FATAL:
         if member.problem is not None and not may_resubscribe(member.problem):
             return member, ()
         member = replace(move(member, S.UNSUBSCRIBED), problem=None, epoch=0, fences=0)
-    return replace(leading.resubscribed(member, event), subscription=event, denied_until=None), ()
+    return replace(group_leader.resubscribed(member, event), subscription=event, denied_until=None), ()
 
 
-def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
+def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Transition:
     member = replace(member, subscription=None)
     if member.state not in IN_GROUP:
         return member, ()
@@ -165,7 +165,7 @@ def _on_unsubscribe(member: Member, event: Unsubscribe, now: float) -> Change:
     return leaving.depart(member, event.mode, reason, cause, now, ending=S.UNSUBSCRIBED), ()
 
 
-def _on_close(member: Member, event: Close, now: float) -> Change:
+def _on_close(member: Member, event: Close, now: float) -> Transition:
     if member.departure is not None and member.departure.closes:
         return member, ()
     reason = event.reason or reasons.CLOSED
@@ -184,24 +184,24 @@ def _on_close(member: Member, event: Close, now: float) -> Change:
     return member, ()
 
 
-def _on_rebalance(member: Member, event: Rebalance, now: float) -> Change:
+def _on_rebalance(member: Member, event: Rebalance, now: float) -> Transition:
     """Under KIP-848 the coordinator decides; all a member can do is to say everything once more."""
     if member.protocol is GroupProtocol.CLASSIC:
-        return classic_joining.enforced(member, event.reason or reasons.ENFORCED), ()
+        return group_join.enforced(member, event.reason or reasons.ENFORCED), ()
     return replace(member, accepted=None), ()
 
 
-def _on_polled(member: Member, event: Polled, now: float) -> Change:
+def _on_polled(member: Member, event: Polled, now: float) -> Transition:
     return polling.polled(member, event), ()
 
 
-def _on_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Change:
+def _on_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Transition:
     """A heartbeat would find out too, but only when the next one is due."""
     doubted = member.coordinator is not None and member.coordinator == event.node
     return forget_coordinator(member) if doubted else member, ()
 
 
-def _on_tick(member: Member, event: Tick, now: float) -> Change:
+def _on_tick(member: Member, event: Tick, now: float) -> Transition:
     return member, ()
 
 
@@ -213,7 +213,7 @@ def _slot_of(member: Member, request_id: int) -> tuple[Slot, InFlight] | None:
     return next(((slot, flight) for slot, flight in flights if flight and flight.request_id == request_id), None)
 
 
-def _on_answered(member: Member, event: Answered, now: float) -> Change:
+def _on_answered(member: Member, event: Answered, now: float) -> Transition:
     found = _slot_of(member, event.request_id)
     if found is None:
         return member, ()
@@ -235,60 +235,60 @@ def _sends_back(flight: InFlight, response: Response) -> bool:
     )
 
 
-def _answered_lookup(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+def _answered_lookup(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     return coordinator.answered(member, event.response, now)
 
 
-def _answered_naming(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+def _answered_naming(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     if isinstance(event.response, TopicsResolved):
         return reconciliation.named(member, event.response, now), ()
     return reconciliation.unnamed(member, now), ()
 
 
-def _answered_survey(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+def _answered_survey(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     if isinstance(flight.request, DescribeClassicGroup):
-        return leading.compared(member, event.response, now), ()
+        return group_leader.compared(member, event.response, now), ()
     if isinstance(event.response, TopicsDescribed):
-        return leading.looked(member, flight, event.response, now), ()
-    return leading.not_looked(member, now), ()
+        return group_leader.looked(member, flight, event.response, now), ()
+    return group_leader.not_looked(member, now), ()
 
 
-def _answered_checking(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+def _answered_checking(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     return topic_check.answered(member, flight, event.response, now), ()
 
 
-def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
+def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     response = event.response
     if leaving.is_farewell(member, flight):
         return leaving.answered(member, flight, response, now), ()
     if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
-        return classic_joining.compared(member, response, now)
+        return group_join.compared(member, response, now)
     if _is_question(flight):
-        return contest.answered(member, response, now)
+        return instance_id_conflict.answered(member, response, now)
     if isinstance(response, Refused):
         return refusals.refused(member, flight, response, now)
     return _accepted(member, flight, response, now)
 
 
-def _accepted(member: Member, flight: InFlight, response: Response, now: float) -> Change:
+def _accepted(member: Member, flight: InFlight, response: Response, now: float) -> Transition:
     match flight.request, response:
         case Heartbeat(), HeartbeatAccepted():
-            return joining.accepted(member, flight, response, now), ()
+            return heartbeats.accepted(member, flight, response, now), ()
         case ClassicHeartbeat(), HeartbeatConfirmed():
-            return classic_joining.confirmed(member, flight), ()
+            return group_join.confirmed(member, flight), ()
         case JoinGroup(), MemberIdGiven():
-            return classic_joining.identified(member, response.member_id), ()
+            return group_join.identified(member, response.member_id), ()
         case JoinGroup(), GroupJoined():
-            return classic_joining.joined(member, flight, response, now)
+            return group_join.joined(member, flight, response, now)
         case SyncGroup(), GroupSynced():
-            return classic_joining.synced(member, flight, response, now), ()
+            return group_join.synced(member, flight, response, now), ()
         case _:
-            member = classic_joining.restarted(replace(member, dialogue=None, accepted=None), reasons.NO_ANSWER)
+            member = group_join.restarted(replace(member, dialogue=None, accepted=None), reasons.NO_ANSWER)
             return slow_down(member, "dialogue_pace", now), ()
 
 
-def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: float) -> Change:
-    return pulse.answered(member, flight, event.response, now)
+def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
+    return join_keepalive.answered(member, flight, event.response, now)
 
 
 def _is_question(flight: InFlight) -> bool:
@@ -297,7 +297,7 @@ def _is_question(flight: InFlight) -> bool:
     return isinstance(flight.request, asked) or leaving.says_goodbye(flight)
 
 
-_ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
+_ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Transition]] = {
     "lookup": _answered_lookup,
     "naming": _answered_naming,
     "survey": _answered_survey,
@@ -309,64 +309,64 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Change]] = {
 # --- what does not come back -----------------------------------------------------------------------------------------
 
 
-def _on_failed(member: Member, event: Failed, now: float) -> Change:
+def _on_failed(member: Member, event: Failed, now: float) -> Transition:
     found = _slot_of(member, event.request_id)
     if found is None:
         return member, ()
     slot, flight = found
     if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
-        member = joining.as_before(member, flight) if slot == "dialogue" else member
-        return joining.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
+        member = fencing.as_before(member, flight) if slot == "dialogue" else member
+        return fencing.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
     if event.kind in policy.FATAL_FAILURES and leaving.is_telling(member) and slot in {"dialogue", "lookup"}:
         return leaving.cannot_be_told(replace(member, lookup=None), event, now), ()
     return _FAILED[slot](member, flight, event, now)
 
 
-def _failed_lookup(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+def _failed_lookup(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     member = unanswered(replace(member, lookup=None), event.kind, event.detail)
     return slow_down(member, "lookup_pace", now), ()
 
 
-def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     return reconciliation.unnamed(member, now), ()
 
 
-def _failed_survey(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+def _failed_survey(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     if (
         event.kind is FailureKind.UNSUPPORTED
         and isinstance(flight.request, DescribeTopics)
         and member.state in IN_GROUP
     ):
-        return joining.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
-    return leading.not_looked(member, now), ()
+        return fencing.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
+    return group_leader.not_looked(member, now), ()
 
 
-def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     return topic_check.failed(member, now), ()
 
 
-def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
+def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     if leaving.is_farewell(member, flight):
         return leaving.failed(member, event, now), ()
     if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
-        return classic_joining.compared(member, None, now)
+        return group_join.compared(member, None, now)
     if event.kind is FailureKind.UNSUPPORTED:
         if _is_question(flight):
-            return contest.unanswerable(member, now)
+            return instance_id_conflict.unanswerable(member, now)
         if joining.may_fall_back(member):
             return joining.fall_back(member), ()
         if member.state in IN_GROUP:
             problem = Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail)
-            return joining.fatal(joining.as_before(member, flight), problem)
-    member = forget_coordinator(classic_joining.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
+            return fencing.fatal(fencing.as_before(member, flight), problem)
+    member = forget_coordinator(group_join.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
 
 
-def _failed_pulse(member: Member, flight: InFlight, event: Failed, now: float) -> Change:
-    return pulse.failed(member), ()
+def _failed_pulse(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
+    return join_keepalive.failed(member), ()
 
 
-_FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Change]] = {
+_FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Transition]] = {
     "lookup": _failed_lookup,
     "naming": _failed_naming,
     "survey": _failed_survey,
@@ -390,12 +390,12 @@ def _most_overdue(member: Member) -> tuple[float, InFlight] | None:
     return found
 
 
-def _times_out(member: Member) -> float | None:
+def _time_out_due(member: Member) -> float | None:
     found = _most_overdue(member)
     return found[0] if found else None
 
 
-def _time_out(member: Member, now: float) -> Change:
+def _time_out(member: Member, now: float) -> Transition:
     """The connection is dropped, and with it every other request on it: none of them will be answered."""
     found = _most_overdue(member)
     assert found is not None
@@ -411,22 +411,22 @@ def _time_out(member: Member, now: float) -> Change:
     return member, effects
 
 
-TIME_OUT = Rule(_times_out, _time_out)
+TIME_OUT = Rule(_time_out_due, _time_out)
 
 # --- what callbacks report -------------------------------------------------------------------------------------------
 
 
-def _on_returned(member: Member, event: CallbackReturned, now: float) -> Change:
+def _on_returned(member: Member, event: CallbackReturned, now: float) -> Transition:
     return callbacks.returned(member, event, now)
 
 
-def _on_delayed(member: Member, event: CallbackDelayed, now: float) -> Change:
+def _on_delayed(member: Member, event: CallbackDelayed, now: float) -> Transition:
     if member.call is None or member.call.call_id != event.call_id:
         return member, ()
     return replace(member, call=replace(member.call, delayed=event)), ()
 
 
-_HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
+_HANDLERS: dict[type[Any], Callable[[Member, Any, float], Transition]] = {
     Subscribe: _on_subscribe,
     Unsubscribe: _on_unsubscribe,
     Close: _on_close,
@@ -443,33 +443,33 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Change]] = {
 RULES: tuple[Rule, ...] = (
     TIME_OUT,
     leaving.GIVE_UP,
-    contest.GIVE_UP,
-    spoken(CLASSIC, classic_joining.EXPIRE),
+    instance_id_conflict.GIVE_UP,
+    for_protocol(CLASSIC, group_join.EXPIRE),
     polling.EXPIRE,
     polling.WARN,
-    watchdog.WARN_OF_CALL,
-    watchdog.WARN_OF_CLOSE,
+    budget_warnings.WARN_OF_CALL,
+    budget_warnings.WARN_OF_CLOSE,
     callbacks.LOSE,
     reconciliation.GIVE_BACK,
     leaving.LEAVE_AFTER_ERROR,
     leaving.TELL,
     leaving.END,
     joining.START,
-    joining.RESTATE,
-    spoken(CLASSIC, classic_joining.REJOIN),
+    heartbeats.RESTATE,
+    for_protocol(CLASSIC, group_join.REJOIN),
     reconciliation.RECONCILE,
-    spoken(CONSUMER, reconciliation.CONFIRM),
-    spoken(CLASSIC, classic_joining.CONFIRM),
-    spoken(CLASSIC, classic_joining.FOLLOW_UP),
+    for_protocol(CONSUMER, reconciliation.CONFIRM),
+    for_protocol(CLASSIC, group_join.CONFIRM),
+    for_protocol(CLASSIC, group_join.FOLLOW_UP),
     coordinator.LOOK_UP,
     reconciliation.RESOLVE,
-    contest.ASK,
-    spoken(CONSUMER, joining.BEAT),
-    spoken(CLASSIC, leading.LOOK),
-    spoken(CLASSIC, leading.COMPARE),
-    spoken(CLASSIC, classic_joining.ENTER),
-    spoken(CLASSIC, classic_joining.BEAT),
-    spoken(CLASSIC, pulse.ASK),
+    instance_id_conflict.ASK,
+    for_protocol(CONSUMER, heartbeats.HEARTBEAT),
+    for_protocol(CLASSIC, group_leader.LOOK),
+    for_protocol(CLASSIC, group_leader.COMPARE),
+    for_protocol(CLASSIC, group_join.ENTER),
+    for_protocol(CLASSIC, group_join.HEARTBEAT),
+    for_protocol(CLASSIC, join_keepalive.ASK),
     topic_check.CHANGE_QUESTION,
     topic_check.LOOK,
 )

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from uuid import UUID
 
 from membership_client.config import MemberConfig
+from membership_client.core.backoff import FRESH, Pace
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackDelayed, CallbackKind, Effect, GroupJoined, Request, Subscribe
-from membership_client.core.pace import FRESH, Pace
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.subscriptions import NO_GENERATION, TopicLayout
@@ -352,12 +352,12 @@ class Member:
 
 _CHOSEN = {protocol.value: protocol for protocol in GroupProtocol}
 
-Change = tuple[Member, tuple[Effect, ...]]
+Transition = tuple[Member, tuple[Effect, ...]]
 """What every handler and rule returns: the next member, and what it wants done."""
 
 
 def move(member: Member, state: MemberState) -> Member:
-    """Change state, by the table of moves only. An illegal change is a bug in the core, never a user's mistake."""
+    """Transition state, by the table of moves only. An illegal change is a bug in the core, never a user's mistake."""
     if state is not member.state and (member.state, state) not in _MOVES:
         raise AssertionError(f"illegal transition {member.state.name} -> {state.name}")
     return replace(member, state=state)

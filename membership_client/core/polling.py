@@ -7,7 +7,7 @@ from membership_client.core.callbacks import tell_lost
 from membership_client.core.copying import replace
 from membership_client.core.events import Budget, Polled, Warn
 from membership_client.core.leaving import depart
-from membership_client.core.member import IN_GROUP, Change, Member
+from membership_client.core.member import IN_GROUP, Member, Transition
 from membership_client.core.rule import Rule
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState
 
@@ -30,21 +30,21 @@ def _after(member: Member, fraction: float) -> float | None:
     return member.polled_at + fraction * member.poll_interval_s
 
 
-def _warns(member: Member) -> float | None:
+def _warn_due(member: Member) -> float | None:
     return _after(member, WARN_AT[member.poll_warnings]) if member.poll_warnings < len(WARN_AT) else None
 
 
-def _warn(member: Member, now: float) -> Change:
+def _warn(member: Member, now: float) -> Transition:
     assert member.polled_at is not None
     warning = Warn(Budget.POLL, now - member.polled_at, member.poll_interval_s)
     return replace(member, poll_warnings=member.poll_warnings + 1), (warning,)
 
 
-def _expires(member: Member) -> float | None:
+def _expire_due(member: Member) -> float | None:
     return _after(member, 1.0)
 
 
-def _expire(member: Member, now: float) -> Change:
+def _expire(member: Member, now: float) -> Transition:
     """Out of the group at once: the application is busy, and others could use its partitions."""
     reason = f"{reasons.POLL_INTERVAL_EXCEEDED}: {member.poll_interval_s:g} s"
     cause = Cause(CauseKind.POLL_INTERVAL_EXCEEDED, reason)
@@ -53,5 +53,5 @@ def _expire(member: Member, now: float) -> Change:
     return replace(member, polled_at=None, poll_warnings=0, epoch=0), effects
 
 
-WARN = Rule(_warns, _warn)
-EXPIRE = Rule(_expires, _expire)
+WARN = Rule(_warn_due, _warn)
+EXPIRE = Rule(_expire_due, _expire)

@@ -6,12 +6,12 @@ given becomes a fact when it returns, and the difference is then taken to the ne
 
 from __future__ import annotations
 
+from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.callbacks import run
 from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
 from membership_client.core.leaving import callback_deadline
-from membership_client.core.member import Change, Member, move
-from membership_client.core.pace import ASAP, FRESH
+from membership_client.core.member import Member, Transition, move
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.partitions import NOTHING, Partitions
@@ -34,7 +34,7 @@ def _announces_nothing(member: Member) -> bool:
     return not member.greeted and member.target is not None and not member.target.partitions
 
 
-def _reconciles(member: Member) -> float | None:
+def _reconcile_due(member: Member) -> float | None:
     if member.state is not S.RECONCILING or member.call is not None:
         return None
     if _to_revoke(member):
@@ -44,7 +44,7 @@ def _reconciles(member: Member) -> float | None:
     return None if member.unresolved else ASAP
 
 
-def _reconcile(member: Member, now: float) -> Change:
+def _reconcile(member: Member, now: float) -> Transition:
     if revoked := _to_revoke(member):
         return run(member, CallbackKind.REVOKED, revoked, now, now + member.poll_interval_s)
     assigned = _to_assign(member)
@@ -54,48 +54,48 @@ def _reconcile(member: Member, now: float) -> Change:
     return replace(move(member, S.ACK), reconciled=member.target.number), ()
 
 
-RECONCILE = Rule(_reconciles, _reconcile)
+RECONCILE = Rule(_reconcile_due, _reconcile)
 
 
-def _settles(member: Member) -> float | None:
+def _settle_due(member: Member) -> float | None:
     # The number suffices: what is owned changes before ACK only, and each target has a number of its own.
     confirmed = member.accepted is not None and member.accepted.reconciled == member.reconciled
     return ASAP if member.state is S.ACK and confirmed else None
 
 
-def _settle(member: Member, now: float) -> Change:
+def _settle(member: Member, now: float) -> Transition:
     return replace(move(member, S.STABLE), fences=0), ()
 
 
-CONFIRM = Rule(_settles, _settle)
+CONFIRM = Rule(_settle_due, _settle)
 
 
-def _gives_back(member: Member) -> float | None:
+def _give_back_due(member: Member) -> float | None:
     return ASAP if member.state is S.LEAVING and member.owned and member.call is None else None
 
 
-def _give_back(member: Member, now: float) -> Change:
+def _give_back(member: Member, now: float) -> Transition:
     kind = CallbackKind.REVOKED if member.epoch > 0 else CallbackKind.LOST
     assert member.departure is not None
     return run(member, kind, member.owned, now, callback_deadline(member.departure, now))
 
 
-GIVE_BACK = Rule(_gives_back, _give_back)
+GIVE_BACK = Rule(_give_back_due, _give_back)
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-def _resolves(member: Member) -> float | None:
+def _resolve_due(member: Member) -> float | None:
     if member.coordinator is None or member.naming is not None:
         return None
     return member.naming_pace.not_before if member.unresolved else None
 
 
-def _resolve(member: Member, now: float) -> Change:
+def _resolve(member: Member, now: float) -> Transition:
     return send(member, "naming", ResolveTopics(topic_ids=member.unresolved), now, to=member.coordinator)
 
 
-RESOLVE = Rule(_resolves, _resolve)
+RESOLVE = Rule(_resolve_due, _resolve)
 
 
 def named(member: Member, answer: TopicsResolved, now: float) -> Member:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from membership_client.core import classic_joining, contest, policy, reasons
+from membership_client.core import instance_id_conflict, policy, reasons
+from membership_client.core.acl_hints import denied
+from membership_client.core.classic import group_join
 from membership_client.core.copying import replace
-from membership_client.core.denials import denied
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
-from membership_client.core.joining import as_before, deny, fall_back, fatal, fence, may_fall_back
-from membership_client.core.member import Change, InFlight, Member, with_problem
+from membership_client.core.fencing import as_before, fatal, fence
+from membership_client.core.heartbeats import deny
+from membership_client.core.joining import fall_back, may_fall_back
+from membership_client.core.member import InFlight, Member, Transition, with_problem
 from membership_client.core.policy import Action
 from membership_client.core.requests import forget_coordinator, slow_down
 from membership_client.errors import Problem, ProblemKind
@@ -26,7 +29,7 @@ _WITHOUT_KIP_848 = frozenset({Code.UNSUPPORTED_VERSION, Code.GROUP_ID_NOT_FOUND}
 upgrade, because its members' assignor has data of its own, it is too large, or the brokers' migration policy forbids it."""
 
 
-def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Change:  # noqa: PLR0911, C901 - one per row
+def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Transition:  # noqa: PLR0911, C901 - one per row
     """The coordinator refused what was said about our membership. Whatever it knew of us, the next word says everything."""
     if answer.code in _WITHOUT_KIP_848 and may_fall_back(member):
         return fall_back(member), ()
@@ -37,15 +40,15 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Ch
         case Action.FENCE_UNKNOWN:
             return fence(member, _said(answer), now, known=False)
         case Action.SUPERSEDED:
-            return contest.superseded(member, answer.message, now)
+            return instance_id_conflict.superseded(member, answer.message, now)
         case Action.CONTEST:
-            return contest.refused(member, answer.message, now)
+            return instance_id_conflict.refused(member, answer.message, now)
         case Action.FULL:
             return _full(member, answer, flight, now)
         case Action.REBALANCE:
-            return classic_joining.rebalances(member, flight, now), ()
+            return group_join.rebalances(member, flight, now), ()
         case Action.MISMATCH:
-            return classic_joining.mismatched(as_before(member, flight), now)
+            return group_join.mismatched(as_before(member, flight), now)
         case Action.FATAL:
             return _fatal(as_before(member, flight), answer, flight)
         case Action.DENIED_TOPIC:
@@ -80,13 +83,13 @@ def _why(member: Member, flight: InFlight, answer: Refused) -> str:
     return f"{missing} ({_said(answer).rstrip('.')})." if missing else _said(answer)
 
 
-def _again(member: Member, answer: Refused, now: float) -> Change:
+def _again(member: Member, answer: Refused, now: float) -> Transition:
     member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=_said(answer)))
-    member = classic_joining.restarted(member, f"{reasons.COORDINATOR_ERROR} {code_name(answer.code)}")
+    member = group_join.restarted(member, f"{reasons.COORDINATOR_ERROR} {code_name(answer.code)}")
     return slow_down(member, "dialogue_pace", now), ()
 
 
-def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Change:
+def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Transition:
     wait_s = member.config.retry_when_full_s
     member = replace(member, enrolled=False)  # A full group forgets whom it turns away, with the id it gave out.
     if wait_s is None:
@@ -95,6 +98,6 @@ def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Chan
     return replace(member, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
 
 
-def _fatal(member: Member, answer: Refused, flight: InFlight) -> Change:
+def _fatal(member: Member, answer: Refused, flight: InFlight) -> Transition:
     kind = policy.FATAL_KINDS.get(answer.code, ProblemKind.UNEXPECTED)
     return fatal(member, Problem(kind=kind, detail=_why(member, flight, answer)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from membership_client.core.backoff import FRESH, Pace
 from membership_client.core.copying import replace
 from membership_client.core.events import Effect, FailureKind, JoinGroup, Request, Send, SyncGroup
-from membership_client.core.member import Change, Claims, InFlight, Member, with_problem
-from membership_client.core.pace import FRESH, Pace
+from membership_client.core.member import Claims, InFlight, Member, Transition, with_problem
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
 
@@ -22,7 +22,7 @@ JOIN_PATIENCE_S = 5.0
 
 def send(
     member: Member, slot: Slot, request: Request, now: float, *, to: Node | None, claims: Claims | None = None
-) -> Change:
+) -> Transition:
     """Occupy a slot with a new request. What was in the slot is forgotten: its answer will not be recognised."""
     request_id = member.ids + 1
     entry = InFlight(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from membership_client.core.member import Change, Member
+from membership_client.core.member import Member, Transition
 from membership_client.types import GroupProtocol
 from membership_client.values import dataclass
 
@@ -18,11 +18,11 @@ class Rule:
     """`act` must leave the member in a state in which this rule is due later, or not at all."""
 
     due: Callable[[Member], float | None]
-    act: Callable[[Member, float], Change]
+    act: Callable[[Member, float], Transition]
     protocol: GroupProtocol | None = None
     """The only one in which it counts; None if it counts in both."""
 
 
-def spoken(protocol: GroupProtocol, rule: Rule) -> Rule:
+def for_protocol(protocol: GroupProtocol, rule: Rule) -> Rule:
     """That rule, for members that speak this protocol."""
     return Rule(rule.due, rule.act, protocol)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from membership_client.core.backoff import ASAP
 from membership_client.core.copying import replace
 from membership_client.core.events import DescribeTopics, Response, TopicsDescribed
-from membership_client.core.member import Change, InFlight, Member, TopicCheck
-from membership_client.core.pace import ASAP
+from membership_client.core.member import InFlight, Member, TopicCheck, Transition
 from membership_client.core.requests import send
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -44,14 +44,14 @@ def _in_question(member: Member) -> frozenset[str]:
     return member.subscription.topics.difference(name for topic, name in member.names.items() if topic not in over)
 
 
-def _question_changes(member: Member) -> float | None:
+def _change_question_due(member: Member) -> float | None:
     """During a rebalance it is not known what the member will have, so what was in question stays so."""
     if _is_by_name(member) and member.state is not MemberState.STABLE:
         return None
     return ASAP if _in_question(member) != member.topic_check.topics else None
 
 
-def _change_question(member: Member, now: float) -> Change:
+def _change_question(member: Member, now: float) -> Transition:
     topics, check = _in_question(member), member.topic_check
     if not topics:
         return replace(member, topic_check=TopicCheck()), ()
@@ -67,7 +67,7 @@ def _change_question(member: Member, now: float) -> Change:
     ), ()
 
 
-CHANGE_QUESTION = Rule(_question_changes, _change_question)
+CHANGE_QUESTION = Rule(_change_question_due, _change_question)
 
 # --- looking them up -------------------------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ def _look_due(member: Member) -> float | None:
     return member.topic_check.due
 
 
-def _look(member: Member, now: float) -> Change:
+def _look(member: Member, now: float) -> Transition:
     """First whether they exist; then, of those that do not, what names there are."""
     check = member.topic_check
     request = DescribeTopics(topics=None if check.unnamed else check.topics)

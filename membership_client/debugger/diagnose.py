@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from membership_client.debugger.broker_log import Dismissal
-from membership_client.debugger.explaining import unexplained
-from membership_client.debugger.finding import Finding
 from membership_client.debugger.findings.broker_restarted import broker_restarted
 from membership_client.debugger.findings.callback_failed import callback_failed
 from membership_client.debugger.findings.commit_refused import commit_refused
 from membership_client.debugger.findings.duplicate_instance_id import duplicate_instance_id
 from membership_client.debugger.findings.ended_by_error import ended_by_error
+from membership_client.debugger.findings.finding import Finding
 from membership_client.debugger.findings.killed import killed
 from membership_client.debugger.findings.network_lost import network_lost
 from membership_client.debugger.findings.offsets_awaited import offsets_awaited
@@ -21,10 +19,12 @@ from membership_client.debugger.findings.rebalance_storm import rebalance_storm
 from membership_client.debugger.findings.slow_callbacks import slow_callbacks
 from membership_client.debugger.findings.slow_close import slow_close
 from membership_client.debugger.findings.standstill import standstill
+from membership_client.debugger.findings.suppression import unexplained
 from membership_client.debugger.findings.thrown_out import thrown_out
 from membership_client.debugger.findings.turned_away import turned_away
 from membership_client.debugger.findings.unowned_partition import unowned_partition
-from membership_client.debugger.timeline import Group, groups_of
+from membership_client.debugger.model.broker_log import Dismissal
+from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.trace.reading import Section
 
 SKEW_S = 2.0

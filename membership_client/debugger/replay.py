@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from membership_client.core.events import Event
 from membership_client.core.machine import step
 from membership_client.core.member import Member
-from membership_client.debugger.checking import checked
-from membership_client.debugger.decoding import decoded, reading, start_of
+from membership_client.debugger.model.checking import checked
+from membership_client.debugger.model.decoding import decoded, reading, start_of
 from membership_client.trace.reading import Section
 from membership_client.trace.values import Json, encode
 

@@ -6,7 +6,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Self
 
-from membership_client.command_output import OutputError
+from membership_client.cli.output import OutputError
 from membership_client.demo.story import Storyteller
 from membership_client.demo.summary import Summary, plain_lines
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from membership_client.net import turnstile
+from membership_client.net import connect_limit
+from membership_client.net.bootstrap_race import open_first
 from membership_client.net.opening import await_token, open_connection, renew_session
-from membership_client.net.racing import open_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ def connect(attempt: Attempt) -> Connection:
         OpenFailed: for every reason that lies outside this process.
     """
     await_token(attempt.nodes[0], timeout_s=attempt.token_timeout_s, security=attempt.security)
-    with turnstile.one_of_few():
+    with connect_limit.one_of_few():
         if attempt.held is not None:
             return renew_session(attempt.held, timeout_s=attempt.timeout_s, security=attempt.security)
         return open_first([_opener(attempt, node) for node in attempt.nodes])

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
-from membership_client.net.arrivals import Arrivals
 from membership_client.net.attempt import Attempt
 from membership_client.net.failures import OpenFailed
 from membership_client.net.frames import MAX_FRAME_BYTES
-from membership_client.net.waker import Waker
+from membership_client.net.mailbox import Arrivals
+from membership_client.net.wakeup import Waker
 from membership_client.security import PLAINTEXT, Security
 
 if TYPE_CHECKING:

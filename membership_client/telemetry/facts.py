@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from membership_client.core.events import CallbackKind
-from membership_client.core.raised import Raised
+from membership_client.core.exception_summary import Raised
 from membership_client.types import Cause, CauseKind
 
 

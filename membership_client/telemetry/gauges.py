@@ -8,7 +8,7 @@ from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
 from membership_client.telemetry import names
 from membership_client.telemetry.labels import Labels
-from membership_client.telemetry.roster import Roster, Watched
+from membership_client.telemetry.live_members import Roster, Watched
 from membership_client.types import MemberState
 
 Key = tuple[tuple[str, str], ...]

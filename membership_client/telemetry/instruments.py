@@ -9,7 +9,7 @@ from opentelemetry.metrics import Histogram, Meter
 
 from membership_client.telemetry import names
 from membership_client.telemetry.gauges import Gauges
-from membership_client.telemetry.roster import Roster
+from membership_client.telemetry.live_members import Roster
 
 _REQUEST_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 """As the messaging conventions advise."""

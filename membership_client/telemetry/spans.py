@@ -9,13 +9,13 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tracer, set_span_in_context
 
 from membership_client.core.events import Event, Subscribe
+from membership_client.core.exception_summary import Raised
 from membership_client.core.member import Member
-from membership_client.core.raised import Raised
 from membership_client.telemetry import names
 from membership_client.telemetry.clock import Clock, wall_ns
 from membership_client.telemetry.facts import Began, CallbackEnded, CauseChanged, Ended, Fact, PhaseBegan, PhaseEnded
-from membership_client.telemetry.follower import CRASHED
 from membership_client.telemetry.labels import cause_labels, span_labels
+from membership_client.telemetry.rebalance_tracker import CRASHED
 from membership_client.types import CauseKind
 
 _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})

@@ -10,16 +10,16 @@ from typing import TypeVar
 from membership_client.core.events import Event
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.runtime.worker import Worker
 from membership_client.telemetry import backend as backends
 from membership_client.telemetry.backend import Backend
-from membership_client.telemetry.follower import Follower
 from membership_client.telemetry.labels import metric_labels
+from membership_client.telemetry.live_members import Watched
 from membership_client.telemetry.metrics import Metrics
-from membership_client.telemetry.roster import Watched
+from membership_client.telemetry.rebalance_tracker import Follower
+from membership_client.telemetry.rebalance_triggers import Wishes
 from membership_client.telemetry.spans import Spans
 from membership_client.telemetry.switch import Switch
-from membership_client.telemetry.wishes import Wishes
-from membership_client.worker import Worker
 
 logger = logging.getLogger("membership_client")
 

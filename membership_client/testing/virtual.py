@@ -27,12 +27,12 @@ from membership_client.core.events import (
     Send,
 )
 from membership_client.core.member import Member
-from membership_client.listener import Done
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import Done
+from membership_client.runtime.worker import Observer, Worker
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import Client
 from membership_client.types import Node
-from membership_client.watchdog import BudgetWarning
-from membership_client.worker import Observer, Worker
 
 
 class DeadlockError(AssertionError):

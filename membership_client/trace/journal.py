@@ -15,9 +15,9 @@ from uuid import UUID
 
 from membership_client.arguments import checked_path
 from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Effect, Event, Heartbeat, Send
+from membership_client.core.exception_summary import raised_by
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.core.raised import raised_by
 from membership_client.partition_text import ranges
 from membership_client.partitions import Partitions
 from membership_client.trace.origin import origin

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from membership_client.admin import GroupAdmin, Latest
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.testing import KafkaCluster
 from tests.admin.command_line import Run
 from tests.peers.conftest import GroupFactory, new_group, peer_jvm

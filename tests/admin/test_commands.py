@@ -17,7 +17,7 @@ import pytest
 
 from membership_client import TopicPartition
 from membership_client.admin import Given, GroupAdmin
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.testing import KafkaCluster
 from tests.admin.command_line import WIPE, Run, looking, printed, told, typed_on
 from tests.integration.members import PATIENCE_S, log_about

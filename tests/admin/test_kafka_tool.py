@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from membership_client.admin import Earliest, GroupAdmin, write_csv
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.testing import KafkaCluster
 from tests.admin.kafka_tool import KafkaTool, Row
 from tests.integration.members import eventually

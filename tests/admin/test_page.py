@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from membership_client import GroupMember, TopicPartition, admin
-from membership_client.admin.groups_parser import EXIT_CODES
+from membership_client.admin.commands.groups_parser import EXIT_CODES
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
 

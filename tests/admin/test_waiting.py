@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from membership_client import GroupMember
-from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind, as_json
+from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind
 from membership_client.admin.blockers import waiting
-from membership_client.admin.picture import waiting_lines
+from membership_client.admin.commands import as_json
+from membership_client.admin.commands.picture import waiting_lines
 from membership_client.admin.watching import Watch
 from membership_client.testing import KafkaCluster
 from tests.admin.test_watch import NEW, SLOW, VIEW

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
-from membership_client.admin import GroupView, MemberView, WaitKind, as_json
-from membership_client.admin.picture import lines
+from membership_client.admin import GroupView, MemberView, WaitKind
+from membership_client.admin.commands import as_json
+from membership_client.admin.commands.picture import lines
 from membership_client.admin.watching import Watch
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
 from tests.records import filled_topic

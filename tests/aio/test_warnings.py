@@ -9,7 +9,7 @@ import time
 import pytest
 
 from membership_client import RebalanceListener, TopicPartition, aio
-from membership_client.watchdog import BudgetWarning
+from membership_client.runtime.busy_thread import BudgetWarning
 from tests.aio.helpers import Stage, run
 from tests.integration.members import PATIENCE_S
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client import cli
+from membership_client.cli import program
 from tests.arguments.feeding import PROMISED_S, in_thread
 
 pytestmark = pytest.mark.deep
@@ -67,7 +67,7 @@ def _commands(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple
             yield from _commands(command, f"{path} {name}")
 
 
-COMMANDS = dict(_commands(cli._parser()))
+COMMANDS = dict(_commands(program._parser()))
 
 
 def test_every_command_is_known() -> None:
@@ -100,7 +100,7 @@ def test_bad_texts(
         if action.nargs == 0 or isinstance(action, argparse._HelpAction):
             continue
         for name, line in _lines(path, action):
-            outcome = in_thread(functools.partial(cli.main, [*path.split(), *line]))
+            outcome = in_thread(functools.partial(program.main, [*path.split(), *line]))
             code = _exit_code(outcome.value)
             told = capsys.readouterr()
             if outcome.processor_s > PROMISED_S:

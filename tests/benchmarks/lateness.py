@@ -8,8 +8,8 @@ import time
 
 from membership_client.core.events import Heartbeat, Send
 from membership_client.core.machine import Step
+from membership_client.runtime.worker import Observer
 from membership_client.types import MemberState
-from membership_client.worker import Observer
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.stage import Sizes, Stage
 from tests.peers.group import eventually

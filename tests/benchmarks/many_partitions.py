@@ -30,15 +30,15 @@ from membership_client.core.events import (
     TopicsResolved,
 )
 from membership_client.core.member import Member
-from membership_client.listener import Done
-from membership_client.logs import StepLog
 from membership_client.net.codec import decode, encode
-from membership_client.ownership import OwnershipNumbers
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import Done
+from membership_client.runtime.log import StepLog
+from membership_client.runtime.ownership import OwnershipNumbers
+from membership_client.runtime.worker import Worker
 from membership_client.telemetry import Telemetry
 from membership_client.trace import Journal
 from membership_client.types import MemberState, Node
-from membership_client.watchdog import BudgetWarning
-from membership_client.worker import Worker
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.stage import Sizes, Stage
 from tests.net import answers

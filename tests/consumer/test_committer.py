@@ -10,7 +10,7 @@ import pytest
 
 from membership_client import MembershipError, NotOwnedError, Offset, OffsetError, TopicPartition
 from membership_client.consumer.committer import Commit, Committer, Offsets
-from membership_client.ownership import Ownership
+from membership_client.runtime.ownership import Ownership
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -9,7 +9,7 @@ import confluent_kafka
 import pytest
 
 from membership_client import CallbackContext, CloseReport, Consumer, GroupMember, MemberState, TopicPartition, aio
-from membership_client.listener import RebalanceListener
+from membership_client.runtime.listener import RebalanceListener
 from tests.consumer.helpers import Places, World
 from tests.integration.members import PATIENCE_S
 

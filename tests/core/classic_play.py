@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Self
 from uuid import UUID
 
-from membership_client.core.classic_protocol import partitions_of
+from membership_client.core.classic.protocol import partitions_of
 from membership_client.core.events import (
     ClassicHeartbeat,
     DescribeTopics,

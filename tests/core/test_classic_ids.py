@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client.core import reasons
-from membership_client.core.classic_protocol import topic_id
+from membership_client.core.classic.protocol import topic_id
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackKind,

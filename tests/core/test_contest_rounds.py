@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from membership_client.core.contest import LONGEST_DEFAULT_SESSION_S, SESSION_MARGIN
 from membership_client.core.events import (
     CoordinatorDoubted,
     DescribedMember,
@@ -16,6 +15,7 @@ from membership_client.core.events import (
     Refused,
     SessionTimeoutDescribed,
 )
+from membership_client.core.instance_id_conflict import LONGEST_DEFAULT_SESSION_S, SESSION_MARGIN
 from membership_client.types import MemberState
 from tests.core.play import BROKER, INTERVAL_S, Play, accepted
 

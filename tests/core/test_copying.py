@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from membership_client.core.backoff import Pace
 from membership_client.core.copying import replace
 from membership_client.core.member import Member
-from membership_client.core.pace import Pace
 from tests.core.play import config
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from membership_client.core.crashing import crashed
 from membership_client.core.events import CallbackKind, RunCallback, TellLost
+from membership_client.core.thread_failure import crashed
 from membership_client.errors import ProblemKind
 from membership_client.partitions import NOTHING
 from membership_client.types import MemberState, TopicPartition

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from membership_client.core.backoff import FRESH
 from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
@@ -32,10 +33,9 @@ from membership_client.core.events import (
     TopicsResolved,
     Unsubscribe,
 )
-from membership_client.core.joining import fatal
+from membership_client.core.fencing import fatal
 from membership_client.core.machine import deadline
 from membership_client.core.member import InFlight, move
-from membership_client.core.pace import FRESH
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import Partitions
 from membership_client.subscriptions import TopicLayout

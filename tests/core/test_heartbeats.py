@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from membership_client.core.events import Answered, Disconnect, FailureKind, Heartbeat, Refused, Subscribe
-from membership_client.core.joining import EARLY_FRACTION
+from membership_client.core.heartbeats import EARLY_FRACTION
 from membership_client.core.view import share_of, snapshot_of
 from membership_client.partitions import NOTHING
 from membership_client.types import CauseKind, MemberState, Share

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from membership_client.core.backoff import FRESH, Pace, _jitter
 from membership_client.core.copying import replace
 from membership_client.core.events import (
     CallbackKind,
@@ -31,7 +32,6 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import TIME_OUT
 from membership_client.core.member import InFlight, Member
-from membership_client.core.pace import FRESH, Pace, _jitter
 from membership_client.core.requests import JOIN_PATIENCE_S, SLOTS, Slot
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout

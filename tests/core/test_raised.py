@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from membership_client.core.raised import raised_by
-from membership_client.listener import as_text
+from membership_client.core.exception_summary import raised_by
+from membership_client.runtime.listener import as_text
 
 MESSAGES = [
     "Alice owes 5",

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from membership_client.core.acl_hints import denied, denied_offsets
 from membership_client.core.assigning import register_assignor
+from membership_client.core.classic.group_leader import MISSING_TOPIC_S
 from membership_client.core.copying import replace
-from membership_client.core.denials import denied, denied_offsets
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackDelayed,
@@ -31,7 +32,6 @@ from membership_client.core.events import (
     TopicsDescribed,
     Unsubscribe,
 )
-from membership_client.core.leading import MISSING_TOPIC_S
 from membership_client.core.topic_check import FIRST_LOOK_S, NEXT_LOOK_S
 from membership_client.core.view import health_of, snapshot_of
 from membership_client.errors import ProblemKind

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from membership_client.core.crashing import crashed
 from membership_client.core.events import (
     GroupSynced,
     Heartbeat,
@@ -18,6 +17,7 @@ from membership_client.core.events import (
     Unsubscribe,
 )
 from membership_client.core.member import _MOVES, _THROUGH_OTHERS, TRANSITIONS
+from membership_client.core.thread_failure import crashed
 from membership_client.types import LeaveMode, MemberState
 from tests.core.classic_play import ClassicPlay, admitted, in_classic_state, share
 from tests.core.play import INTERVAL_S, Play, accepted, in_state, orders

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.demo import run as demo_run
 from membership_client.demo.plain import PlainView
 from membership_client.demo.recording import Recording
@@ -38,7 +38,7 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.
 
 def test_help_does_not_wait_for_kafka_libraries() -> None:
     """Whoever asks for help should have it at once."""
-    script = "import sys, membership_client.cli; sys.exit('confluent_kafka' in sys.modules)"
+    script = "import sys, membership_client.cli.program; sys.exit('confluent_kafka' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from membership_client.core.machine import Step
+from membership_client.debugger.commands.diagnose_command import diagnose_files
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.diagnosing import diagnose_files
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.trace import Section
 from tests.diagnose.traces import EPOCH_S, read_all, sections_of, shifted, written
 from tests.simulation.generate import script_of

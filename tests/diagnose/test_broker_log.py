@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, Refused, Tick
-from membership_client.debugger.broker_log import read_broker_logs
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.broker_log import read_broker_logs
 from tests.core.classic_play import BEAT_S
 from tests.diagnose.test_refusals import late_answer
 from tests.diagnose.traces import EPOCH_S, Recorded, RecordedClassic, written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings.finding import Kind
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, faults
 

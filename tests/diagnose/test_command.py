@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, written
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client.config import ConflictPolicy
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from tests.diagnose.traces import faults, kinds, plan, script, sections_of, the
 from tests.simulation.script import Action, Crash, Shut, Start
 

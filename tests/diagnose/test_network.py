@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.events import FailureKind, FindCoordinator, Heartbeat, Refused, Subscribe
-from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings.finding import Kind
 from membership_client.types import Node
 from tests.core.play import BROKER, OTHER_BROKER, accepted, orders
 from tests.diagnose.traces import Recorded, faults, kinds, the

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from membership_client.debugger.commands.text_report import report
 from membership_client.debugger.diagnose import findings_of
-from membership_client.debugger.finding import Kind
-from membership_client.debugger.telling import report
-from membership_client.debugger.timeline import groups_of
+from membership_client.debugger.findings.finding import Kind
+from membership_client.debugger.model.timeline import groups_of
 from tests.diagnose.traces import plan, script, sections_of
 from tests.simulation.script import Mood, Script, Stall, Start
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from tests.core.play import accepted, orders
 from tests.diagnose.traces import Recorded, faults, plan, script, sections_of
 from tests.simulation.script import Action, Grow, Plan, Resubscribe, Script, Shut, Start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings.finding import Kind
 from tests.diagnose.traces import faults, kinds, plan, script, sections_of, the
 from tests.simulation.script import Action, Crash, Evict, Resubscribe, Shut, Start
 

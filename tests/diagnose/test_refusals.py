@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, Refused
-from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings.finding import Kind
 from tests.core.classic_play import BEAT_S
 from tests.core.play import accepted
 from tests.diagnose.traces import Recorded, RecordedClassic, faults, the

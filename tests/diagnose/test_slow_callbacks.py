@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.events import CallbackReturned, Heartbeat, Refused
-from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings.finding import Kind
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, faults, kinds, the
 

@@ -14,7 +14,7 @@ from membership_client.core.events import (
     SyncGroup,
     Tick,
 )
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from tests.core.classic_play import admitted, share
 from tests.core.play import accepted
 from tests.diagnose.traces import Recorded, RecordedClassic, faults, the

@@ -10,7 +10,7 @@ import pytest
 
 from membership_client.core.events import Close, GroupLeft, Heartbeat, LeaveGroup, Refused, Subscribe
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.timeline import Group, groups_of
+from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.trace import Journal, Section, TraceError, read_trace
 from membership_client.trace.trace_file import TraceFile
 from membership_client.types import MemberState

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.finding import Kind
-from membership_client.debugger.findings_json import as_json
-from membership_client.debugger.telling import report
-from membership_client.debugger.timeline import groups_of
+from membership_client.debugger.commands.findings_json import as_json
+from membership_client.debugger.commands.text_report import report
+from membership_client.debugger.findings.finding import Kind
+from membership_client.debugger.model.timeline import groups_of
 from tests.diagnose.traces import Recorded, faults, kinds, plan, script, section_of, sections_of, the
 from tests.simulation.script import Action, Crash, Mood, Script, Shut, Start
 

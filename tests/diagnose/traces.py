@@ -14,7 +14,7 @@ from membership_client.core.events import Effect, Event, Heartbeat, Polled
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.trace import Journal, Section
 from membership_client.trace.reading import read_trace

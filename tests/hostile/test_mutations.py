@@ -11,10 +11,10 @@ import pytest
 from membership_client.config import MemberConfig
 from membership_client.core.events import Close, Subscribe
 from membership_client.core.machine import deadline
+from membership_client.runtime.worker import Worker
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.types import GroupProtocol, MemberState
-from membership_client.worker import Worker
 from tests.hostile.hostile_brokers import HostileBrokers
 
 SETTINGS = CoordinatorSettings(assignment_interval_s=0.0)

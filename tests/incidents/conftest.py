@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from membership_client.debugger.broker_log import read_broker_logs
 from membership_client.debugger.diagnose import diagnose
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.broker_log import read_broker_logs
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client.trace import read_trace
 from tests.integration.members import eventually

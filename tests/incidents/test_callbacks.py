@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from confluent_kafka import Producer
 
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from tests.incidents.conftest import Actor, Stage
 from tests.integration.members import eventually
 

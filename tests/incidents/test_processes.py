@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import ResourceType
 
-from membership_client.debugger.finding import Kind
+from membership_client.debugger.findings.finding import Kind
 from membership_client.testing import ClusterAdmin, KafkaCluster, Listener
 from membership_client.testing.wire import parse_addresses
 from membership_client.types import TopicPartition

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.net import BrokerTransport
-from membership_client.net.waker import Waker
+from membership_client.net.wakeup import Waker
 from membership_client.types import Node
 from tests.net.patience import LIMIT_S
 

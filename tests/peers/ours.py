@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from membership_client import GroupMember, LeaveMode, MemberConfig, MemberState, RebalanceListener, TopicPartition
-from membership_client.worker import Observer
+from membership_client.runtime.worker import Observer
 from tests.peers.history import History
 from tests.peers.peer import Peer, Seat
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from tests.report.browser import Browser, browser
 from tests.report.story import known_run
 from tests.report.tab import Tab

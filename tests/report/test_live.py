@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from membership_client import GroupMember, LeaveMode, MemberState
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import QUICK, eventually
 from tests.report.tab import Tab

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.core.events import CallbackKind
 from membership_client.debugger.report.page import SCRIPTS
 from membership_client.types import MemberState

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from tests.report.simulated import traces
 from tests.report.story import BEGAN, known_run
 

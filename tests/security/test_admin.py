@@ -9,7 +9,7 @@ import pytest
 
 from membership_client import AuthenticationError, GroupMember
 from membership_client.admin import GroupAdmin
-from membership_client.cli import main
+from membership_client.cli.program import main
 from tests.admin.kafka_tool import KafkaTool
 from tests.security.certificates import KEY_PASSWORD
 from tests.security.java_stores import STORE_PASSWORD, exchange_file, key_store, trust_store

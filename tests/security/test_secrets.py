@@ -19,7 +19,7 @@ from confluent_kafka import KafkaException
 
 from membership_client import ConfigError, Consumer, GroupMember, MembershipError, MemberState
 from membership_client.admin import GroupAdmin
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.security import split_security
 from membership_client.telemetry import backend
 from tests.security import secure_kafka

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, NoReturn
 
-from membership_client.core.classic_protocol import compiled
+from membership_client.core.classic.protocol import compiled
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import fields
 from uuid import UUID
 
-from membership_client.core.classic_protocol import topic_id
+from membership_client.core.classic.protocol import topic_id
 from membership_client.core.events import (
     Answered,
     ClassicHeartbeat,

@@ -8,9 +8,9 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
 from membership_client import GroupMember, MembershipError
+from membership_client.runtime.worker import Worker
 from membership_client.telemetry import backend
 from membership_client.types import MemberState
-from membership_client.worker import Worker
 from tests.telemetry.recorder import Recorder, facts
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}

@@ -10,11 +10,11 @@ from membership_client.config import MemberConfig
 from membership_client.core.events import CallbackKind, Heartbeat, Tick, Unsubscribe
 from membership_client.core.member import Member
 from membership_client.errors import NotOwnedError
+from membership_client.runtime.worker import Worker
 from membership_client.telemetry import Telemetry
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import VirtualBrokers
 from membership_client.types import MemberState
-from membership_client.worker import Worker
 from tests.telemetry.recorder import Recorder, virtual
 from tests.telemetry.told import Told
 from tests.worker.scene import SETTINGS, SUBSCRIBE

@@ -10,7 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 
 MOST_BYTES = 1 << 30
 MOST_CPU_S = 300

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from tests.trace.test_replay import longest_life, recorded
 
 

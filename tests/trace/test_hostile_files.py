@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.core import events, member
-from membership_client.debugger.broker_log import read_broker_logs
+from membership_client.debugger.model.broker_log import read_broker_logs
 from membership_client.partition_text import count_of
 from membership_client.trace.values import PARTITION_FIELDS
 from tests.trace.hostile_traces import HOSTILE, flaws, ran, refuse_constant, write_all

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.trace.reading import UnreadableTraceError, read_trace
 from membership_client.trace.values import decode
 from membership_client.types import TopicPartition

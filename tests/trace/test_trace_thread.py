@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from membership_client import GroupMember, MemberConfig
-from membership_client.cli import main
+from membership_client.cli.program import main
 from membership_client.core.events import Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from membership_client.core.events import CommitOffsets, Event, FetchOffsets
 from membership_client.core.member import Member
-from membership_client.errands import Errand, Outcome
 from membership_client.errors import MembershipError
+from membership_client.runtime.coordinator_requests import Errand, Outcome
+from membership_client.runtime.worker import Worker
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import VirtualBrokers
-from membership_client.worker import Worker
 from tests.core.play import Play
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from membership_client.arguments import LONGEST_WAIT_S
-from membership_client.command_values import seconds
+from membership_client.cli.values import seconds
 
 
 @pytest.mark.parametrize("text", ["0", "0.5", str(LONGEST_WAIT_S)])

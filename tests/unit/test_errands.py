@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from membership_client.core.events import Answered, Failed, FailureKind, GroupLeft, LeaveGroup, Request
 from membership_client.core.member import Member
-from membership_client.errands import Errand, Errands
 from membership_client.errors import NotOwnedError
+from membership_client.runtime.coordinator_requests import Errand, Errands
 from tests.core.play import BROKER, OTHER_BROKER, config
 
 REQUEST = LeaveGroup(group_id="g", member_id="m", instance_id=None, reason="")

@@ -13,9 +13,9 @@ import pytest
 
 from membership_client import CallbackContext, GroupMember, ListenerError, RebalanceListener, TopicPartition
 from membership_client.core.events import Budget, CallbackKind, CallbackReturned, RunCallback
-from membership_client.listener import ThreadRunner, accepts, callbacks_of, warned_of
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.listener import ThreadRunner, accepts, callbacks_of, warned_of
 from membership_client.types import Cause, CauseKind
-from membership_client.watchdog import BudgetWarning
 
 CONFIG = {"bootstrap.servers": "broker:9092", "group.id": "orders"}
 PARTITIONS = (TopicPartition("t", 0),)

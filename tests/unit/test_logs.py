@@ -24,9 +24,9 @@ from membership_client.core.events import (
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.view import health_of, snapshot_of
-from membership_client.logs import StepLog, log_warning
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.log import StepLog, log_warning
 from membership_client.types import LeaveMode
-from membership_client.watchdog import BudgetWarning
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
 TAKEN = Refused(111, "the instance id is owned by them.")

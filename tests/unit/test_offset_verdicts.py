@@ -18,9 +18,9 @@ from membership_client.core.events import (
     Tick,
 )
 from membership_client.core.machine import Step
-from membership_client.offsets import VERDICTS, Offsets
-from membership_client.ownership import OwnershipNumbers
 from membership_client.partitions import NOTHING
+from membership_client.runtime.offsets import VERDICTS, Offsets
+from membership_client.runtime.ownership import OwnershipNumbers
 from tests.core.play import BROKER, Play
 from tests.unit.scripted_worker import ScriptedWorker
 

@@ -22,9 +22,9 @@ from membership_client.core.events import (
 )
 from membership_client.core.member import Member
 from membership_client.errors import MemberClosedError, OffsetTimeoutError
-from membership_client.offsets import Offsets
-from membership_client.ownership import OwnershipNumbers
 from membership_client.partitions import Partitions
+from membership_client.runtime.offsets import Offsets
+from membership_client.runtime.ownership import OwnershipNumbers
 from tests.core.classic_play import ClassicPlay
 from tests.core.play import BILLS, ORDERS, Play
 from tests.unit.scripted_worker import ScriptedWorker
@@ -279,7 +279,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr("membership_client.offsets.time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr("membership_client.runtime.offsets.time", SimpleNamespace(monotonic=lambda: self.now))
 
     def passes(self, worker: ScriptedWorker, *seconds: float) -> None:
         """After each attempt so much more of it."""

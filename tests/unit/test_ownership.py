@@ -9,8 +9,8 @@ from membership_client.core.copying import replace
 from membership_client.core.events import Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.ownership import OwnershipNumbers
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.runtime.ownership import OwnershipNumbers
 from membership_client.types import TopicPartition
 
 ORDERS = UUID(int=1)

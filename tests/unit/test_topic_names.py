@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from membership_client import topic_names
-from membership_client.topic_names import TopicNames
+from membership_client.runtime import topic_names
+from membership_client.runtime.topic_names import TopicNames
 
 A, B = UUID(int=1), UUID(int=2)
 

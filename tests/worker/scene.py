@@ -10,11 +10,11 @@ import pytest
 from membership_client.config import MemberConfig
 from membership_client.core.events import Heartbeat, Subscribe, Tick
 from membership_client.core.machine import Step
+from membership_client.runtime.worker import Worker
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.testing.virtual import VirtualBrokers, VirtualRunner
 from membership_client.types import MemberState
-from membership_client.worker import Worker
 
 S = MemberState
 SETTINGS = CoordinatorSettings(assignment_interval_s=0.0)

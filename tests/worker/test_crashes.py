@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from membership_client.core.events import Answered, CallbackKind, DescribeGroup, Failed
-from membership_client.errands import Errand
 from membership_client.errors import MemberClosedError, ProblemKind
+from membership_client.runtime.coordinator_requests import Errand
 from membership_client.types import MemberState
 from tests.worker.scene import SUBSCRIBE, Scene
 

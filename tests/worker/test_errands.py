@@ -11,8 +11,8 @@ from membership_client.core.events import (
     Heartbeat,
     LeaveGroup,
 )
-from membership_client.errands import Errand
 from membership_client.errors import MemberClosedError
+from membership_client.runtime.coordinator_requests import Errand
 from tests.worker.scene import Scene
 
 

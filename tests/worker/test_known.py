@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.events import CallbackReturned, RunCallback, Unsubscribe
-from membership_client.listener import Done
+from membership_client.runtime.listener import Done
 from membership_client.testing.virtual import VirtualRunner
 from membership_client.types import MemberState
 from tests.worker.scene import SUBSCRIBE, Scene

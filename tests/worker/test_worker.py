@@ -26,11 +26,11 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step, step
 from membership_client.core.member import Member
+from membership_client.runtime.topic_names import TopicNames
+from membership_client.runtime.worker import Worker
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import DeadlockError, VirtualBrokers, VirtualRunner
-from membership_client.topic_names import TopicNames
 from membership_client.types import MemberState, Node
-from membership_client.worker import Worker
 from tests.core.play import INTERVAL_S, Play, accepted
 from tests.worker.scene import SETTINGS, SUBSCRIBE, Scene
 

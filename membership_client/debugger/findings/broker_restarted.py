@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from membership_client.debugger.finding import Evidence, Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.outages import Outage, failure_text, is_broken, is_told
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Evidence, Finding, Kind
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.outages import Outage, failure_text, is_broken, is_told
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined, lasting, listed
 
 _SEVERAL = 2

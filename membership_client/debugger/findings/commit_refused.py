@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.finding import Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.moment import Moment
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import counted
 from membership_client.errors import NotOwnedError
 

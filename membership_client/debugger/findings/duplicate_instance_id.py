@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from membership_client.debugger.fences import Why
-from membership_client.debugger.finding import Evidence, Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.moment import Moment
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Evidence, Finding, Kind
+from membership_client.debugger.model.fences import Why
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined
 from membership_client.errors import ProblemKind
 from membership_client.types import Holder

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.deaths import just_ends, proof_of_death
-from membership_client.debugger.finding import Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.deaths import just_ends, proof_of_death
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import partitions_text
 
 

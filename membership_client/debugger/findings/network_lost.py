@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.fences import Fence, Why
-from membership_client.debugger.finding import Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.outages import Outage, failure_text
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.fences import Fence, Why
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.outages import Outage, failure_text
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting
 
 _LONG_S = 15.0

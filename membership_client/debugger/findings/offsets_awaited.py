@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from membership_client.core.events import CallbackDelayed
-from membership_client.debugger.calls import Call
-from membership_client.debugger.finding import Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.calls import Call
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting, partitions_text
 
 _SHOWN = 3

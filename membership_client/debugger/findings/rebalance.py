@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.epochs import Rebalance, rebalances_of
-from membership_client.debugger.finding import Certainty, Finding, Kind
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Certainty, Finding, Kind
+from membership_client.debugger.model.epochs import Rebalance, rebalances_of
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined, lasting, partitions_text
 from membership_client.types import TopicPartition
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from membership_client.core.events import Send
-from membership_client.debugger.epochs import Trigger, rebalances_of
-from membership_client.debugger.finding import Finding, Kind
-from membership_client.debugger.stays import Ending, Stay
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.epochs import Trigger, rebalances_of
+from membership_client.debugger.model.memberships import Ending, Stay
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting, listed
 
 _WINDOW_S = 300.0

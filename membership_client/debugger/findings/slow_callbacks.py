@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from membership_client.core.events import CallbackKind
-from membership_client.debugger.calls import Call
-from membership_client.debugger.fences import Why
-from membership_client.debugger.finding import Evidence, Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.stacks import evidence_of_stack
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Evidence, Finding, Kind
+from membership_client.debugger.model.calls import Call
+from membership_client.debugger.model.fences import Why
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.stacks import evidence_of_stack
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting, partitions_text
 from membership_client.types import TopicPartition
 

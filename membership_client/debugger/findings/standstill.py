@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.fences import Fence, Why
-from membership_client.debugger.finding import Certainty, Evidence, Finding, Kind
-from membership_client.debugger.gaps import Gap
-from membership_client.debugger.life import Life
-from membership_client.debugger.moment import Moment
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Certainty, Evidence, Finding, Kind
+from membership_client.debugger.model.fences import Fence, Why
+from membership_client.debugger.model.gaps import Gap
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting, partitions_text
 from membership_client.types import MemberState
 

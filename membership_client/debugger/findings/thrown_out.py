@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from membership_client.debugger.broker_log import Dismissal, How
-from membership_client.debugger.fences import Fence, Why
-from membership_client.debugger.finding import Certainty, Evidence, Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.findings.finding import Certainty, Evidence, Finding, Kind
+from membership_client.debugger.model.broker_log import Dismissal, How
+from membership_client.debugger.model.fences import Fence, Why
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from membership_client.core.events import CallbackKind
-from membership_client.debugger.deaths import just_ends
-from membership_client.debugger.finding import Evidence, Finding, Kind
-from membership_client.debugger.life import Life
-from membership_client.debugger.stays import LOST, Ending
-from membership_client.debugger.timeline import Group
-from membership_client.debugger.voids import Void, voids_of
+from membership_client.debugger.findings.finding import Evidence, Finding, Kind
+from membership_client.debugger.model.deaths import just_ends
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.memberships import LOST, Ending
+from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.unowned import Void, voids_of
 from membership_client.debugger.words import lasting, partitions_text
 
 _LONG_S = 10.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from membership_client.debugger.broker_log import Dismissal
 from membership_client.debugger.diagnose import findings_of
+from membership_client.debugger.model.broker_log import Dismissal
+from membership_client.debugger.model.timeline import groups_of
 from membership_client.debugger.report.member_lanes import lanes_of, member_lane
 from membership_client.debugger.report.partition_lanes import partition_lanes
 from membership_client.debugger.report.presence import presence_of
 from membership_client.debugger.report.scene import MemberLane, PartitionLane, Scene
-from membership_client.debugger.timeline import groups_of
 from membership_client.trace.reading import Section
 
 

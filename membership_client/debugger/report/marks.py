@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from membership_client.core.events import Warn
-from membership_client.debugger.calls import Call
-from membership_client.debugger.life import Life
-from membership_client.debugger.moment import Moment
+from membership_client.debugger.model.calls import Call
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.member_history import Life
 from membership_client.debugger.report.scene import Mark, MarkKind
 from membership_client.trace.values import Json
 from membership_client.types import MemberState

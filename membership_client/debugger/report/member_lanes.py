@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from membership_client.core.events import RunCallback
-from membership_client.debugger.calls import Call
-from membership_client.debugger.life import Life
+from membership_client.debugger.model.calls import Call
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.report.marks import marks_of
 from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import CallSpan, MemberLane
 from membership_client.debugger.report.states import states_of
 from membership_client.debugger.report.stretches import stretches_of
-from membership_client.debugger.timeline import Group
 
 
 def lanes_of(group: Group) -> list[list[Life]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from membership_client.debugger.holdings import Holding
-from membership_client.debugger.life import Life
+from membership_client.debugger.model.holdings import Holding
+from membership_client.debugger.model.member_history import Life
 from membership_client.debugger.report.member_lanes import cause_of
 from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import Ownership

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from membership_client.debugger.report.page_data import page_data, title_of
 from membership_client.debugger.report.scene import Scene
-from membership_client.harmless import json_text
+from membership_client.terminal_text import json_text
 from membership_client.trace.values import Json
 
 SCRIPTS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from membership_client.debugger.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.debugger.report.colours import colours_of
 from membership_client.debugger.report.scene import CallSpan, MarkKind, MemberLane, PartitionLane, Scene
 from membership_client.debugger.words import partitions_text

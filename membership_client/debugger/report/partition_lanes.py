@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from membership_client.debugger.life import Life
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.report.overlaps import overlaps_of
 from membership_client.debugger.report.owned import Owned, owned_by
 from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import PartitionLane
 from membership_client.debugger.report.unowned import Interval, gaps_between, wanted
-from membership_client.debugger.timeline import Group
 from membership_client.types import TopicPartition
 
 

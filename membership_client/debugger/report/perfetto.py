@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from membership_client.debugger.report.scene import CallSpan, Mark, MemberLane, PartitionLane, Scene
-from membership_client.harmless import json_text
+from membership_client.terminal_text import json_text
 from membership_client.trace.values import Json
 
 _STATES, _CALLBACKS, _FIRST_PARTITION = 1, 2, 10

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from membership_client.debugger.deaths import just_ends
-from membership_client.debugger.life import Life
-from membership_client.debugger.timeline import Group
+from membership_client.debugger.model.deaths import just_ends
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
 
 
 @dataclass(frozen=True, slots=True)

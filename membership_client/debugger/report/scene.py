@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from membership_client.debugger.finding import Finding
+from membership_client.debugger.findings.finding import Finding
 from membership_client.types import MemberState, TopicPartition
 
 StretchKind = Literal["silent", "unanswered"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from membership_client.core.member import TRANSITIONS
-from membership_client.debugger.life import Life
-from membership_client.debugger.moment import Moment
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.member_history import Life
 from membership_client.debugger.report.scene import StateSpan
 
 

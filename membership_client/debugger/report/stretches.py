@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from membership_client.debugger.gaps import Gap
-from membership_client.debugger.life import Life
-from membership_client.debugger.outages import Outage, failure_text
+from membership_client.debugger.model.gaps import Gap
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.outages import Outage, failure_text
 from membership_client.debugger.report.scene import Stretch
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from membership_client.core.events import Subscribe
-from membership_client.debugger.life import Life
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.uncovered_time import uncovered
 from membership_client.debugger.report.owned import Owned
 from membership_client.debugger.report.presence import Presence
 from membership_client.debugger.report.scene import Gap
 from membership_client.debugger.report.states import states_of
-from membership_client.debugger.uncovered import uncovered
 from membership_client.types import MemberState
 
 _AWAY = frozenset({MemberState.UNSUBSCRIBED, MemberState.LEAVING, MemberState.FATAL})

@@ -23,7 +23,7 @@ from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.poll_loop import PollLoop
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import MemberClosedError, NotOwnedError
-from membership_client.listener import CallbackContext
+from membership_client.runtime.listener import CallbackContext
 from membership_client.types import Cause, CauseKind, Offset, TopicPartition
 from tests.consumer.simulation.librdkafka import TOPIC, Record, SimLibrdkafka
 from tests.consumer.simulation.scheduler import ScheduleError, Scheduler, SimLock

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from membership_client.debugger.epochs import Rebalance, Trigger, rebalances_of
-from membership_client.debugger.life import Life
+from membership_client.debugger.model.epochs import Rebalance, Trigger, rebalances_of
+from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.uncovered_time import uncovered
 from membership_client.debugger.report.scene import PartitionLane, Scene
-from membership_client.debugger.timeline import Group
-from membership_client.debugger.uncovered import uncovered
 
 SKEW_S = 2.0
 

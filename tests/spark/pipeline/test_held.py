@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from membership_client import Cause, CauseKind, TopicPartition
 from membership_client.core.events import CallbackKind, RunCallback
-from membership_client.listener import CallbackContext
+from membership_client.runtime.listener import CallbackContext
 from membership_client_spark.pipeline.held import Held
 from tests.integration.members import PATIENCE_S
 

@@ -1,0 +1,1 @@
+"""The commands `membership-client groups` and `watch`, and what they print."""

@@ -1,0 +1,131 @@
+"""A group as lines of text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from membership_client.admin.blockers import Blocker, Waiting
+from membership_client.admin.commands.tables import table
+from membership_client.admin.commands.words import named
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
+from membership_client.admin.watching import Watched
+from membership_client.types import TopicPartition
+
+_MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
+_OFFSETS = ("PARTITION", "COMMITTED", "END", "LAG", "OWNER")
+_REBALANCE_S = 300
+"""Java's and our default of max.poll.interval.ms."""
+
+
+def lines(watched: Watched) -> list[str]:
+    """The group, a table of its members, and who is waited for."""
+    return [title(watched.view), "", *members(watched.view), "", *_waits(watched)]
+
+
+def title(view: GroupView) -> str:
+    epochs = "" if view.epoch is None else f", epoch {view.epoch}, assignment of epoch {view.assignment_epoch}"
+    lag = f", lag {sum(lags.values())}" if (lags := view.lag) else ""
+    where = f", coordinator {view.coordinator} ({view.coordinator.node_id})" if view.coordinator else ""
+    about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor"
+    return f"{view.group_id}: {about}{epochs}{lag}{where}"
+
+
+def members(view: GroupView) -> list[str]:
+    lag = view.lag
+    return table(_MEMBERS, (_member(member, lag) for member in view.members))
+
+
+def _member(member: MemberView, lag: Mapping[TopicPartition, int]) -> Sequence[object]:
+    known = [lag[partition] for partition in member.current if partition in lag]
+    return (
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.host.removeprefix("/"),
+        "left" if member.epoch == LEFT_TEMPORARILY else member.epoch,
+        named(member.current),
+        "the same" if member.target == member.current else named(member.target),
+        sum(known) if known else None,
+    )
+
+
+def subscriptions(view: GroupView) -> list[str]:
+    """A line for each member that tells what it wants."""
+    wanted = ((m.name, " ".join(sorted(m.topics)), m.regex) for m in view.members)
+    return [
+        f"{name} subscribes to {' and '.join(filter(None, (topics, regex and f'/{regex}/')))}."
+        for name, topics, regex in wanted
+        if topics or regex
+    ]
+
+
+def offsets(view: GroupView) -> list[str]:
+    """Of every partition that somebody owns or the group has committed."""
+    places = sorted(view.committed.keys() | view.owners.keys())
+    committed = {partition: offset.offset for partition, offset in view.committed.items()}
+    owners = {partition: member.name for partition, member in view.owners.items()}
+    lag = view.lag
+    return table(_OFFSETS, ((p, committed.get(p), view.ends.get(p), lag.get(p), owners.get(p)) for p in places))
+
+
+def _waits(watched: Watched) -> list[str]:
+    if watched.view.protocol == "classic":
+        silent = "The coordinator of a classic group does not tell who is waited for."
+        return [f"{silent} The group is {watched.view.state}{_since(watched.seen_s)}."]
+    return [f"{_wait(wait, seconds)}." for wait, seconds in watched.waits] or ["Nobody is waited for."]
+
+
+def _wait(wait: Wait, seconds: float) -> str:
+    who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
+    whom = f"{wait.holder.name} ({wait.holder.host.removeprefix('/')})"
+    what = f"{wait.kind.value} {named(wait.partitions)}"
+    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{_since(seconds)}"
+
+
+def _since(seconds: float) -> str:
+    return f", seen for {seconds:.0f} s" if seconds >= 1 else ""
+
+
+def waiting_lines(waiting: Waiting) -> list[str]:
+    """Who is waited for, and how long that can last."""
+    state = f"{waiting.view.group_id} is {waiting.view.state}{_since(waiting.seen_s)}."
+    if waiting.unknown:
+        return [state, waiting.unknown]
+    told = [line for blocker in waiting.blockers for line in _blocker(blocker)]
+    return [state, *(told or ["Nobody is waited for."])]
+
+
+def _blocker(blocker: Blocker) -> list[str]:
+    return [f"{_wait(blocker.wait, blocker.seen_s)}.", f"  {_patience(blocker)}"]
+
+
+def _patience(blocker: Blocker) -> str:
+    """What the coordinator will do about it, and when."""
+    match blocker.wait.kind:
+        case WaitKind.RETURN:
+            return _if_dead(blocker)
+        case WaitKind.ANSWER:
+            return f"{_if_dead(blocker)} If it lives, its next heartbeat ends this."
+        case WaitKind.RELEASE:
+            return f"{_if_dead(blocker)} {_rebalance(blocker)}"
+
+
+def _if_dead(blocker: Blocker) -> str:
+    if_dead = "does not come back" if blocker.wait.kind is WaitKind.RETURN else "is dead"
+    if blocker.removed_within_s is not None:
+        return f"If it {if_dead}, the coordinator removes it in at most {blocker.removed_within_s:.0f} s."
+    if blocker.is_alive:
+        return "It lives: it has been there for longer than a session."
+    if blocker.is_overdue:
+        return "Its session should have ended by now; it begins anew when the coordinator moves."
+    if blocker.holder.is_classic:
+        return "Its session timeout is its own, and the coordinator does not tell it."
+    return "The group's session timeout is not known."
+
+
+def _rebalance(blocker: Blocker) -> str:
+    left_s = max(0.0, _REBALANCE_S - blocker.seen_s)
+    return (
+        "If it lives, it has until its own max.poll.interval.ms, which the coordinator does not tell: "
+        f"in at most {left_s:.0f} s if that is the default of {_REBALANCE_S} s."
+    )

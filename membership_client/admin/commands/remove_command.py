@@ -1,0 +1,76 @@
+"""The command `groups remove`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from membership_client.admin.commands import as_json
+from membership_client.admin.commands.groups_command import (
+    BAD_NEWS,
+    DONE,
+    NOT_CONFIRMED,
+    is_confirmed,
+    progress,
+    show,
+)
+from membership_client.admin.commands.words import named
+from membership_client.admin.errors import UnknownMemberError
+from membership_client.admin.group_admin import GroupAdmin
+from membership_client.admin.removal import Removal, spared
+from membership_client.admin.signs import Life, Sign
+from membership_client.admin.views import GroupView, MemberView
+from membership_client.errors import ConfigError
+
+
+def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    """BAD_NEWS if one of them was not removed."""
+    if bool(options.members) == options.all:
+        raise ConfigError("Say which members to remove, or --all of them.")
+    members = _chosen(admin.describe(options.group, lag=False), options)
+    signs = {} if options.force else _signs(admin, options, members)
+    kept = {name: sign for name, sign in signs.items() if sign.life is not Life.GONE}
+    others = {name: member for name, member in members.items() if name not in kept}
+    if others and not is_confirmed(options, _question(options, others, signs)):
+        return NOT_CONFIRMED
+    # Decided, and perhaps after a while: by member id, so that it is not a successor under the same instance id who goes.
+    ids = [member.member_id for member in others.values()]
+    removed = {gone.name: gone for gone in admin.remove(options.group, ids, reason=options.reason, force=True)}
+    outcomes = [replace(removed[member.member_id], name=name) for name, member in others.items()]
+    outcomes += [spared(name, members[name], sign) for name, sign in kept.items()]
+    lines = [_line(outcome) for outcome in outcomes] or [f"{options.group} has no members."]
+    show(options, lines, [as_json.removal(outcome) for outcome in outcomes])
+    return DONE if all(outcome.removed for outcome in outcomes) else BAD_NEWS
+
+
+def _chosen(view: GroupView, options: argparse.Namespace) -> dict[str, MemberView]:
+    names = [member.name for member in view.members] if options.all else options.members
+    found = {name: member for name in names if (member := view.find(name)) is not None}
+    if unknown := [name for name in names if name not in found]:
+        raise UnknownMemberError(f"Group {view.group_id} has no member {', '.join(unknown)}.")
+    return found
+
+
+def _signs(admin: GroupAdmin, options: argparse.Namespace, members: Collection[str]) -> dict[str, Sign]:
+    tell = progress("watching for signs of life")
+    return admin.signs_of_life(options.group, tuple(members), watch_s=options.watch, progress=tell)
+
+
+def _question(options: argparse.Namespace, members: Mapping[str, MemberView], signs: Mapping[str, Sign]) -> str:
+    lines = (
+        f"{name} ({member.client_id} at {member.host.removeprefix('/')}, has {named(member.current)}){_why(signs, name)}"
+        for name, member in members.items()
+    )
+    return f"Remove from {options.group}: {'; '.join(lines)}?"
+
+
+def _why(signs: Mapping[str, Sign], name: str) -> str:
+    return f", which {signs[name].life.value}: {signs[name].why}" if name in signs else ""
+
+
+def _line(outcome: Removal) -> str:
+    if outcome.error is not None:
+        return f"{outcome.name} was not removed. {outcome.error}"
+    has = named(outcome.member.current) if outcome.member else "nothing"
+    return f"{outcome.name} was removed; it had {has}."

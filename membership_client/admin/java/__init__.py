@@ -1,0 +1,1 @@
+"""Configuration and key stores of Kafka's own Java tools."""

@@ -1,0 +1,251 @@
+"""The command `membership-client`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, cast
+
+from membership_client.admin.commands.groups_parser import add_connection, add_groups
+from membership_client.cli.output import GuardedOutput, OutputError
+from membership_client.cli.values import path, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DEMO = """\
+Three members of one group, each a process of its own, share a topic before your eyes: one joins late, one restarts as
+a static member without anybody noticing, one is killed with SIGKILL and its replacement takes over. Then a summary is
+computed from what was recorded, and the exit code is 1 if anything did not come out as expected.
+"""
+
+_REPLAY = """\
+Runs every step of each trace through the state machine of this version, and compares what it does with what was done.
+The exit code is 0 if nothing differs, 1 at the first step that comes out differently, 2 if a trace cannot be read.
+"""
+
+_DIAGNOSE = """\
+Puts the traces of a group's members together, from any number of machines, restarts and rotated files, and says what
+went wrong, which lines show it, and what to do. What the traces do not tell is said to be unknown; some of it, such as
+an administrator's reason, stands in the brokers' logs, which may be given too.
+The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be read.
+"""
+
+_REPORT = """\
+Draws the traces of a group's members: who owned which partition when, what each member and its callbacks did, and what
+diagnose found, in one page that opens in any browser, without a network. Or as a file for ui.perfetto.dev.
+The exit code is 0 if the report was written, 2 if not.
+"""
+
+_WATCH = """\
+Shows a group as its coordinator describes it: members with instance ids, hosts and epochs, what each has and should have,
+how far it is behind, who is waited for and for how long that has been seen. Groups of both protocols.
+The exit code is 0, or 2 if the group cannot be looked at.
+"""
+
+_WATCH_EXAMPLES = """\
+examples:
+  membership-client watch shop --bootstrap-server localhost:9092
+  membership-client watch shop --command-config client.properties --every 5 --json >> shop.jsonl
+"""
+
+_EXAMPLES = """\
+examples:
+  membership-client demo
+  membership-client watch shop --bootstrap-server localhost:9092
+  membership-client groups waiting shop --bootstrap-server localhost:9092
+  membership-client diagnose traces/*
+"""
+
+_COMPLETION = """\
+Prints what makes the shell complete commands and options of membership-client.
+Put this into ~/.bashrc (or zsh into ~/.zshrc): eval "$(membership-client completion bash)"
+"""
+
+_DEMO_BROKERS = """\
+The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
+otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong.
+
+    So does a standard output that cannot be written. One whose reader is gone, as by `| head -1`, exits with 141.
+    """
+    # Standard output is None where it was closed before the command began: print() does nothing then.
+    if sys.stdout is None:
+        return _run(arguments)
+    output, code = GuardedOutput(sys.stdout), 0
+    with contextlib.suppress(OutputError), contextlib.redirect_stdout(cast("TextIO", output)):
+        try:
+            code = _run(arguments)
+        finally:
+            # Also after --help, which exits: errors must come here, and not when Python ends.
+            output.flush()
+    return output.exit_code(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = _parser().parse_args(arguments)
+    return int(options.run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="membership-client",
+        description="Kafka consumer-group membership that says at every moment what the group is doing and why.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_demo(commands.add_parser("demo", help="watch a group live: joins, a restart, a SIGKILL and a takeover"))
+    _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
+    _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
+    _add_report(commands.add_parser("report", help="draw a group's history, from its members' traces"))
+    _add_watch(commands.add_parser("watch", help="see a group as its coordinator sees it, and whom it waits for"))
+    add_groups(commands.add_parser("groups", help="list and describe groups, remove members, set offsets and settings"))
+    _add_completion(commands.add_parser("completion", help="complete commands in your shell"))
+    return parser
+
+
+def _add_demo(demo: argparse.ArgumentParser) -> None:
+    demo.description, demo.epilog = _DEMO, _DEMO_BROKERS
+    where = demo.add_mutually_exclusive_group()
+    where.add_argument("--broker", choices=["kafka", "mock"], help="which embedded broker; default: kafka if possible")
+    where.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT,...",
+        help="use this cluster (Kafka 4.0 or newer, plaintext) instead; a topic and a group with new, unique names "
+        "are created there and deleted at the end, and nothing else is touched",
+    )
+    demo.add_argument(
+        "--plain", action="store_true", help="lines instead of the live view, as when the output is not a terminal"
+    )
+    demo.add_argument("--svg", type=path, metavar="FILE", help="also write the picture of the run to FILE (needs rich)")
+    demo.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    # Commands are imported late: --help and --version answer at once.
+    from membership_client.demo.run import Options, run  # noqa: PLC0415
+
+    return run(
+        Options(
+            broker=options.broker,
+            bootstrap_servers=options.bootstrap_servers,
+            plain=options.plain,
+            svg=options.svg,
+        )
+    )
+
+
+def _add_replay(replay: argparse.ArgumentParser) -> None:
+    replay.description = _REPLAY
+    replay.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces, written by trace.file")
+    replay.set_defaults(run=_replay)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from membership_client.debugger.commands.replay_command import replay_files  # noqa: PLC0415
+
+    return replay_files(options.files)
+
+
+def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
+    diagnose.description = _DIAGNOSE
+    diagnose.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces of any members, in any order")
+    diagnose.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    diagnose.add_argument(
+        "--skew",
+        type=seconds,
+        default=2.0,
+        metavar="SECONDS",
+        help="by how much the machines' clocks may differ; nothing is concluded from less (default: 2)",
+    )
+    _add_broker_log(diagnose)
+    diagnose.set_defaults(run=_diagnose)
+
+
+def _add_broker_log(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--broker-log",
+        nargs="+",
+        action="extend",
+        default=[],
+        type=path,
+        metavar="FILE",
+        help="server.log of the brokers, after the traces: why the coordinator let members go",
+    )
+
+
+def _diagnose(options: argparse.Namespace) -> int:
+    from membership_client.debugger.commands.diagnose_command import diagnose_files  # noqa: PLC0415
+
+    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json, broker_logs=options.broker_log)
+
+
+def _add_report(report: argparse.ArgumentParser) -> None:
+    report.description = _REPORT
+    report.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces of any members, in any order")
+    report.add_argument("-o", "--output", type=path, metavar="FILE", help="default: report.html, or report.json")
+    report.add_argument("--format", choices=["html", "perfetto"], default="html", help="default: html")
+    report.add_argument(
+        "--skew",
+        type=seconds,
+        default=2.0,
+        metavar="SECONDS",
+        help="by how much the machines' clocks may differ; two owners for less are only perhaps two (default: 2)",
+    )
+    _add_broker_log(report)
+    report.set_defaults(run=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from membership_client.debugger.commands.report_command import report_files  # noqa: PLC0415
+
+    output = options.output or Path("report.html" if options.format == "html" else "report.json")
+    return report_files(
+        options.files, output=output, form=options.format, skew_s=options.skew, broker_logs=options.broker_log
+    )
+
+
+def _add_watch(watch: argparse.ArgumentParser) -> None:
+    watch.description, watch.epilog = _WATCH, _WATCH_EXAMPLES
+    watch.formatter_class = argparse.RawDescriptionHelpFormatter
+    watch.add_argument("group", metavar="GROUP")
+    add_connection(watch)
+    watch.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
+    watch.add_argument("--once", action="store_true", help="one look, then end")
+    watch.add_argument("--json", action="store_true", help="a line of JSON for every look")
+    watch.set_defaults(run=_watch)
+
+
+def _watch(options: argparse.Namespace) -> int:
+    from membership_client.admin.commands.watch_command import watch  # noqa: PLC0415
+
+    return watch(options)
+
+
+def _add_completion(completion: argparse.ArgumentParser) -> None:
+    completion.description = _COMPLETION
+    completion.add_argument("shell", choices=["bash", "zsh"])
+    completion.set_defaults(run=_completion)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from membership_client.cli.completion import script  # noqa: PLC0415
+
+    print(script(options.shell, _parser()), end="")
+    return 0
+
+
+def _version() -> str:
+    try:
+        return version("membership-client")
+    except PackageNotFoundError:
+        return "(not installed)"

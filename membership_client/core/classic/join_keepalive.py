@@ -1,0 +1,55 @@
+"""Heartbeats beside a join that waits: does the group still count on us?
+
+A coordinator holds a join back until the slowest member has joined, which may take minutes, and a join that was lost on the
+way looks the same. Members of a cooperative group keep partitions meanwhile, and others own these as soon as the coordinator
+has given us up. So they go on asking: it says that the group rebalances, or that it does not know us any more; and from one
+that says neither for as long as a session lasts, nothing can be kept.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from membership_client.core.classic.group_join import beat
+from membership_client.core.classic.protocol import heartbeat
+from membership_client.core.copying import replace
+from membership_client.core.error_codes import Code
+from membership_client.core.events import HeartbeatConfirmed, Refused, Response
+from membership_client.core.member import IN_GROUP, InFlight, Member, Transition
+from membership_client.core.refusals import refused
+from membership_client.core.requests import may_be_held_back
+from membership_client.core.rule import Rule
+
+_GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
+"""Another generation is none of these: the answer to our join, which tells of it, may be on its way."""
+
+
+def _keeps_waiting(member: Member) -> bool:
+    return may_be_held_back(member.dialogue) and bool(member.owned) and member.epoch > 0 and member.state in IN_GROUP
+
+
+def _ask_due(member: Member) -> float | None:
+    if member.pulse is not None or member.coordinator is None or not _keeps_waiting(member):
+        return None
+    return max(member.heartbeat_due, member.dialogue_pace.not_before)
+
+
+ASK = Rule(_ask_due, functools.partial(beat, slot="pulse"))
+
+
+def answered(member: Member, flight: InFlight, response: Response, now: float) -> Transition:
+    """What was asked as somebody that we are no longer tells nothing."""
+    member = replace(member, pulse=None)
+    if not _keeps_waiting(member) or flight.request != heartbeat(member):
+        return member, ()
+    code = response.code if isinstance(response, Refused) else None
+    if isinstance(response, HeartbeatConfirmed) or code == Code.REBALANCE_IN_PROGRESS:
+        return replace(member, confirmed_at=flight.sent_at), ()
+    if isinstance(response, Refused) and code in _GIVEN_UP:
+        return refused(member, flight, response, now)
+    return member, ()
+
+
+def failed(member: Member) -> Member:
+    """The next one is due an interval after it."""
+    return replace(member, pulse=None)

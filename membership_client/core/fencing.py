@@ -1,0 +1,72 @@
+"""The end of a membership: the coordinator dropped the member, or an error ended it for good."""
+
+from __future__ import annotations
+
+from membership_client.core.backoff import Pace
+from membership_client.core.callbacks import tell_lost
+from membership_client.core.consumer_protocol import JOIN_EPOCH
+from membership_client.core.copying import replace
+from membership_client.core.member import (
+    Classic,
+    InFlight,
+    Member,
+    Transition,
+    move,
+    with_problem,
+)
+from membership_client.core.requests import slow_down
+from membership_client.errors import Problem
+from membership_client.types import Cause, CauseKind, MemberState
+
+S = MemberState
+
+
+def fence(member: Member, why: str, now: float, *, known: bool) -> Transition:
+    """The coordinator dropped us. Repeated fences back off, or two sides could throw each other out at line speed."""
+    effects = tell_lost(member)
+    member = replace(
+        member,
+        epoch=JOIN_EPOCH,
+        accepted=None,
+        target=None,
+        enrolled=known,
+        contest=None,
+        classic=replace(member.classic, admission=None, rejoin=None),
+    )
+    if member.state is S.LEAVING:
+        return replace(member, enrolled=False), effects
+    member = replace(member, fences=member.fences + 1, cause=Cause(CauseKind.FENCED, why), owed_gap_s=None)
+    if member.fences > 1:
+        member = replace(member, dialogue_pace=Pace(member.fences - 2))
+        member = slow_down(member, "dialogue_pace", now)
+    return move(member, S.FENCED), effects
+
+
+def as_before(member: Member, flight: InFlight) -> Member:
+    """For a request that was refused for good, or could not be sent: the coordinator counts us only if it did before.
+
+    Not for a join that will be repeated: a coordinator that ran into a timeout or an error of its own may have carried it
+    out. Requests of members change nothing here: these were counted before them.
+    """
+    return replace(member, enrolled=flight.enrolled)
+
+
+def fatal(member: Member, problem: Problem) -> Transition:
+    """What we owned is lost. Who is still `enrolled` leaves when the application knows that: leaving.LEAVE_AFTER_ERROR."""
+    effects = tell_lost(member)
+    member = with_problem(member, problem)
+    return replace(
+        move(member, S.FATAL),
+        subscription=None,
+        accepted=None,
+        target=None,
+        contest=None,
+        owed_gap_s=None,
+        dialogue=None,
+        lookup=None,
+        naming=None,
+        survey=None,
+        checking=None,
+        classic=Classic(given_id=member.classic.given_id),
+        cause=Cause(CauseKind.FATAL, problem.detail),
+    ), effects

@@ -1,0 +1,231 @@
+"""An instance id that is taken: find out by whom, then wait for it, take it over, or fail.
+
+Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may
+be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that
+case we release ourselves, whatever the policy.
+"""
+
+from __future__ import annotations
+
+from membership_client.core import policy
+from membership_client.core.consumer_protocol import release
+from membership_client.core.copying import replace
+from membership_client.core.error_codes import Code, code_name
+from membership_client.core.events import (
+    DescribeClassicGroup,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    GroupDescribed,
+    Refused,
+    Response,
+    SessionTimeoutDescribed,
+)
+from membership_client.core.fencing import fatal, fence
+from membership_client.core.member import Contest, ContestStep, Member, Transition, with_problem
+from membership_client.core.policy import Action
+from membership_client.core.requests import forget_coordinator, send, slow_down
+from membership_client.core.rule import Rule
+from membership_client.errors import Problem, ProblemKind
+from membership_client.types import GroupProtocol, Holder, MemberState
+
+S = MemberState
+
+LONGEST_DEFAULT_SESSION_S = 60.0
+"""What a broker allows unless its operator says otherwise; used where it does not tell."""
+SESSION_MARGIN = 1.1
+"""Brokers expire sessions a little late."""
+
+
+def refused(member: Member, message: str | None, now: float) -> Transition:
+    """A join was refused because the instance id is held."""
+    detail = message or f"group.instance.id {member.config.group_instance_id} is held by another member."
+    if member.contest is None:
+        return _waiting(replace(member, contest=_open(member, detail, now))), ()
+    contest = replace(member.contest, detail=detail)
+    asks = _is_over(contest, now) or _needs_identity(member, contest)
+    step = ContestStep.IDENTIFY if asks else _last_step(contest)
+    return slow_down(_waiting(replace(member, contest=replace(contest, step=step))), "dialogue_pace", now), ()
+
+
+def _open(member: Member, detail: str, now: float) -> Contest:
+    waits = member.config.group_instance_id_conflict == "wait"
+    give_up_at = None if waits else now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
+    return Contest(step=ContestStep.IDENTIFY, since=now, give_up_at=give_up_at, detail=detail)
+
+
+def _is_over(contest: Contest, now: float) -> bool:
+    """Time is up; but who holds the id now is asked once more, since it may be ourselves, by a join whose answer was lost."""
+    return contest.give_up_at is not None and now >= contest.give_up_at
+
+
+def _needs_identity(member: Member, contest: Contest) -> bool:
+    """Whoever waits for a stranger needs to know it once; in all other cases the newest holder counts."""
+    waits = member.config.group_instance_id_conflict == "wait"
+    return not waits or contest.holder is None or contest.holder.member_id == member.member_id
+
+
+def _last_step(contest: Contest) -> ContestStep:
+    """Join again; but a wait must first know how long it may last."""
+    return ContestStep.MEASURE if contest.give_up_at is None else ContestStep.RETRY
+
+
+def superseded(member: Member, message: str | None, now: float) -> Transition:
+    """Another process has our instance id now. Our partitions are lost at once; who it is, is asked meanwhile."""
+    detail = message or f"group.instance.id {member.config.group_instance_id} was taken over."
+    epoch = member.epoch
+    member, effects = fence(member, detail, now, known=False)
+    if member.state is not S.FENCED:
+        return member, effects
+    contest = Contest(
+        step=ContestStep.IDENTIFY,
+        since=now,
+        give_up_at=now + member.request_timeout_s,
+        detail=detail,
+        epoch=epoch,
+    )
+    return replace(member, contest=contest), effects
+
+
+def _waiting(member: Member) -> Member:
+    return with_problem(member, _problem(member, ProblemKind.WAITING_FOR_INSTANCE_ID))
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+def _ask_due(member: Member) -> float | None:
+    contest = member.contest
+    if contest is None or contest.step is ContestStep.RETRY or member.dialogue or member.coordinator is None:
+        return None
+    return member.dialogue_pace.not_before
+
+
+_WHO_IS_THERE: dict[GroupProtocol, type[DescribeGroup | DescribeClassicGroup]] = {
+    GroupProtocol.CONSUMER: DescribeGroup,
+    GroupProtocol.CLASSIC: DescribeClassicGroup,
+}
+
+
+def _ask(member: Member, now: float) -> Transition:
+    contest, group_id = member.contest, member.config.group_id
+    assert contest is not None
+    if contest.step is ContestStep.IDENTIFY:
+        question = _WHO_IS_THERE[member.protocol](group_id=group_id)
+        return send(member, "dialogue", question, now, to=member.coordinator)
+    if contest.step is ContestStep.MEASURE:
+        return send(member, "dialogue", DescribeSessionTimeout(group_id=group_id), now, to=member.coordinator)
+    assert contest.holder is not None
+    return send(member, "dialogue", release(member, contest.holder.member_id), now, to=member.coordinator)
+
+
+ASK = Rule(_ask_due, _ask)
+
+
+def answered(member: Member, response: Response, now: float) -> Transition:
+    """An answer to a question about the holder, whatever the question was."""
+    contest = member.contest
+    member = replace(member, dialogue=None)
+    if contest is None:
+        return member, ()
+    if isinstance(response, Refused) and response.code in policy.DESCRIBE:
+        return _ask_again(member, policy.DESCRIBE[response.code], now), ()
+    if contest.step is ContestStep.IDENTIFY:
+        return _identified(member, contest, response, now)
+    if contest.step is ContestStep.MEASURE:
+        return _measured(member, contest, response), ()
+    return _released(member, contest, response, now), ()
+
+
+def _ask_again(member: Member, action: Action, now: float) -> Member:
+    if action is Action.REDISCOVER:
+        member = forget_coordinator(member)
+    return slow_down(member, "dialogue_pace", now)
+
+
+def unanswerable(member: Member, now: float) -> Transition:
+    """The broker cannot answer the question at all: go on without the answer."""
+    return answered(member, Refused(Code.UNSUPPORTED_VERSION), now)
+
+
+def _identified(member: Member, contest: Contest, response: Response, now: float) -> Transition:
+    holder = _holder_in(response, member.config.group_instance_id)
+    contest = replace(contest, holder=holder)
+    if member.state is S.FENCED:
+        return _lose_to(replace(member, contest=contest))
+    if holder is not None and holder.member_id == member.member_id:
+        return _waiting(replace(member, contest=replace(contest, step=ContestStep.RELEASE))), ()
+    known = isinstance(response, GroupDescribed)
+    if holder is not None and member.fences:
+        # We had the id, were dropped, and another has it now: the newcomer wins, or two would fight over it for ever.
+        return _lose_to(replace(member, contest=contest))
+    if _is_over(contest, now) and (holder is not None or not known):
+        return _fail(replace(member, contest=contest))
+    return _by_policy(replace(member, contest=contest), contest, known=known)
+
+
+def _by_policy(member: Member, contest: Contest, *, known: bool) -> Transition:
+    conflict = member.config.group_instance_id_conflict
+    if conflict == "fail" and (contest.holder is not None or not known):
+        return _fail(member)
+    takes_over = conflict == "takeover" and contest.holder is not None
+    step = ContestStep.RELEASE if takes_over else _last_step(contest)
+    return _waiting(replace(member, contest=replace(contest, step=step))), ()
+
+
+def _holder_in(response: Response, instance_id: str | None) -> Holder | None:
+    members = response.members if isinstance(response, GroupDescribed) else ()
+    found = (m for m in members if m.instance_id == instance_id)
+    return next((Holder(m.member_id, m.client_id, m.host) for m in found), None)
+
+
+def _measured(member: Member, contest: Contest, response: Response) -> Member:
+    told = response.session_timeout_s if isinstance(response, SessionTimeoutDescribed) else None
+    session_s = told if told and told > 0 else LONGEST_DEFAULT_SESSION_S
+    give_up_at = contest.since + session_s * SESSION_MARGIN + member.interval_s
+    return replace(member, contest=replace(contest, step=ContestStep.RETRY, give_up_at=give_up_at))
+
+
+def _released(member: Member, contest: Contest, response: Response, now: float) -> Member:
+    if not isinstance(response, Refused):
+        return replace(member, contest=replace(contest, step=ContestStep.RETRY))
+    detail = f"{contest.detail} (its release was refused: {code_name(response.code)})"
+    member = replace(member, contest=replace(contest, detail=detail, step=_last_step(contest)))
+    return slow_down(member, "dialogue_pace", now)
+
+
+# --- the end of a contest --------------------------------------------------------------------------------------------
+
+
+def _give_up_due(member: Member) -> float | None:
+    """Whoever waits to join gives up when it is refused too late, not by the clock.
+
+    A coordinator that could not be reached in time, or a process that was asleep, says nothing about the holder.
+    """
+    return member.contest.give_up_at if member.contest and member.state is S.FENCED else None
+
+
+def _give_up(member: Member, now: float) -> Transition:
+    return _lose_to(member)
+
+
+GIVE_UP = Rule(_give_up_due, _give_up)
+
+
+def _fail(member: Member) -> Transition:
+    return fatal(_displaced(member), _problem(member, ProblemKind.INSTANCE_ID_IN_USE))
+
+
+def _lose_to(member: Member) -> Transition:
+    return fatal(_displaced(member), _problem(member, ProblemKind.FENCED_INSTANCE_ID))
+
+
+def _displaced(member: Member) -> Member:
+    """Where another member holds the instance id, the coordinator does not count us any more."""
+    has_holder = member.contest is not None and member.contest.holder is not None
+    return replace(member, enrolled=False) if has_holder else member
+
+
+def _problem(member: Member, kind: ProblemKind) -> Problem:
+    contest = member.contest
+    assert contest is not None
+    return Problem(kind=kind, detail=contest.detail, epoch=contest.epoch, holder=contest.holder)

@@ -1,0 +1,1 @@
+"""The commands `diagnose`, `replay` and `report`, and the texts they print."""

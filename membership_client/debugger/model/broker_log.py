@@ -1,0 +1,100 @@
+"""What a coordinator writes into its log when it lets a member go: by whose wish, or why. Kafka 4's words."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from membership_client.terminal_text import harmless
+
+
+class BrokerLogError(Exception):
+    """A broker's log cannot be read. Safe to print."""
+
+
+class How(enum.Enum):
+    REMOVED = "somebody asked for it with a LeaveGroup request"
+    FENCED = "the coordinator did not wait for it any longer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dismissal:
+    """One line of a broker's log. Members that leave by themselves have such lines too."""
+
+    path: Path
+    line: int
+    how: How
+    group: str
+    member_id: str
+    """Empty where a static member was named by its instance id alone."""
+    instance_id: str | None = None
+    reason: str
+    text: str
+    """From the date on, as the broker wrote it."""
+    time: float | None
+    """As if its clock showed UTC, in seconds since 1970; None where the line has no date."""
+
+
+_LEFT = re.compile(
+    r"\[Group(?:Id)? (?P<group>[^\]]+)\] (?:Dynamic |Static |Pending )?[Mm]ember (?P<member>\S*)"
+    r"(?: with instance id (?P<instance>\S+))? has left group through explicit `LeaveGroup` request; "
+    r"client reason: (?P<reason>.*)"
+)
+_FENCED = re.compile(
+    r"\[GroupId (?P<group>[^\]]+)\] Member (?P<member>\S+) fenced from the group because (?P<reason>.*?)\.?$"
+)
+_FAILED = re.compile(r"Member (?P<member>\S+) in group (?P<group>\S+) has failed, removing it from the group\.?$")
+_LOGGER = re.compile(r" \((?:org\.apache\.)?kafka\.[\w.$]+\)$")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}")
+_HINTS = ("has left group", "fenced from the group", "has failed, removing")
+
+
+def read_broker_logs(paths: Iterable[Path]) -> tuple[Dismissal, ...]:
+    """BrokerLogError if one cannot be read. What is not about members that had to go is passed over."""
+    return tuple(found for path in dict.fromkeys(paths) for found in _dismissals_in(path))
+
+
+def _dismissals_in(path: Path) -> list[Dismissal]:
+    try:
+        return list(_dismissals(path))
+    except OSError as error:
+        raise BrokerLogError(harmless(f"{path} cannot be read: {error.strerror}.")) from error
+
+
+def _dismissals(path: Path) -> Iterable[Dismissal]:
+    with path.open(errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            # Logs are long, and a search for words is quick.
+            if any(hint in line for hint in _HINTS) and (found := _dismissal(path, number, line.rstrip())):
+                yield found
+
+
+def _dismissal(path: Path, number: int, line: str) -> Dismissal | None:
+    message = _LOGGER.sub("", line)
+    left = _LEFT.search(message)
+    found = left or _FENCED.search(message) or _FAILED.search(message)
+    if found is None:
+        return None
+    date, said = _DATE.search(line), found.groupdict()
+    return Dismissal(
+        path=path,
+        line=number,
+        how=How.REMOVED if left else How.FENCED,
+        group=said["group"],
+        member_id=said["member"],
+        instance_id=said.get("instance"),
+        reason=said.get("reason") or "the member session expired",
+        text=message[date.start() :] if date else message,
+        time=_time(date.group()) if date else None,
+    )
+
+
+def _time(date: str) -> float | None:
+    try:
+        return datetime.fromisoformat(date.replace(",", ".")).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # As 2027-13-32 24:61:61.000, which looks like a date.
+        return None

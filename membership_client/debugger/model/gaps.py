@@ -1,0 +1,159 @@
+"""Times in which a member should have done something by its own clock, and did nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    DescribeTopics,
+    Disconnect,
+    Failed,
+    FindCoordinator,
+    HeartbeatAccepted,
+    HeartbeatConfirmed,
+    JoinGroup,
+    Request,
+    ResolveTopics,
+    Send,
+    SyncGroup,
+)
+from membership_client.core.member import IN_GROUP, Member
+from membership_client.core.requests import JOIN_PATIENCE_S
+from membership_client.debugger.model.history_step import Moment
+
+_LATE_S = 1.0
+"""A busy machine is late by less."""
+_SLEEP_S = 5.0
+"""Clocks are set by less."""
+_INSTEAD_OF_BEATS = frozenset({"lookup", "dialogue"})
+"""No heartbeat is due while one of these is under way; questions about topics hold none up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Several that follow each other closely are one."""
+
+    before: Moment
+    after: Moment
+    late_s: float
+    """How long after it was due the next step came."""
+    cpu_s: float
+    """What the process used meanwhile."""
+    slept_s: float = 0.0
+    """How much of it the member's own clock did not see, because the whole machine slept, or somebody set its clock."""
+    awaited: bool = False
+    """It waited for the answer to a heartbeat, which it then read: nothing else was due, and the answer may have been late."""
+
+    @property
+    def lasted_s(self) -> float:
+        return self.after.at - self.before.at + self.slept_s
+
+    @property
+    def cpu_shares(self) -> tuple[float, float]:
+        """At least and at most so much of a processor while it was late: it may have worked until it was due."""
+        on_time_s = self.lasted_s - self.late_s
+        return max(0.0, self.cpu_s - on_time_s) / self.late_s, self.cpu_s / self.late_s
+
+
+class _Clock:
+    """What a member waits for, by its steps so far: answers, or the time of its next heartbeat."""
+
+    def __init__(self, start: Member) -> None:
+        self._config = start.config
+        self._interval_s = start.interval_s
+        self._timeout_s = start.request_timeout_s
+        self._flights: dict[str, tuple[int, float]] = {}
+        """By slot, the request under way and when its time is up."""
+        self._beat_at = 0.0
+        self._throttle_s = 0.0
+
+    def take_in(self, step: Moment) -> None:
+        event = step.event
+        if isinstance(event, Answered | Failed):
+            self._flights = {slot: (id_, end) for slot, (id_, end) in self._flights.items() if id_ != event.request_id}
+        if isinstance(event, Answered):
+            self._throttle_s = event.throttle_s
+            if isinstance(event.response, HeartbeatAccepted):
+                self._interval_s = event.response.interval_s or self._interval_s
+        if step.effects_of(Disconnect):
+            self._flights = {}
+        for send in step.effects_of(Send):
+            if isinstance(send.request, JoinGroup | ClassicHeartbeat):
+                self._interval_s = self._config.heartbeat_interval_ms / 1000
+            self._flights[_slot(send.request)] = send.request_id, step.at + self._patience_s(send.request)
+            self._beat_at = step.at
+
+    def _patience_s(self, request: Request) -> float:
+        """Joins and syncs of a classic group wait for others."""
+        waits = isinstance(request, JoinGroup | SyncGroup)
+        longest_s = self._config.max_poll_interval_ms / 1000 + JOIN_PATIENCE_S
+        return max(self._timeout_s, longest_s) if waits else self._timeout_s
+
+    def due(self, step: Moment) -> float | None:
+        """When the step after this one must come at the latest; None if it need not come at all."""
+        if step.state not in IN_GROUP:
+            return None
+        timeouts = {slot: end for slot, (_, end) in self._flights.items() if end > step.at}
+        if not _INSTEAD_OF_BEATS & timeouts.keys():
+            timeouts["heartbeat"] = self.next_beat(step)
+        return min(timeouts.values())
+
+    def is_awaited(self, step: Moment) -> bool:
+        """Does this step bring the answer to a heartbeat that was under way?"""
+        event, (under_way, _) = step.event, self._flights.get("dialogue", (None, 0.0))
+        if not isinstance(event, Answered) or event.request_id != under_way:
+            return False
+        return isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed)
+
+    def next_beat(self, step: Moment) -> float:
+        """When the heartbeat after this step is due at the latest, if none is under way."""
+        rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
+        return max(step.at, self._beat_at) + max(self._interval_s, rest_s) + self._throttle_s
+
+
+def _slot(request: Request) -> str:
+    if isinstance(request, FindCoordinator):
+        return "lookup"
+    if isinstance(request, DescribeTopics):
+        return "survey"
+    return "naming" if isinstance(request, ResolveTopics) else "dialogue"
+
+
+def gaps_of(steps: Sequence[Moment], start: Member) -> tuple[Gap, ...]:
+    """In order of time. What lies between two files is left out: a third may be missing."""
+    found: list[Gap] = []
+    for gap in _single(steps, start):
+        if found and gap.before.at - found[-1].after.at < _LATE_S:
+            last = found.pop()
+            found.append(_both(last, gap))
+        else:
+            found.append(gap)
+    return tuple(found)
+
+
+def _both(gap: Gap, following: Gap) -> Gap:
+    return replace(
+        gap,
+        after=following.after,
+        late_s=gap.late_s + following.late_s,
+        cpu_s=gap.cpu_s + following.cpu_s,
+        slept_s=gap.slept_s + following.slept_s,
+        awaited=gap.awaited and following.awaited,
+    )
+
+
+def _single(steps: Sequence[Moment], start: Member) -> Iterator[Gap]:
+    clock, due, before = _Clock(start), None, None
+    for step in steps:
+        slept_s = step.jumped_s if step.jumped_s > _SLEEP_S else 0.0
+        if before is not None and due is not None and not step.opens:
+            awaited = step.at + slept_s <= due + _LATE_S and clock.is_awaited(step)
+            late_s = step.at + slept_s - (clock.next_beat(before) if awaited else due)
+            if late_s > _LATE_S:
+                cpu_s = max(0.0, (step.cpu_s or 0.0) - (before.cpu_s or 0.0))
+                yield Gap(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s, awaited=awaited)
+        clock.take_in(step)
+        due, before = clock.due(step), step

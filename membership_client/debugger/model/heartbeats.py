@@ -1,0 +1,78 @@
+"""The heartbeats of one run, of either protocol, each with what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from membership_client.core.error_codes import Code
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    Failed,
+    Heartbeat,
+    HeartbeatAccepted,
+    HeartbeatConfirmed,
+    Refused,
+    Response,
+    Send,
+)
+from membership_client.debugger.model.history_step import Moment
+from membership_client.types import Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """Neither answered nor failed: it timed out, or the trace ends before its answer."""
+
+    request_id: int
+    request: Heartbeat | ClassicHeartbeat
+    to: Node | None
+    sent: Moment
+    ended: Moment | None = None
+    response: Response | None = None
+    failure: Failed | None = None
+
+    @property
+    def accepted(self) -> HeartbeatAccepted | None:
+        return self.response if isinstance(self.response, HeartbeatAccepted) else None
+
+    @property
+    def is_accepted(self) -> bool:
+        return isinstance(self.response, HeartbeatAccepted | HeartbeatConfirmed)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Did the coordinator count on the member? In a classic group it says so also when the group rebalances."""
+        rebalances = isinstance(self.response, Refused) and self.response.code == Code.REBALANCE_IN_PROGRESS
+        return self.is_accepted or rebalances
+
+    @property
+    def interval_s(self) -> float:
+        """What the answer said; 0 without one."""
+        return self.accepted.interval_s if self.accepted else 0.0
+
+
+def beats_of(steps: Iterable[Moment]) -> tuple[Beat, ...]:
+    """In the order they were sent."""
+    beats: dict[int, Beat] = {}
+    for step in steps:
+        _end(beats, step)
+        for send in step.effects_of(Send):
+            if isinstance(send.request, Heartbeat | ClassicHeartbeat):
+                beats[send.request_id] = Beat(request_id=send.request_id, request=send.request, to=send.to, sent=step)
+    return tuple(beats.values())
+
+
+def _end(beats: dict[int, Beat], step: Moment) -> None:
+    event = step.event
+    if not isinstance(event, Answered | Failed):
+        return
+    beat = beats.get(event.request_id)
+    # An answer may come twice, or after its time; the first counts.
+    if beat is None or beat.ended is not None:
+        return
+    if isinstance(event, Answered):
+        beats[event.request_id] = replace(beat, ended=step, response=event.response)
+    else:
+        beats[event.request_id] = replace(beat, ended=step, failure=event)

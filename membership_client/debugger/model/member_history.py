@@ -1,0 +1,170 @@
+"""One run of one member, from its first recorded moment to its last, out of all files that hold a part of it."""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Stop
+from membership_client.core.member import Member
+from membership_client.debugger.findings.finding import Evidence
+from membership_client.debugger.model.broker_log import Dismissal
+from membership_client.debugger.model.calls import Call, calls_of
+from membership_client.debugger.model.fences import Fence, Surroundings, fences_of
+from membership_client.debugger.model.gaps import Gap, gaps_of
+from membership_client.debugger.model.heartbeats import Beat, beats_of
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.holdings import Holding, holdings_of
+from membership_client.debugger.model.memberships import Stay, stays_of
+from membership_client.debugger.model.outages import Outage, outages_of
+from membership_client.debugger.model.removals import Told, lines_about
+from membership_client.types import GroupProtocol
+
+
+# Without slots, for what is computed once; compared by identity, because nobody asks for more.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Life:
+    """Its moments are in order of its own clock. Times of day of two lives are only as comparable as their clocks."""
+
+    group: str
+    member_id: str
+    instance_id: str | None
+    host: str
+    pid: int
+    pod: str | None
+    spark: str | None
+    """The slot and task of a Spark job that it was."""
+    start: Member
+    moments: tuple[Moment, ...]
+    torn: bool
+    """It ends in half a line: the process was killed while it wrote, or the file was cut."""
+    saved: bool
+    """It was saved from memory, so its end is nobody's end."""
+    dropped: tuple[tuple[str, int], ...] = ()
+    """Where steps are missing, as file and line, and how many: the file could not be written as fast as they came."""
+    skew_s: float
+    """By how much other machines' clocks may differ from its own."""
+    broker_log: tuple[Dismissal, ...] = ()
+    """Of all members."""
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What brokers and their logs call it, as far as it is known."""
+        return self.instance_id or self._given_id or self.member_id
+
+    @functools.cached_property
+    def _given_id(self) -> str:
+        """The first one, where coordinators give ids."""
+        return self.start.classic.given_id or next(self._given_ids(), "")
+
+    def _given_ids(self) -> Iterator[str]:
+        answers = (step.event.response for step in self.steps if isinstance(step.event, Answered))
+        return (answer.member_id for answer in answers if isinstance(answer, MemberIdGiven | GroupJoined))
+
+    @functools.cached_property
+    def ids(self) -> frozenset[str]:
+        """All member ids under which brokers knew it: a classic group gives a new one with every return."""
+        return frozenset({self.member_id, self.start.classic.given_id, *self._given_ids()} - {""})
+
+    @property
+    def _dismissals(self) -> tuple[Dismissal, ...]:
+        return lines_about(self.broker_log, self.group, self.ids, self.instance_id)
+
+    @property
+    def where(self) -> str:
+        more = {"pod": self.pod, "Spark": self.spark}
+        known = ", ".join(f"{what} {name}" for what, name in more.items() if name)
+        return f"process {self.pid} on {self.host}{f' ({known})' if known else ''}"
+
+    @property
+    def began(self) -> float:
+        return self.moments[0].time
+
+    @property
+    def ended(self) -> float:
+        return self.moments[-1].time
+
+    @functools.cached_property
+    def steps(self) -> tuple[Moment, ...]:
+        return tuple(moment for moment in self.moments if moment.is_step)
+
+    @functools.cached_property
+    def notes(self) -> tuple[Moment, ...]:
+        return tuple(moment for moment in self.moments if not moment.is_step)
+
+    @functools.cached_property
+    def calls(self) -> tuple[Call, ...]:
+        return calls_of(self.moments)
+
+    @functools.cached_property
+    def beats(self) -> tuple[Beat, ...]:
+        return beats_of(self.steps)
+
+    @functools.cached_property
+    def holdings(self) -> tuple[Holding, ...]:
+        return holdings_of(self.steps, self.moments)
+
+    @functools.cached_property
+    def stays(self) -> tuple[Stay, ...]:
+        return stays_of(self.steps, self.member_id)
+
+    @functools.cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        return gaps_of(self.steps, self.start)
+
+    @functools.cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        return outages_of(self.steps, self.start.coordinator)
+
+    @functools.cached_property
+    def fences(self) -> tuple[Fence, ...]:
+        around = Surroundings(
+            beats=self.beats,
+            gaps=self.gaps,
+            outages=self.outages,
+            calls=self.calls,
+            patience_s=self.poll_interval_s,
+            interval_s=self.interval_s,
+            is_classic=self.is_classic,
+            told=Told(self._dismissals, self.skew_s + self.start.request_timeout_s),
+        )
+        return fences_of(self.steps, around)
+
+    @functools.cached_property
+    def closing(self) -> Moment | None:
+        """When close() was called."""
+        return next((moment for moment in self.steps if isinstance(moment.event, Close)), None)
+
+    @functools.cached_property
+    def stop(self) -> Moment | None:
+        """When a close had ended."""
+        return next((moment for moment in self.steps if moment.effects_of(Stop)), None)
+
+    @functools.cached_property
+    def _times(self) -> list[float]:
+        return [step.at for step in self.steps]
+
+    def steps_between(self, began_at: float, ended_at: float) -> Sequence[Moment]:
+        """By its own clock, both included."""
+        return self.steps[bisect_left(self._times, began_at) : bisect_right(self._times, ended_at)]
+
+    @functools.cached_property
+    def interval_s(self) -> float:
+        """Its own in a classic group; under KIP-848 the longest that it was told."""
+        if self.is_classic:
+            return self.start.config.heartbeat_interval_ms / 1000
+        return max((beat.interval_s for beat in self.beats if beat.interval_s), default=self.start.interval_s)
+
+    @functools.cached_property
+    def is_classic(self) -> bool:
+        """A run speaks one protocol once it has found out which."""
+        return bool(self._given_id) or self.start.protocol is GroupProtocol.CLASSIC
+
+    @property
+    def poll_interval_s(self) -> float:
+        return self.start.poll_interval_s
+
+    def evidence(self, moment: Moment, text: str) -> Evidence:
+        return Evidence(moment.path, moment.line, moment.time, self.name, text)

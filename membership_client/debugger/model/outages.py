@@ -1,0 +1,114 @@
+"""Times in which a member asked and nobody answered, although it worked all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from membership_client.core.error_codes import COORDINATOR_AWAY
+from membership_client.core.events import (
+    Answered,
+    CoordinatorFound,
+    Disconnect,
+    Failed,
+    FailureKind,
+    GroupJoined,
+    GroupSynced,
+    HeartbeatAccepted,
+    HeartbeatConfirmed,
+    MemberIdGiven,
+    Refused,
+)
+from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.memberships import refusal_of
+from membership_client.errors import ProblemKind
+from membership_client.types import Node
+
+_ANSWERS = (HeartbeatAccepted, HeartbeatConfirmed, MemberIdGiven, GroupJoined, GroupSynced, Refused)
+_SILENT = frozenset({FailureKind.UNREACHABLE, FailureKind.DISCONNECTED, FailureKind.TIMED_OUT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """From the first failure to the next heartbeat, or classic join, that was answered as such."""
+
+    failures: tuple[Moment, ...]
+    """Steps that record a lost connection, an answer that did not come, or a broker that is not the coordinator."""
+    end: Moment | None
+    """None if the trace ends before it is over."""
+    last: Moment
+    node: Node | None
+    """The coordinator that was lost; None if none was known."""
+    moved_to: Node | None = None
+    """Another one, if that was found."""
+
+    @property
+    def first(self) -> Moment:
+        return self.failures[0]
+
+    @property
+    def lasted_s(self) -> float:
+        return self.last.at - self.first.at
+
+
+def outages_of(steps: Sequence[Moment], coordinator: Node | None) -> tuple[Outage, ...]:
+    """`coordinator` is who it was when the trace began."""
+    found: list[Outage] = []
+    failures: list[Moment] = []
+    node = coordinator
+    for step in steps:
+        if failure_text(step) is not None:
+            node = node if failures else coordinator
+            failures.append(step)
+        coordinator = coordinator_of(step) or coordinator
+        if failures and failures[-1] is not step and _is_answered(step):
+            found.append(_outage(failures, step, step, node, coordinator))
+            failures = []
+    if failures:
+        found.append(_outage(failures, None, steps[-1], node, coordinator))
+    return tuple(found)
+
+
+def _outage(failures: list[Moment], end: Moment | None, last: Moment, old: Node | None, new: Node | None) -> Outage:
+    moved_to = new if old is not None and new != old else None
+    return Outage(failures=tuple(failures), end=end, last=last, node=old, moved_to=moved_to)
+
+
+def failure_text(step: Moment) -> str | None:
+    """What failed at that step, if something did."""
+    event = step.event
+    if isinstance(event, Failed) and event.kind in _SILENT:
+        return f"{event.kind.value}: {event.detail}"
+    if is_told(step) and (said := refusal_of(step)):
+        return said
+    if step.effects_of(Disconnect):
+        problem = step.problem
+        is_new = problem is not None and problem != step.problem_before and problem.kind is ProblemKind.UNREACHABLE
+        return problem.detail if problem is not None and is_new else "no answer in time"
+    return None
+
+
+def is_told(step: Moment) -> bool:
+    """Did a broker itself say that it is not, or not yet, the coordinator?"""
+    event = step.event
+    return (
+        isinstance(event, Answered) and isinstance(event.response, Refused) and event.response.code in COORDINATOR_AWAY
+    )
+
+
+def is_broken(step: Moment) -> bool:
+    """Did a connection end, or could none be made? A network that swallows everything does neither."""
+    return isinstance(step.event, Failed) and step.event.kind in {FailureKind.DISCONNECTED, FailureKind.UNREACHABLE}
+
+
+def _is_answered(step: Moment) -> bool:
+    """A heartbeat or a join was, whatever the answer: then the coordinator is there."""
+    return isinstance(step.event, Answered) and isinstance(step.event.response, _ANSWERS)
+
+
+def coordinator_of(step: Moment) -> Node | None:
+    """The coordinator that was found at that step."""
+    event = step.event
+    if isinstance(event, Answered) and isinstance(event.response, CoordinatorFound):
+        return event.response.node
+    return None

@@ -1,0 +1,1 @@
+"""The threads of a member, and what they run."""

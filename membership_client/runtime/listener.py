@@ -1,0 +1,225 @@
+"""The user's callbacks: their contract, the check of their signatures, and the thread that runs them."""
+
+from __future__ import annotations
+
+import inspect
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from membership_client.arguments import checked_timeout_s
+from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
+from membership_client.errors import ListenerError
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.types import Cause, TopicPartition
+
+
+class CallbackContext:
+    """What a callback may want to know. Safe to read from any thread, also after the callback has returned."""
+
+    def __init__(self, call: RunCallback) -> None:
+        self.epoch: int = call.epoch
+        self.cause: Cause = call.cause
+        self.provisional: bool = call.provisional
+        """The assignment may still be incomplete; an empty one does not mean "nothing for me"."""
+        self._deadline = call.deadline
+        self._lost = threading.Event()
+
+    @property
+    def lost(self) -> bool:
+        """True once the member was fenced while this callback runs: the partitions belong to others now."""
+        return self._lost.is_set()
+
+    def wait_lost(self, timeout_s: float) -> bool:
+        """Sleep in a callback, but wake up when the partitions are lost."""
+        return self._lost.wait(checked_timeout_s(timeout_s))
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the group stops waiting for this callback; None where it does not wait for it."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+
+class RebalanceListener:
+    """Override what you need; each of the three callbacks may leave out its second argument.
+
+    All callbacks of one member run one at a time, in order, on a thread of their own: never on the thread that keeps
+    the membership alive, so heartbeats go on however long a callback takes. What it is called with is the change, not
+    the whole assignment. A partition is passed to `on_partitions_revoked` or `on_partitions_lost` exactly once after
+    it was passed to a successful `on_partitions_assigned`.
+    """
+
+    def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """New partitions. They count as owned when this returns. Also called, with none, after an empty join."""
+
+    def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """Partitions to give up. They are still ours until this returns: commit here."""
+
+    def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
+        """Partitions that are already others': do not commit. Does nothing unless overridden."""
+
+    def on_budget_warning(self, warning: BudgetWarning) -> None:
+        """A callback, the next poll or a close takes long. On a thread of its own: the others may be what is stuck."""
+
+
+_METHODS = {
+    CallbackKind.ASSIGNED: "on_partitions_assigned",
+    CallbackKind.REVOKED: "on_partitions_revoked",
+    CallbackKind.LOST: "on_partitions_lost",
+}
+
+OnWarning = Callable[[BudgetWarning], object]
+Callback = Callable[[tuple[TopicPartition, ...], CallbackContext], object]
+
+
+def callbacks_of(listener: object, *, coroutines: bool = False) -> dict[CallbackKind, Callback]:
+    """The listener's callbacks, each checked now, because a wrong signature found in a rebalance is found too late.
+
+    `coroutines` says that the caller awaits what they return.
+    """
+    found = {kind: getattr(listener, name, None) for kind, name in _METHODS.items()}
+    if not any(found.values()):
+        raise ListenerError(f"{type(listener).__name__} has none of {', '.join(_METHODS.values())}.")
+    return {kind: _checked(_METHODS[kind], method, coroutines) for kind, method in found.items() if method is not None}
+
+
+def _checked(name: str, method: object, coroutines: bool) -> Callback:
+    if not callable(method):
+        raise ListenerError(f"{name} is not callable.")
+    if inspect.iscoroutinefunction(method) and not coroutines:
+        raise ListenerError(f"{name} is an async function: use membership_client.aio.")
+    if accepts(method, 2):
+        return method
+    if accepts(method, 1):
+        return lambda partitions, _: method(partitions)
+    raise ListenerError(f"{name}{inspect.signature(method)} cannot be called with the partitions and a context.")
+
+
+def accepts(function: Callable[..., object], count: int) -> bool:
+    """Can it be called with that many positional arguments? Some functions written in C do not tell, so they may."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+Done = Callable[[CallbackReturned], None]
+
+
+@runtime_checkable
+class CallbackRunner(Protocol):
+    """Where callbacks run. Called by the membership thread, which must not be made to wait."""
+
+    @property
+    def runs_on_closing_thread(self) -> bool:
+        """Can the thread that closes the member be the one that runs a callback, so that it must wait for it?"""
+
+    def run(self, call: RunCallback, done: Done) -> None:
+        """Have it run; `done` is called exactly once when it has, on any thread."""
+
+    def tell_lost(self, call_id: int) -> None: ...
+    def is_current_thread(self) -> bool: ...
+
+    def thread(self) -> int | None:
+        """The one that runs callbacks, or that will when it gets to them."""
+
+    def warn(self, warning: BudgetWarning) -> None:
+        """Tell the application, not on the calling thread."""
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        """On the thread that closes the member: wait until `ended(seconds)` says so, and run what only it can run."""
+
+    def stop(self) -> None: ...
+
+
+class ThreadRunner:
+    """Runs callbacks on one daemon thread, started with the first of them; `done` is called there when each returns."""
+
+    runs_on_closing_thread = False
+
+    def __init__(self, callbacks: dict[CallbackKind, Callback], name: str, on_warning: OnWarning | None = None) -> None:
+        self._callbacks = callbacks
+        self._on_warning = on_warning
+        self._name = name
+        self._calls: queue.SimpleQueue[tuple[RunCallback, Done] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._current: tuple[int, CallbackContext] | None = None
+
+    def run(self, call: RunCallback, done: Done) -> None:
+        if call.kind not in self._callbacks:
+            done(CallbackReturned(call.call_id))
+            return
+        self._current = (call.call_id, CallbackContext(call))
+        if self._thread is None and not self._start():
+            done(CallbackReturned(call.call_id, "RuntimeError: no thread can be started any more"))
+            return
+        self._calls.put((call, done))
+
+    def _start(self) -> bool:
+        thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # The interpreter is shutting down, or the system has no thread to spare.
+            return False
+        self._thread = thread
+        return True
+
+    def is_current_thread(self) -> bool:
+        """Is a callback calling us?"""
+        return threading.current_thread() is self._thread
+
+    def thread(self) -> int | None:
+        return self._thread.ident if self._thread else None
+
+    def warn(self, warning: BudgetWarning) -> None:
+        tell(self._on_warning, warning)
+
+    def tell_lost(self, call_id: int) -> None:
+        if self._current is not None and self._current[0] == call_id:
+            self._current[1]._lost.set()  # noqa: SLF001 - the runner is the context's other half
+
+    def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
+        ended(timeout_s)
+
+    def stop(self) -> None:
+        """End the thread once the running callback, if any, has returned. Does not wait for it."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (job := self._calls.get()) is not None:
+            call, done = job
+            began_at, thread = time.monotonic(), threading.current_thread().name
+            done(CallbackReturned(call.call_id, self._outcome(call), began_at, thread))
+
+    def _outcome(self, call: RunCallback) -> str | None:
+        assert self._current is not None
+        try:
+            self._callbacks[call.kind](call.partitions, self._current[1])
+        except BaseException as error:  # noqa: BLE001 - whatever user code raises becomes a recorded failure
+            return as_text(error)
+        return None
+
+
+def tell(on_warning: OnWarning | None, warning: BudgetWarning) -> None:
+    """On a thread of its own; what it raises is its own affair."""
+    if on_warning is not None:
+        threading.Thread(target=on_warning, args=(warning,), name="budget-warning", daemon=True).start()
+
+
+def warned_of(listener: object) -> OnWarning | None:
+    """The listener's own `on_budget_warning`, if it has one."""
+    found = getattr(listener, "on_budget_warning", None)
+    return None if getattr(type(listener), "on_budget_warning", None) is _DOES_NOTHING else found
+
+
+_DOES_NOTHING = RebalanceListener.on_budget_warning
+
+
+def as_text(error: BaseException) -> str:
+    """With its traceback, as CallbackReturned carries it."""
+    return "".join(traceback.format_exception(error)).strip()

@@ -1,0 +1,152 @@
+"""The story of a member in the standard log: one INFO line per rebalance, WARNING only when someone must act."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from membership_client.config import CLASSIC_ONLY, KIP_848_ONLY
+from membership_client.core.error_codes import Code
+from membership_client.core.events import Answered, Budget, CallbackDelayed, CallbackReturned, Refused
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.core.topic_check import missing_text
+from membership_client.errors import ProblemKind
+from membership_client.partition_text import shares
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.types import Delay, GroupProtocol, MemberState
+
+S = MemberState
+
+logger = logging.getLogger("membership_client")
+
+_QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
+"""Problems that usually pass by themselves: a member that retries them is at work, not in need."""
+
+_MOST_TOPICS = 8
+
+
+class StepLog:
+    """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
+
+    def __init__(self) -> None:
+        self._owned: Partitions = NOTHING
+        self._names: Mapping[UUID, str] = {}
+        """Both as the last line about a rebalance left them."""
+        self._began_at: float | None = None
+        """When the rebalance that is under way began for this member."""
+
+    def on_step(self, step: Step) -> None:
+        before, after = step.before, step.after
+        who = name_of(after)
+        if isinstance(step.event, CallbackReturned) and step.event.error:
+            logger.warning("%s: a callback raised: %s", who, step.event.error)
+        if isinstance(step.event, CallbackDelayed) and after is not before:
+            delay = Delay(step.event.why, step.at - step.event.since)
+            logger.warning("%s: %s. Nothing of these partitions is read meanwhile.", who, delay)
+        if after.config.group_protocol == "auto" and after.settled is not None and before.settled is None:
+            _log_protocol(who, step)
+        if after.topic_check.missing != before.topic_check.missing:
+            _log_missing(who, before, after)
+        if after.state is not before.state:
+            self._log_state(who, step)
+        elif _is_new_problem(before, after):
+            _log_problem(who, after)
+
+    def _log_state(self, who: str, step: Step) -> None:
+        before, after = step.before, step.after
+        self._began_at = step.at if self._began_at is None else self._began_at
+        if after.state is S.FATAL:
+            logger.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
+        elif after.state in {S.FENCED, S.STALE}:
+            logger.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
+        elif after.state is S.STABLE:
+            count, epoch, moved = len(after.owned), after.epoch, self._moved(step)
+            logger.info("%s: stable at epoch %d with %d partitions (%s)%s", who, epoch, count, after.cause, moved)
+        elif after.state is S.UNSUBSCRIBED:
+            logger.info("%s: not in the group any more (%s)%s", who, after.cause, self._moved(step))
+        else:
+            logger.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
+
+    def _moved(self, step: Step) -> str:
+        """What the rebalance that ends here brought and took, and how long it lasted for this member."""
+        owned, names = step.after.owned, step.after.names
+        got, lost = (owned - self._owned).named(names), (self._owned - owned).named(self._names)
+        moves = [("got", shares(got)), ("lost", shares(lost))]
+        took_s = step.at - (step.at if self._began_at is None else self._began_at)
+        self._owned, self._names, self._began_at = owned, names, None
+        told = "".join(f", {word} {_listed(topics)}" for word, topics in moves if topics)
+        return f"{told or ', nothing moved'}, within {took_s:.1f} s"
+
+
+def _listed(topics: Sequence[str]) -> str:
+    """A line is no place for hundreds."""
+    more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
+    return f"{' '.join(topics[:_MOST_TOPICS])}{more}"
+
+
+def _is_new_problem(before: Member, after: Member) -> bool:
+    """One that is repeated, or of which more became known, was told already; a failed callback has its own line."""
+    old, new = before.problem, after.problem
+    if new is None or new.kind is ProblemKind.CALLBACK_FAILED:
+        return False
+    return old is None or (old.kind, old.detail) != (new.kind, new.detail)
+
+
+def _log_protocol(who: str, step: Step) -> None:
+    """Which one `auto` took, why, and which of the given keys have no effect with it."""
+    config, answer = step.after.config, step.event.response if isinstance(step.event, Answered) else None
+    unused, protocol = CLASSIC_ONLY, "KIP-848"
+    if step.after.settled is GroupProtocol.CONSUMER:
+        logger.info("%s: group.protocol=auto takes KIP-848: the coordinator has it", who)
+    else:
+        unused, protocol = KIP_848_ONLY, "the classic protocol"
+        if isinstance(answer, Refused) and answer.code == Code.GROUP_ID_NOT_FOUND:
+            logger.warning("%s: group.protocol=auto takes the classic protocol. %s %s", who, answer.message, _MIGRATION)
+        else:
+            logger.info("%s: group.protocol=auto takes the classic protocol: these brokers do not have KIP-848", who)
+    for key, why in config.without_effect(unused).items():
+        logger.warning("%s: %s has no effect with %s: %s", who, key, protocol, why)
+
+
+_MIGRATION = (
+    "To migrate the group, stop all its members and start them with KIP-848: an empty group can be upgraded, and keeps its "
+    "offsets; or have all members assign by range first. With group.protocol=classic this member says nothing more about it."
+)
+
+
+def _log_missing(who: str, before: Member, after: Member) -> None:
+    """Each topic once when it is found missing, and once when it is not any more."""
+    old, new = before.topic_check.missing, after.topic_check.missing
+    for topic in sorted(new.keys() - old.keys()):
+        logger.warning("%s: %s", who, missing_text(topic, new[topic]))
+    subscribed = after.subscription.topics if after.subscription else frozenset()
+    for topic in sorted((old.keys() - new.keys()) & subscribed):
+        logger.info("%s: topic %s exists now", who, topic)
+
+
+def log_warning(member: Member, warning: BudgetWarning) -> None:
+    """Somebody should look at that thread before the budget is gone."""
+    consequence = _CONSEQUENCES[warning.budget]
+    logger.warning("%s: %s. When it is all gone, %s.", name_of(member), warning, consequence)
+
+
+_CONSEQUENCES = {
+    Budget.POLL: "this member leaves the group (max.poll.interval.ms); inside Consumer.hold() it does not",
+    Budget.CALLBACK: "the group does not wait for this member any longer, and gives its partitions to others",
+    Budget.CLOSE: "it ends without waiting for the rest",
+}
+
+
+def _log_problem(who: str, member: Member) -> None:
+    assert member.problem is not None
+    kind = member.problem.kind
+    at_work = kind is ProblemKind.WAITING_FOR_INSTANCE_ID and member.config.group_instance_id_conflict == "takeover"
+    level = logging.INFO if kind in _QUIET or at_work else logging.WARNING
+    logger.log(level, "%s: %s", who, member.problem.detail)
+
+
+def name_of(member: Member) -> str:
+    return f"[{member.config.group_id}/{member.config.group_instance_id or member.member_id}]"

@@ -1,0 +1,237 @@
+"""The one thread that owns a member: wait, step, perform, repeat."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from membership_client.core.callbacks import returned
+from membership_client.core.events import (
+    Answered,
+    CallbackReturned,
+    Disconnect,
+    Effect,
+    Event,
+    Failed,
+    Polled,
+    ResolveTopics,
+    RunCallback,
+    Send,
+    Stop,
+    TellLost,
+    Tick,
+    TopicsResolved,
+    Warn,
+)
+from membership_client.core.machine import Step, deadline, step
+from membership_client.core.member import Member
+from membership_client.core.thread_failure import crashed
+from membership_client.errors import MemberClosedError
+from membership_client.runtime.coordinator_requests import Errand, Errands
+from membership_client.runtime.listener import CallbackRunner
+from membership_client.runtime.topic_names import TopicNames
+from membership_client.types import MemberState, Node
+
+_ENDED = "The member is closed."
+
+_SECOND_S = 1.0
+
+logger = logging.getLogger("membership_client")
+
+Observer = Callable[[Step], None]
+
+
+class Transport(Protocol):
+    """How a worker reaches brokers. Only `wakeup` may be called from other threads, and from signal handlers."""
+
+    def send(self, send: Send) -> None: ...
+    def disconnect(self, to: Node | None) -> None: ...
+    def wait(self, timeout_s: float | None) -> Sequence[Answered | Failed]: ...
+    def wakeup(self) -> None: ...
+    def close(self) -> None: ...
+    def abandon(self) -> None: ...
+
+
+class Worker:
+    """`post` may be called by any thread and by signal handlers, `known` read; all else belongs to the owning thread.
+
+    `member` is replaced as a whole after every step, so any thread that reads it sees one consistent moment.
+    """
+
+    def __init__(
+        self,
+        member: Member,
+        transport: Transport,
+        *,
+        observers: Sequence[Observer] = (),
+        names: TopicNames | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.member = member
+        self.polled_at: float | None = None
+        """When the application last polled, written by its thread: cheaper than an event for every poll."""
+        self.is_held: Callable[[], bool] = lambda: False
+        """Does the application do long work that it has announced? Then it counts as polling."""
+        self.every_second: Callable[[], None] | None = None
+        """Called on the owning thread at least once a second, if there is one."""
+        self.before_state: Callable[[MemberState], None] = lambda _: None
+        """Told of a new state on the owning thread, before any other thread can see it."""
+        self.runner: CallbackRunner | None = None
+        self.stopped = False
+        self._transport = transport
+        self._observers = list(observers)
+        self._names = names or TopicNames()
+        self._clock = clock
+        self._inbox: deque[Event | Errand] = deque()
+        self._errands = Errands()
+        self._noted_poll: float | None = None
+        self._returned: CallbackReturned | None = None
+
+    @property
+    def known(self) -> Member:
+        """The member with the return of its last callback, also if the owning thread has not taken it in yet.
+
+        What that callback assigned is owned, and what it revoked is not, from the moment it returns. A busy machine
+        can let milliseconds pass until the owning thread runs; an application that already reads the new partitions
+        took them for another member's, and dropped their records. Any thread.
+        """
+        member, event = self.member, self._returned
+        if event is None or member.call is None or member.call.call_id != event.call_id:
+            return member
+        return returned(member, event, self._clock())[0]
+
+    def post(self, event: Event) -> None:
+        """Hand an event to the owning thread. Never blocks, takes no lock."""
+        self._inbox.append(event)
+        self._transport.wakeup()
+
+    def _take_return(self, event: CallbackReturned) -> None:
+        """Any thread."""
+        self._returned = event
+        self.post(event)
+
+    def run_errand(self, errand: Errand) -> None:
+        """Carry somebody else's request to the coordinator. Never blocks; its outcome comes into its `reply`."""
+        self._inbox.append(errand)
+        self._transport.wakeup()
+        if self.stopped:
+            self._refuse_errands()
+
+    def run(self) -> None:
+        """Until the member is closed."""
+        try:
+            while not self.stopped:
+                self.run_once()
+        except BaseException as error:
+            self._crash(error)
+            raise
+        finally:
+            self.stopped = True
+            self._transport.close()
+            self._refuse_errands()
+            if self.runner is not None:
+                self.runner.stop()
+
+    def _crash(self, error: BaseException) -> None:
+        """A member whose thread is gone must not seem to be well: the application would go on with what it has lost."""
+        self.member, effects = crashed(self.member, repr(error), self._clock())
+        for effect in effects:
+            self._perform(effect)
+
+    def run_once(self) -> None:
+        """Wait until something happens or time is up, then take all of it in."""
+        # What came while this thread waited for its turn is not late: look once more before time is held against it.
+        answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
+        if self.every_second is not None:
+            self.every_second()
+        self._note_poll()
+        for answer in answers:
+            self._learn_names(answer)
+            if not self._errands.finish(answer):
+                self._take(answer)
+        for _ in range(len(self._inbox)):
+            self._take_in(self._inbox.popleft())
+        self._take(Tick())
+
+    def _take_in(self, posted: Event | Errand) -> None:
+        if not isinstance(posted, Errand):
+            self._take(posted)
+        elif (request := self._errands.start(posted, self.member)) is not None:
+            self._transport.send(request)
+
+    def _refuse_errands(self) -> None:
+        """Nobody may wait for a thread that has ended."""
+        self._errands.drop_all(_ENDED)
+        while self._inbox:
+            posted = self._inbox.popleft()
+            if isinstance(posted, Errand):
+                posted.reply.put(MemberClosedError(_ENDED, self.member.identity))
+
+    def _timeout_s(self) -> float | None:
+        if self._inbox:
+            return 0.0
+        at = deadline(self.member)
+        left_s = None if at is None else max(0.0, at - self._clock())
+        if self.every_second is None:
+            return left_s
+        return _SECOND_S if left_s is None else min(left_s, _SECOND_S)
+
+    def _note_poll(self) -> None:
+        at = self._clock() if self.polled_at is not None and self.is_held() else self.polled_at
+        if at is not None and at != self._noted_poll:
+            self._noted_poll = at
+            self._take(Polled(at))
+
+    def _take(self, event: Event) -> None:
+        if self.stopped:
+            return
+        now, before = self._clock(), self.member
+        after, effects = step(before, event, now)
+        if after.state is not before.state:
+            self.before_state(after.state)
+        self.member = after
+        for effect in effects:
+            self._perform(effect)
+        if after is not before or effects:
+            self._show(Step(now, before, event, effects, after))
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Send():
+                self._send(effect)
+            case Disconnect():
+                self._transport.disconnect(effect.to)
+                self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
+            case RunCallback():
+                assert self.runner is not None
+                self.runner.run(effect, self._take_return)
+            case TellLost():
+                assert self.runner is not None
+                self.runner.tell_lost(effect.call_id)
+            case Stop():
+                self.stopped = True
+            case Warn():
+                pass  # For those who watch.
+
+    def _send(self, send: Send) -> None:
+        wanted = send.request.topic_ids if isinstance(send.request, ResolveTopics) else None
+        if wanted is not None and (names := self._names.all_of(wanted)) is not None:
+            self.post(Answered(send.request_id, TopicsResolved(names)))
+        else:
+            self._transport.send(send)
+
+    def _learn_names(self, answer: Answered | Failed) -> None:
+        if isinstance(answer, Answered) and isinstance(answer.response, TopicsResolved):
+            self._names.learn(answer.response.names)
+
+    def _show(self, shown: Step) -> None:
+        for observer in tuple(self._observers):
+            try:
+                observer(shown)
+            except Exception:
+                # Watching must never harm what is watched.
+                self._observers.remove(observer)
+                logger.exception("Observer %r raised and is no longer called.", observer)
