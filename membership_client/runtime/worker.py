@@ -110,8 +110,11 @@ class Worker:
 
     def _take_return(self, event: CallbackReturned) -> None:
         """Any thread."""
+        # First the inbox: a commit that another thread asks for as soon as the partition is known as owned comes behind
+        # this event. In front of it, the owning thread would refuse it.
+        self._inbox.append(event)
         self._returned = event
-        self.post(event)
+        self._transport.wakeup()
 
     def run_errand(self, errand: Errand) -> None:
         """Carry somebody else's request to the coordinator. Never blocks; its outcome comes into its `reply`."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import CallbackReturned, RunCallback, Unsubscribe
+from collections import deque
+
+from membership_client.core.events import CallbackReturned, Event, RunCallback, Unsubscribe
+from membership_client.runtime.coordinator_requests import Errand
 from membership_client.runtime.listener import Done
+from membership_client.runtime.worker import Worker
 from membership_client.testing.virtual import VirtualRunner
 from membership_client.types import MemberState
 from tests.worker.scene import SUBSCRIBE, Scene
@@ -51,3 +55,25 @@ def test_partitions_are_known_as_owned_until_their_revoked_callback_returns() ->
     runner.return_last()
     assert not scene.worker.known.owned
     assert len(scene.worker.member.owned) == 6
+
+
+class WatchedInbox(deque[Event | Errand]):
+    """Notes how many partitions are known as owned at the moment at which something is put into it."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self._worker = worker
+        self.known: list[int] = []
+
+    def append(self, posted: Event | Errand) -> None:
+        self.known.append(len(self._worker.known.owned))
+        super().append(posted)
+
+
+def test_partitions_are_not_known_as_owned_before_the_worker_is_told() -> None:
+    """Another thread may commit as soon as they are: its commit overtook the return of the callback, and was refused."""
+    scene, runner = held()
+    scene.worker._inbox = inbox = WatchedInbox(scene.worker)
+    runner.return_last()
+    assert inbox.known == [0]
+    assert len(scene.worker.known.owned) == 6
