@@ -28,6 +28,12 @@ from membership_client_spark.slot_config import slot_config
 
 logger = logging.getLogger("membership_client_spark")
 
+Ownership = Mapping[TopicPartition, int | None]
+"""Which ownership of each partition is meant, as its member counts them."""
+
+_COMMIT_S = 10.0
+"""How long the commit of one slot is tried before the pipeline looks after its members again."""
+
 
 class Slots:
     """Belongs to the pipeline's thread; `snapshots` may be called by any."""
@@ -101,16 +107,29 @@ class Slots:
     ) -> frozenset[TopicPartition]:
         """Each slot commits what it has held all the time. Returns what was committed; the rest is others' by now."""
         offsets: dict[int, dict[TopicPartition, Offset]] = defaultdict(dict)
+        # The ownership first, of all slots: the commit of one may take seconds, and another slot may lose its partitions
+        # meanwhile and get them back. Of what is held as planned after that, it is the ownership of the plan.
+        ownership = self._ownership(holdings)
         still = self._held.still(holdings)
         for piece in ranges:
             place = TopicPartition(piece.topic, piece.partition)
             if place in still:
                 offsets[holdings[place].slot][place] = Offset(piece.end, metadata=epoch_note(epoch))
-        return frozenset().union(*(self._commit(slot, wanted) for slot, wanted in offsets.items()))
+        return frozenset().union(*(self._commit(slot, wanted, ownership) for slot, wanted in offsets.items()))
 
-    def _commit(self, slot: int, offsets: dict[TopicPartition, Offset]) -> frozenset[TopicPartition]:
+    def _ownership(self, holdings: Mapping[TopicPartition, Holding]) -> Ownership:
+        """Of this moment; by the number of an ownership, which each slot counts for itself."""
+        found: dict[TopicPartition, int | None] = {}
+        for slot, member in enumerate(self._members):
+            places = [place for place, one in holdings.items() if one.slot == slot]
+            found |= member._ownership_of(places)  # noqa: SLF001 - a commit of several members is one to the user
+        return found
+
+    def _commit(
+        self, slot: int, offsets: dict[TopicPartition, Offset], ownership: Ownership
+    ) -> frozenset[TopicPartition]:
         try:
-            self._members[slot].commit(offsets)
+            self._members[slot]._commit(offsets, ownership, _COMMIT_S)  # noqa: SLF001 - as above
         except NotOwnedError as error:
             logger.warning("[%s] slot %s cannot commit: %s", self._config["group.id"], slot, error)
             return frozenset()
