@@ -48,6 +48,13 @@ _NUMBER = re.compile(
     r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
 )
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_BROKEN_PATTERN = re.compile(
+    r"unterminated character set|missing \)|unbalanced paren|nothing to repeat|bad character range|bad escape \(end"
+)
+"""What Python says of a pattern that no dialect takes. Of the rest the brokers decide: theirs has things that Python's has not."""
+
+_OTHER_SETS = ("[[", "--", "&&", "~~", "||")
+"""Python warns of these, and RE2 knows some of them."""
 
 
 def shown(value: object) -> str:
@@ -90,6 +97,18 @@ def checked_topic(name: str, value: object) -> str:
             "is not '.' or '..'. Patterns are for GroupMember.subscribe_pattern(), or begin with '^' in Consumer.subscribe()."
         )
     return topic
+
+
+def checked_pattern(value: str) -> str:
+    """A regular expression that is not broken: found at once, and not when a broker refuses it."""
+    if any(other in value for other in _OTHER_SETS):
+        return value
+    try:
+        re.compile(value)
+    except re.error as error:
+        if _BROKEN_PATTERN.match(error.msg):
+            raise ConfigError(f"The pattern {shown(value)} is broken: {error.msg}.") from None
+    return value
 
 
 def checked_path(name: str, value: object) -> Path:

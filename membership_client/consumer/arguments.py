@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 import signal
 import threading
 from collections.abc import Sequence
@@ -67,26 +66,6 @@ def checked_topics(topics: object) -> Sequence[str]:
         return checked_items("topics", topics, checked_text)
     except ConfigError as error:
         raise refusal(error.detail, TypeError) from None
-
-
-_BROKEN = re.compile(
-    r"unterminated character set|missing \)|unbalanced paren|nothing to repeat|bad character range|bad escape \(end"
-)
-"""What Python says of a pattern that no dialect takes. Of the rest the brokers decide: theirs has things that Python's has not."""
-
-_OTHER_SETS = ("[[", "--", "&&", "~~", "||")
-"""Python warns of these, and RE2 knows some of them."""
-
-
-def checked_pattern(pattern: str) -> None:
-    """ConfigError, as both libraries', if it is broken; at once, and not when a broker refuses it."""
-    if any(other in pattern for other in _OTHER_SETS):
-        return
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        if _BROKEN.match(error.msg):
-            raise refusal(f"The pattern {shown(pattern)} is broken: {error.msg}.") from None
 
 
 def checked_wait(timeout: float) -> float:

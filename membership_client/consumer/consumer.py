@@ -16,11 +16,10 @@ from typing import Any, Self, cast
 import confluent_kafka
 from confluent_kafka import KafkaError, Message
 
-from membership_client.arguments import checked_mapping
+from membership_client.arguments import checked_mapping, checked_pattern, checked_topic
 from membership_client.consumer.arguments import (
     as_place,
     as_places,
-    checked_pattern,
     checked_places,
     checked_record,
     checked_signals,
@@ -123,11 +122,11 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         """
         self._check_open()
         given = checked_topics(topics)
-        names, regex = _subscription(given)
         with (
             as_kafka_exceptions(),
             self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
         ):
+            names, regex = _subscription(given)
             if regex is None:
                 self._member.subscribe(names)
             else:
@@ -462,6 +461,6 @@ def _subscription(names: Iterable[str]) -> tuple[Iterable[str], str | None]:
 
 def _whole_name(name: str) -> str:
     if not name.startswith("^"):
-        return re.escape(name)
+        return re.escape(checked_topic("topics", name))
     checked_pattern(name)
     return f"(?:{name})" if name.endswith("$") else f"(?:{name}).*"

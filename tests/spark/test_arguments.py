@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, Consumer
-from membership_client_spark import consume
+from membership_client_spark import consume, epochs
 from membership_client_spark.arguments import check_consumer
 
 CONFIG = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
@@ -38,6 +38,9 @@ def test_the_check_leaves_no_trace_on_the_driver(tmp_path: Path) -> None:
         ("topics", ["orders", ""], "topics must be a list"),
         ("topics", ["orders", 5], "topics must be a list"),
         ("topics", None, "topics must be a list"),
+        ("topics", ["or ders"], "'or ders' is not the name of a topic"),
+        ("topics", ["orders", "x" * 250], "is not the name of a topic"),
+        ("topics", ["^(orders"], "The pattern .* is broken"),
         ("max_records", "x", "max_records must be a whole number, at least 1, not 'x'"),
         ("max_records", 0, "max_records must be a whole number"),
         ("max_records", 2.5, "max_records must be a whole number"),
@@ -64,3 +67,10 @@ def test_what_cannot_work_is_refused_at_once(spark: Any, argument: str, value: o
     given: dict[str, Any] = {"slots": 2, "name": "clerk", "config": CONFIG, "topics": ["orders"], "handle": print}
     with pytest.raises(ConfigError, match=says):
         consume(spark, **(given | {argument: value}))
+
+
+@pytest.mark.parametrize("topics", [["or ders"], ["orders", "^orders.*"]])
+def test_epochs_refuse_what_is_not_the_name_of_a_topic(spark: Any, topics: list[str]) -> None:
+    """Patterns as well: an epoch's ranges are of topics that are known by name. It used to end the pipeline's thread."""
+    with pytest.raises(ConfigError, match="is not the name of a topic"):
+        epochs(spark, print, config=CONFIG, topics=topics, name="clerk", slots=2)

@@ -11,12 +11,24 @@ import confluent_kafka
 from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
-from membership_client.arguments import is_text, shown
+from membership_client.arguments import checked_pattern, checked_topic, is_text, shown
 from membership_client_spark.identity import slot_instance_id
 
 
 def checked_topics(topics: object) -> tuple[str, ...]:
-    """ConfigError unless it is a list of names; a single name would be taken for a list of its letters."""
+    """ConfigError unless it is a list of names that topics can have; a single name would be taken for its letters."""
+    return tuple(checked_topic("topics", topic) for topic in _checked_list(topics))
+
+
+def checked_topics_or_patterns(topics: object) -> tuple[str, ...]:
+    """The same, with patterns among them, which begin with `^`."""
+    return tuple(
+        checked_pattern(topic) if topic.startswith("^") else checked_topic("topics", topic)
+        for topic in _checked_list(topics)
+    )
+
+
+def _checked_list(topics: object) -> tuple[str, ...]:
     if isinstance(topics, str | bytes | Mapping) or not isinstance(topics, Collection) or not _are_names(topics):
         raise ConfigError(f"topics must be a list of at least one topic, not {shown(topics)}.")
     return tuple(topics)

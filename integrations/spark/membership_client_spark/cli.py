@@ -42,8 +42,8 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.description, demo.epilog = _DEMO, _DEMO_NEEDS
     demo.formatter_class = argparse.RawDescriptionHelpFormatter
     demo.add_argument("--records", type=_records, default=100_000, metavar="N", help="how many; default: 100000")
-    demo.add_argument("--keep", type=Path, metavar="DIR", help="write there, and leave it; new or empty")
-    demo.add_argument("--svg", type=Path, metavar="FILE", help="also write a picture of the output (needs rich)")
+    demo.add_argument("--keep", type=_path, metavar="DIR", help="write there, and leave it; new or empty")
+    demo.add_argument("--svg", type=_path, metavar="FILE", help="also write a picture of the output (needs rich)")
     demo.set_defaults(run=_demo)
 
 
@@ -52,6 +52,12 @@ def _records(text: str) -> int:
     if not text.isdecimal() or int(text) < _FEWEST:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {_FEWEST} on")
     return int(text)
+
+
+def _path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a path")
+    return Path(text)
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -13,14 +13,14 @@ from typing import Any, Literal, Self
 from pyspark.sql import SparkSession
 
 from membership_client import Consumer, MemberClosedError, MembershipError
-from membership_client.arguments import checked_choice, checked_function
+from membership_client.arguments import checked_choice, checked_function, reason_text
 from membership_client_spark.arguments import (
     check_consumer,
     checked_count,
     checked_seconds,
     checked_session,
     checked_slots,
-    checked_topics,
+    checked_topics_or_patterns,
     checked_wait,
 )
 from membership_client_spark.checks import check_settings, cpus_per_slot, notes
@@ -81,7 +81,7 @@ def consume(
     plan = _Plan(
         name,
         config,
-        checked_topics(topics),
+        checked_topics_or_patterns(topics),
         handle,
         checked_choice("records", records, ("arrow", "messages")) == "messages",
         checked_count("max_records", max_records),
@@ -142,7 +142,7 @@ class SlotJob:
         its handler hung, is removed. Raises MemberClosedError if the job has ended, or is about to.
         """
         check_settings(setting(self._spark), checked_slots(self._plan.name, slots))
-        reason = reason or f"scaled to {slots} slots"
+        reason = reason_text(reason) or f"scaled to {slots} slots"
         with self._lock:
             if self._stopping or self._ended.is_set():
                 raise MemberClosedError(f"The job {self._plan.name} has ended: its slots cannot be scaled any more.")
@@ -163,11 +163,11 @@ class SlotJob:
 
         A slot that does not end within `timeout_s` is cancelled. May be called twice.
         """
-        within_s = checked_wait(timeout_s)
+        within_s, told = checked_wait(timeout_s), reason_text(reason) or ""
         with self._lock:
             self._stopping = True
             runners, self._runners = self._runners, {}
-        self._end(runners, Ending.STOPPED, reason, threading.TIMEOUT_MAX if within_s is None else within_s)
+        self._end(runners, Ending.STOPPED, told, threading.TIMEOUT_MAX if within_s is None else within_s)
         self._ended.set()
         self._arbiter.close()
 

@@ -10,7 +10,7 @@ from typing import Self
 from pyspark.sql import SparkSession
 
 from membership_client import WaitTimeoutError
-from membership_client.arguments import checked_flag, checked_function
+from membership_client.arguments import checked_flag, checked_function, reason_text
 from membership_client_spark.arguments import (
     checked_seconds,
     checked_session,
@@ -93,12 +93,12 @@ class Epochs:
         Raises nothing of what may have ended the pipeline before: `wait` does.
         """
         within_s = checked_wait(timeout_s)
-        self._engine.stop(reason)
+        self._engine.stop(reason_text(reason))
         return self._ended.wait(within_s)
 
     def scale(self, slots: int, *, reason: str | None = None) -> None:
         """Have this many slots from the next epoch on. Those that are too many leave for good, with the reason."""
-        self._engine.scale(checked_slots(self._name, slots), reason)
+        self._engine.scale(checked_slots(self._name, slots), reason_text(reason))
 
     def progress(self) -> EpochsProgress:
         """At this moment; also after the end."""

@@ -32,11 +32,18 @@ class SlowSlots(Slots):
         return super()._commit(slot, offsets, ownership)
 
     def _trouble(self, slot: int) -> None:
-        member, old = self._members[slot], self._held.now()
+        member, old, group = self._members[slot], self._held.now(), self._config["group.id"]
         (place,) = [place for place, one in old.items() if one.slot == slot]
+        settings = ClusterAdmin(self._config["bootstrap.servers"])
+        # Until it is back nothing is given away: else the other slot would have both partitions meanwhile.
+        settings.set_group_config(group, **QUICK | {"consumer_assignment_interval_ms": 15_000})
         with GroupAdmin(self._config["bootstrap.servers"]) as admin:
-            admin.remove(self._config["group.id"], [member.snapshot.instance_id or ""], force=True, watch_s=0.0)
-        eventually(lambda: self._held.now().get(place, old[place]) != old[place], "the partition comes back")
+            admin.remove(group, [member.snapshot.instance_id or ""], force=True, watch_s=0.0)
+        eventually(lambda: place not in self._held.now(), "the partition is lost")
+        member.wait_until(MemberState.STABLE, PATIENCE_S)
+        settings.set_group_config(group, **QUICK)
+        eventually(lambda: place in self._held.now(), "the partition comes back")
+        assert self._held.now()[place] != old[place]
         member.wait_until(lambda now: now.state is MemberState.STABLE and place in now.owned, PATIENCE_S)
         member.commit({place: AHEAD})
 
@@ -54,8 +61,6 @@ def test_a_slot_that_lost_its_partition_while_another_one_committed_commits_noth
     topic = filled_topic(kafka.bootstrap_servers, "slow-slots", partitions=2, records=2)
     held = Held()
     slots = SlowSlots({"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic}, [topic], "slow", held)
-    # Who is thrown out is back before anything is given away: else the other slot would have both partitions meanwhile.
-    ClusterAdmin(kafka.bootstrap_servers).set_group_config(topic, **QUICK | {"consumer_assignment_interval_ms": 1000})
     slots.open()
     slots.scale(2)
     try:

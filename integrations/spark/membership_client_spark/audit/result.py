@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
+from membership_client_spark.arguments import checked_path
 from membership_client_spark.audit import arrivals as arriving
 from membership_client_spark.audit import stays as staying
 from membership_client_spark.audit.callbacks import callbacks
@@ -79,7 +80,7 @@ class Audit:
         What an earlier audit wrote there is replaced; AuditTargetError if there is anything else. The page is written by this process, the tables by the executors:
         a path without a scheme must mean the same to both.
         """
-        return write_all(self.spark, lambda name: getattr(self, name), os.fspath(path))
+        return write_all(self.spark, lambda name: getattr(self, name), checked_path("path", path))
 
     # --- on the way --------------------------------------------------------------------------------------------------
 
