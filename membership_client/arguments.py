@@ -74,6 +74,11 @@ def is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value and _is_utf8(value)
 
 
+def _is_for_c(value: str) -> bool:
+    """Of any length, for a certificate has one of its own."""
+    return "\0" not in value and value == value.encode(errors="ignore").decode()
+
+
 def _is_utf8(value: object) -> bool:
     """A lone surrogate is in a string of Python's, and in no UTF-8."""
     try:
@@ -244,11 +249,18 @@ def checked_mapping(name: str, value: object) -> Mapping[Any, Any]:
 
 
 def with_dots(config: object, known: Collection[str]) -> dict[str, Any]:
-    """A configuration whose known keys are all spelt with dots. ConfigError for a key in both spellings, or that is no text."""
+    """A configuration whose known keys are all spelt with dots. ConfigError for a key in both spellings, or that is no text.
+
+    And for texts that C cannot hold: confluent-kafka ends the process for a key with half a character, raises SystemError
+    for such a value, and passes on only what stands before a NUL.
+    """
     dotted: dict[str, Any] = {}
     for key, value in checked_mapping("The configuration", config).items():
-        if not isinstance(key, str):
+        if not isinstance(key, str) or not _is_for_c(key):
             raise ConfigError(f"A configuration key is a string, not {shown(key)}.")
+        if isinstance(value, str) and not _is_for_c(value):
+            # It may be a password, and is not shown.
+            raise ConfigError(f"The value of {shown(key)} has a NUL, or half a character (a lone surrogate).")
         name = key.replace("_", ".") if key.replace("_", ".") in known else key
         if name in dotted:
             raise ConfigError(f"{name} is given twice, with dots and with underscores: which of them is meant?")

@@ -36,6 +36,8 @@ UNSET = NONE | {"empty"}
 """In a mapping, as librdkafka has it, a text that is empty is one that is not given."""
 INT32 = frozenset({"0", "1"})
 INT64 = INT32 | {"2**31"}
+_UNWRITABLE = frozenset({"10**5000", "nameless"})
+"""Which str() does not write: confluent-kafka raises TypeError."""
 NAMES = frozenset({"word", "digits"})
 """Which are legal names of topics and members."""
 
@@ -194,8 +196,15 @@ AIO_CONSUMER = "membership_client.aio.Consumer"
 _CLOSE = {"timeout_s": replace(TIMEOUT, takes=NUMBERS | {"nan"}).optional()}
 
 
+_CONSUMER_KEYS = {
+    "key": (lambda value: {**QUIET, value: "x"}, frozenset[str]()),
+    # Of these librdkafka takes most as text, and cut them off at NUL.
+    "value": (lambda value: {**QUIET, "client.software.name": value}, ALL - {"nul", "surrogate", *_UNWRITABLE}),
+}
+
+
 def _of_consumer(path: str) -> dict[str, dict[str, Kind]]:
-    config = replace(CONFIG, good=QUIET, inside={})
+    config = replace(CONFIG, good=QUIET, inside=_CONSUMER_KEYS)
     return {
         path: {"config": config},
         f"{path}.subscribe": {**_HOOKS, "topics": TOPICS, "listener": Kind(None, NONE)},

@@ -1,73 +1,115 @@
-"""Every parameter of Spark's entry points is fed every bad value: ConfigError, on the driver, before anything starts."""
+"""Every public parameter of Spark's package is fed every bad value: ConfigError, on the driver, before anything starts.
+
+Methods of jobs that run are fed in test_running_jobs.py.
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import membership_client_spark
 from membership_client import ConfigError
-from membership_client_spark import ParquetSink, audit, consume, epochs, slot_instance_id
-from tests.arguments.bad_values import BAD
+from membership_client_spark import Audit
+from tests.arguments.bad_values import CALLABLE, EMPTY, TEXTS
+from tests.arguments.kinds import Kind
+from tests.arguments.surface import Place, places
+from tests.arguments.tables import ALL
 
 _NAMES = frozenset({"word", "digits"})
-_COUNTS = frozenset({"1"})
 _SECONDS = frozenset({"0", "1", "2**31", "0.0", "1.5"})
-_BOUNDS = frozenset({"None", "1", "2**31"})
-_FUNCTIONS = frozenset({"function", "class"})
-_PATHS = frozenset({"word", "digits", "many digits", "newline", "long"})
+_BOUND = Kind(5, frozenset({"None", "1", "2**31"}))
+_PATH = Kind("shop", TEXTS | {"long"})
+_SEQUENCES = EMPTY - {"dict"}
 _SESSION = SimpleNamespace(conf=SimpleNamespace(get={"spark.master": "local[4]"}.get))
 _CONFIG = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
+_NOT_FOR_C = frozenset({"nul", "surrogate", "10**5000", "nameless"})
 
 
 def _handle(_batch: object, _slot: object, _ranges: object = None) -> None:
     """Nothing."""
 
 
-GOOD: dict[str, tuple[Any, frozenset[str]]] = {
-    "spark": (_SESSION, frozenset()),
-    "slots": (2, _COUNTS),
-    "name": ("till", _NAMES),
-    "config": (_CONFIG, frozenset()),
-    "topics": (["orders"], frozenset()),
-    "handle": (_handle, _FUNCTIONS),
-    "foreach_epoch": (_handle, _FUNCTIONS),
-    "records": ("arrow", frozenset()),
-    "max_records": (5, _BOUNDS),
-    "max_bytes": (5, _BOUNDS),
-    "max_seconds": (5, _BOUNDS | {"1.5"}),
-    "grace_s": (5.0, _SECONDS),
-    "every_s": (5.0, _SECONDS),
-    "skew_s": (5.0, _SECONDS),
-    "available_now": (False, frozenset({"True", "False"})),
-    "path": ("shop", _PATHS),
-    "paths": ("shop", _PATHS | {"list", "tuple", "set"}),
-    "transform": (None, _FUNCTIONS | {"None"}),
-    "partition_by": ((), frozenset({"list", "tuple", "set"})),
-    "slot": (1, frozenset({"0", "1", "2**31", "2**63"})),
+KINDS: dict[str, Kind] = {
+    "spark": Kind(_SESSION),
+    "slots": Kind(2, frozenset({"1"})),
+    "name": Kind("till", _NAMES),
+    "config": Kind(
+        _CONFIG,
+        inside={
+            "group": (lambda value: {**_CONFIG, "group.id": value}, TEXTS),
+            "key": (lambda value: {**_CONFIG, value: "x"}, frozenset()),
+            "reset": (lambda value: {**_CONFIG, "auto.offset.reset": value}, frozenset()),
+            "flag": (lambda value: {**_CONFIG, "enable.auto.commit": value}, frozenset({"True", "False", "0", "1"})),
+            "text": (lambda value: {**_CONFIG, "client.software.name": value}, ALL - _NOT_FOR_C),
+            "function": (lambda value: {**_CONFIG, "error_cb": value}, CALLABLE),
+            "session": (lambda value: {**_CONFIG, "session.timeout.ms": value}, frozenset({"1", "1.5", "digits"})),
+        },
+        also={"both spellings": {**_CONFIG, "group_id": "g"}},
+    ),
+    "topics": Kind(["orders"], inside={"[]": (lambda value: [value], _NAMES)}),
+    "handle": Kind(_handle, CALLABLE),
+    "foreach_epoch": Kind(_handle, CALLABLE),
+    "records": Kind("arrow"),
+    "max_records": _BOUND,
+    "max_bytes": _BOUND,
+    "max_seconds": Kind(5, _BOUND.takes | {"1.5"}),
+    "grace_s": Kind(5.0, _SECONDS),
+    "every_s": Kind(5.0, _SECONDS),
+    "skew_s": Kind(5.0, _SECONDS),
+    "available_now": Kind(False, frozenset({"True", "False"})),
+    "path": _PATH,
+    "paths": Kind("shop", _PATH.takes | _SEQUENCES, inside={"[]": (lambda value: [value], _PATH.takes)}),
+    "transform": Kind(None, CALLABLE | {"None"}),
+    "partition_by": Kind((), _SEQUENCES, inside={"[]": (lambda value: [value], TEXTS)}),
+    "slot": Kind(1, frozenset({"0", "1", "2**31", "2**63"})),
 }
 """A good value of each parameter, and the bad ones that are good, too: these would start something, and are left out."""
 
-CALLS: tuple[Callable[..., Any], ...] = (consume, epochs, audit, ParquetSink, slot_instance_id)
+RUNNING = ("membership_client_spark.SlotJob.", "membership_client_spark.Epochs.")
+OURS = {
+    "membership_client_spark.SlotJob",
+    "membership_client_spark.Epochs",
+    "membership_client_spark.ParquetSink.resume",
+    "membership_client_spark.Resumable",
+    "membership_client_spark.Resumable.resume",
+}
+"""Made, or called, by us alone."""
+
+PLACES = [
+    place for place in places(membership_client_spark) if place.path not in OURS and not place.path.startswith(RUNNING)
+]
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
-def test_bad_values(call: Callable[..., Any]) -> None:
+def _callable(place: Place) -> Callable[..., Any]:
+    if place.owner == "Audit":
+        return Audit(_SESSION, (), None, 1.0).write  # type: ignore[arg-type]  # refused before it looks at any table
+    return place.found
+
+
+def test_every_entry_point_is_found() -> None:
+    """They are looked for in the package's own list of names."""
+    names = {place.path.removeprefix("membership_client_spark.") for place in PLACES}
+    assert names == {"Audit.write", "ParquetSink", "audit", "consume", "epochs", "slot_instance_id"}
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_bad_values(place: Place) -> None:
     """partition_by='day' used to become d, a and y; every_s=nan and max_seconds=inf to fail later, in a thread.
 
-    epochs(max_records=1.5) was taken, and was one record per epoch.
+    epochs(max_records=1.5) was taken, and was one record per epoch; Audit.write(5) was a TypeError.
     """
     wrong = []
-    names = list(inspect.signature(call).parameters)
+    call, names = _callable(place), [parameter.name for parameter in place.parameters]
     for name in names:
-        for value_name, value in BAD.items():
-            if value_name in GOOD[name][1]:
+        for value_name, value, may_be_taken in KINDS[name].values():
+            if may_be_taken:
                 continue
             try:
-                call(**{other: value if other == name else GOOD[other][0] for other in names})
+                call(**{other: value if other == name else KINDS[other].good for other in names})
             except ConfigError:
                 continue
             except Exception as error:  # noqa: BLE001 - it is looked at

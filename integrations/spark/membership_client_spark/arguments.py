@@ -101,8 +101,10 @@ def check_consumer(kind: type[confluent_kafka.Consumer], config: Mapping[str, An
     """
     silent = {key: value for key, value in config.items() if str(key).replace("_", ".") != "trace.file"}
     try:
-        kind({**silent, "enable.auto.commit": False, "log_level": 0}).close()
+        kind({"enable.auto.commit": False, **silent, "log_level": 0}).close()
     except ConfigError:
         raise
     except KafkaException as error:
         raise ConfigError(f"librdkafka refuses this configuration: {error.args[0].str()}.") from error
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"confluent-kafka refuses this configuration: {error}.") from error

@@ -20,8 +20,22 @@ def test_help_tells_what_the_demonstration_shows(capsys: pytest.CaptureFixture[s
         assert expected in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["dance"], ["demo", "--records", "99"], ["demo", "--records", "many"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["dance"],
+        ["demo", "--records", "99"],
+        ["demo", "--records", "many"],
+        ["demo", "--records", "9" * 5000],
+        ["demo", "--keep", ""],
+        ["demo", "--keep", "a\0b"],
+        ["demo", "--svg", ""],
+        ["demo", "--svg", "a\0b"],
+    ],
+)
 def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A path with NUL was a traceback, and an empty one the directory in which the command was called."""
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert "usage: membership-client-spark" in capsys.readouterr().err

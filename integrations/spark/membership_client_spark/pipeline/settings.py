@@ -9,6 +9,7 @@ from typing import Any, Literal
 from confluent_kafka import Consumer
 
 from membership_client import ConfigError, MemberConfig, Security
+from membership_client.arguments import flag_from, shown, word_from
 from membership_client_spark.arguments import check_consumer
 from membership_client_spark.holders import Config
 from membership_client_spark.slot_config import checked_config
@@ -49,9 +50,9 @@ def settings_of(config: Config) -> Settings:
     """ConfigError for what cannot work, here and not first in a task."""
     config = checked_config(config)
     _check_commits(config)
-    reset = str(config.get("auto.offset.reset", "latest"))
-    if reset not in _RESETS:
-        raise ConfigError(f"auto.offset.reset must be one of {', '.join(_RESETS)}, not {reset!r}.")
+    reset = word_from(config.get("auto.offset.reset", "latest"))
+    if not isinstance(reset, str) or reset not in _RESETS:
+        raise ConfigError(f"auto.offset.reset must be one of {', '.join(_RESETS)}, not {shown(reset)}.")
     members = {key: value for key, value in config.items() if key in _OF_MEMBERS}
     secure = {key: value for key, value in config.items() if key in Security.KEYS}
     MemberConfig.from_dict(members)
@@ -64,7 +65,7 @@ def settings_of(config: Config) -> Settings:
         readers=readers,
         clients=secure | {key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},
         reset=_RESETS[reset],
-        only_committed=config.get("isolation.level", "read_committed") != "read_uncommitted",
+        only_committed=word_from(config.get("isolation.level")) != "read_uncommitted",
     )
 
 
@@ -79,7 +80,7 @@ _READING = {
 
 
 def _check_commits(config: Config) -> None:
-    if "on_commit" in config or str(config.get("enable.auto.commit", False)).lower() not in {"false", "f", "0"}:
+    if "on_commit" in config or flag_from(config.get("enable.auto.commit", False)) is not False:
         raise ConfigError(
             "The pipeline commits by itself, after each epoch: leave enable.auto.commit and on_commit out."
         )
