@@ -22,7 +22,13 @@ class Environment:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(self._packages)
         (metadata,) = self._packages.glob("*.dist-info")
-        self._link_all(Distribution.at(metadata), {extra} if extra else set(), set())
+        self._wheel = Distribution.at(metadata)
+        self._link_all(self._wheel, {extra} if extra else set(), set())
+
+    def requirements(self, extra: str) -> list[Requirement]:
+        """What only that extra of the wheel asks for."""
+        wanted = map(Requirement, self._wheel.requires or ())
+        return [one for one in wanted if one.marker is not None and one.marker.evaluate({"extra": extra})]
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Python with these arguments, outside of the project, with nothing of the tests' own environment."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import tests.spark  # noqa: F401 - installs what the extra `spark` names
 from tests.needs import need
+from tests.packaging.conftest import ROOT
 from tests.packaging.environment import Environment
 
 pytestmark = pytest.mark.deep
@@ -40,6 +42,35 @@ def test_a_key_store(extra: str | None, told: str, wheel: Path, tmp_path: Path) 
     store = f'{{"security.protocol": "ssl", "ssl.keystore.location": "{__file__}", "ssl.keystore.password": "x"}}'
     program = f"from membership_client import Security; Security.from_dict({store})"
     assert told in Environment(tmp_path / "made", wheel, extra).run("-c", program).stderr
+
+
+AWS = {
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.metadata.authentication.type": "aws_iam",
+    "sasl.oauthbearer.config": "region=eu-west-1 audience=kafka",
+}
+KERBEROS = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI"}
+
+
+@pytest.mark.parametrize(
+    ("extra", "package", "config"), [("aws", "boto3", AWS), ("gssapi", "gssapi", KERBEROS)], ids=["aws", "gssapi"]
+)
+def test_an_extra_that_is_installed_by_hand(
+    extra: str, package: str, config: dict[str, str], wheel: Path, tmp_path: Path
+) -> None:
+    """The error names the extra, and the extra names the package; the tests do without both packages, one of which needs a compiler."""
+    bare = Environment(tmp_path / "bare", wheel, None)
+    program = f"from membership_client import Security; Security.from_dict({config})"
+    assert f"pip install 'membership-client[{extra}]'" in bare.run("-c", program).stderr
+    assert [one.name for one in bare.requirements(extra)] == [package]
+
+
+def test_every_extra_is_tested() -> None:
+    """A new one needs a test here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["optional-dependencies"]) == {"aws", "cli", "crypto", "gssapi", "spark", "test"}
 
 
 def test_the_command_line(wheel: Path, tmp_path: Path) -> None:
