@@ -143,7 +143,7 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """OffsetFetch, waiting out transactions. Epoch -1 without a member id asks as somebody outside the group."""
+    """OffsetFetch, waiting out transactions where brokers can (Kafka 2.5). Epoch -1 without a member id asks as somebody outside the group."""
 
     group_id: str
     member_id: str | None

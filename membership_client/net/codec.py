@@ -78,7 +78,7 @@ _APIS: Mapping[type, _Api] = {
         15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
     ),
     # From version 9 on the epoch may be a KIP-848 member's, and whoever has KIP-848 has that; version 10 knows topics by id
-    # only. Below versions 7 there are no instance ids, and no waiting for transactions.
+    # only. Below version 7 of OffsetCommit there are no instance ids.
     events.CommitOffsets: _Api(
         8,
         "OffsetCommit",
@@ -90,15 +90,17 @@ _APIS: Mapping[type, _Api] = {
         "2.3",
         messages.most_commit_version,
     ),
+    # Brokers that have no version 7 do not let clients wait for transactions: they tell what was committed before. Java's
+    # consumer asks them all the same. librdkafka's mock cluster has version 6.
     events.FetchOffsets: _Api(
         9,
         "OffsetFetch",
-        7,
+        5,
         10,
         messages.fetch_offsets,
         messages.offsets_fetched,
         None,
-        "2.5",
+        "2.1",
         messages.most_fetch_version,
     ),
     events.DescribeSessionTimeout: _Api(

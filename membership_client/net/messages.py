@@ -342,7 +342,7 @@ def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
         for topic, partitions in by_topic(sorted(request.partitions)).items()
     )
     if not many:
-        return wire.OffsetFetchRequest(group_id=request.group_id, topics=topics, require_stable=True)
+        return fill(wire.OffsetFetchRequest, group_id=request.group_id, topics=topics, require_stable=True)
     who = {"member_id": request.member_id, "member_epoch": request.epoch}
     group = fill(wire.OffsetFetchRequestGroup, group_id=request.group_id, topics=topics, **who)
     return wire.OffsetFetchRequest(groups=(group,), require_stable=True)

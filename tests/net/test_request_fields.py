@@ -142,6 +142,7 @@ MESSAGES: list[tuple[events.Request, int, dict[str, Any]]] = [
             ),
         },
     ),
+    (FETCH, 6, {"group_id": "g", "topics": ({"name": "orders", "partition_indexes": (0, 1)},)}),
     (
         FETCH,
         7,
@@ -191,7 +192,7 @@ VERSIONS: list[tuple[events.Request, int, str, tuple[int, int], str]] = [
     (events.DescribeGroup(group_id="g"), 69, "ConsumerGroupDescribe", (0, 1), "4.0"),
     (events.DescribeClassicGroup(group_id="g"), 15, "DescribeGroups", (0, 5), "4.0"),
     (COMMIT, 8, "OffsetCommit", (7, 9), "2.3"),
-    (FETCH, 9, "OffsetFetch", (7, 9), "2.5"),
+    (FETCH, 9, "OffsetFetch", (5, 9), "2.1"),
     (events.DescribeSessionTimeout(group_id="g"), 32, "DescribeConfigs", (1, 4), "4.0"),
 ]
 
