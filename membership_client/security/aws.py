@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,13 +11,15 @@ from typing import Any
 from membership_client.errors import ConfigError
 from membership_client.security.optional_library import require_library
 from membership_client.security.secret import Secret
-from membership_client.security.tokens import Token, TokenError
+from membership_client.security.tokens import Token, TokenError, is_bearer
 
 _KEY = "sasl.oauthbearer.config"
 _TAG = "tag_"
 _ALGORITHMS = ("ES384", "RS256")
 _NAMES = ("region", "audience", "duration_seconds", "signing_algorithm", "sts_endpoint", "aws_debug")
 _MOST_TAGS = 50
+_CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
+"""Other text is not shown: an endpoint chooses it."""
 
 
 def aws_tokens(said: Mapping[str, str], extensions: Mapping[str, str]) -> Callable[[], Token]:
@@ -70,13 +73,14 @@ class AwsTokens:
         now = time.time()
         try:
             answer = self._ask()
-            life_s = answer["Expiration"].timestamp() - now
-            return Token(text=Secret(str(answer["WebIdentityToken"])), life_s=life_s, extensions=self.extensions)
+            text, life_s = answer["WebIdentityToken"], answer["Expiration"].timestamp() - now
         except TokenError:
             raise
         except Exception as error:  # noqa: BLE001 - it is another library's, and its text may quote credentials
-            code = getattr(error, "response", {}).get("Error", {}).get("Code")
-            raise TokenError(f"AWS STS gave no token: {type(error).__name__}{f', {code}' if code else ''}") from None
+            raise TokenError(f"AWS STS gave no token: {type(error).__name__}{_code_of(error)}") from None
+        if not is_bearer(text):
+            raise TokenError("AWS STS gave no token: what it gave can be no bearer token")
+        return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
 
     def _ask(self) -> dict[str, Any]:
         import boto3  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an optional package
@@ -94,3 +98,12 @@ class AwsTokens:
             **({"Tags": tags} if tags else {}),
         )
         return answer
+
+
+def _code_of(error: Exception) -> str:
+    """AWS's code, such as AccessDenied, after a comma. Errors of the network have a response that is None."""
+    try:
+        code = error.response["Error"]["Code"]  # type: ignore[attr-defined]
+    except (AttributeError, LookupError, TypeError):
+        return ""
+    return f", {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""

@@ -26,7 +26,7 @@ class TokenSource:
 
     fetch: Fetch
     endpoint: str | None = None
-    """Where a secret of ours is sent to for a token; None if none is."""
+    """Where tokens come from over the network, and a secret of ours is sent to; None if nothing leaves the host."""
     is_signed: bool = True
     """False if anyone can make the same tokens."""
 
@@ -67,14 +67,14 @@ def _oidc(given: Given) -> TokenSource:
     if flag(given, keys.UNSECURED, default=False):
         raise ConfigError(f"{keys.UNSECURED} and {BEARER}method=oidc are two ways to a token: which of them is meant?")
     kind = choice(given, f"{BEARER}metadata.authentication.type", ("none", "azure_imds", "aws_iam"), "none")
-    if kind == "aws_iam":
-        return TokenSource(_aws(given))
     from membership_client.security.tls_context import check_trust  # noqa: PLC0415 - loads ssl
 
     check_trust(text(given, "https.ca.location"), text(given, "https.ca.pem"), "https.ca")
+    if kind == "aws_iam":
+        return TokenSource(_aws(given))
     text(given, f"{BEARER}sub.claim.name")  # Brokers know whom a token names; librdkafka wants the name of the claim.
     if kind == "azure_imds":
-        return TokenSource(_azure(given))
+        return TokenSource(_azure(given), _remote(text(given, f"{BEARER}token.endpoint.url")))
     return _of_endpoint(given)
 
 
@@ -128,6 +128,19 @@ def _azure(given: Given) -> Fetch:
     return ImdsTokens(**_endpoint(given, _IMDS_URL), query=query)
 
 
+def _remote(url: str | None) -> str | None:
+    """The URL, unless its host is this one: agents of Azure answer on loopback and link-local addresses."""
+    from ipaddress import ip_address  # noqa: PLC0415 - for Azure only
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    host = (urlsplit(url).hostname if url else None) or "localhost"
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None if host == "localhost" else url
+    return None if address.is_loopback or address.is_link_local else url
+
+
 def _aws(given: Given) -> Fetch:
     from membership_client.security.aws import aws_tokens  # noqa: PLC0415 - for AWS only
 
@@ -143,14 +156,27 @@ def _aws(given: Given) -> Fetch:
 def _endpoint(given: Given, default: str | None = None) -> dict[str, Any]:
     """What all sources that speak HTTP have."""
     url = text(given, f"{BEARER}token.endpoint.url") or default or ""
-    if not url.startswith(("https://", "http://")) or "@" in url:
-        raise ConfigError(f"{BEARER}token.endpoint.url must begin with https:// or http://, and hold no password.")
+    if not url.startswith(("https://", "http://")) or "@" in url or not _has_host(url):
+        raise ConfigError(
+            f"{BEARER}token.endpoint.url must be a URL that begins with https:// or http://, and hold no password."
+        )
     return {
         "url": url,
         "extensions": _extensions(given),
         "ca_location": text(given, "https.ca.location"),
         "ca_pem": text(given, "https.ca.pem"),
     }
+
+
+def _has_host(url: str) -> bool:
+    """A host, and a port if there is one; nothing that would end the line in which the URL is sent."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - who has no endpoint need not load it
+
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and url.isprintable() and " " not in url
+    except ValueError:  # As of "http://[::1", or of a port that is none.
+        return False
 
 
 def _extensions(given: Given) -> dict[str, str]:

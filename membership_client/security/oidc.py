@@ -9,7 +9,6 @@ import base64
 import http.client
 import json
 import math
-import re
 import ssl
 import time
 import urllib.error
@@ -19,22 +18,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from membership_client.errors import ConfigError
+from membership_client.harmless import excerpt
+from membership_client.security import bounded_http
 from membership_client.security.secret import Secret
 from membership_client.security.tls_context import trust
-from membership_client.security.tokens import Token, TokenError
+from membership_client.security.tokens import Token, TokenError, is_bearer
 
-_TIMEOUT_S = 10.0
 _MOST_BYTES = 1_000_000
-_BEARER = re.compile(r"[!-~]+")
-"""Visible ASCII: anything else would end the message in which the token is sent, or begin another one."""
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The client's secret is for the endpoint that was configured, and for nobody that it names."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
+class _UnusableError(Exception):
+    """What is wrong with an answer, in words that are not the endpoint's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,37 +48,39 @@ class _EndpointTokens:
         """The token that the endpoint answers with. None of the secrets is in a TokenError."""
         now = time.time()
         try:
-            with self._opener().open(request, timeout=_TIMEOUT_S) as answer:
+            with self._opener().open(request, timeout=bounded_http.TIMEOUT_S) as answer:
                 return self._token(answer.read(_MOST_BYTES), now, names)
         except urllib.error.HTTPError as error:
             with error:
                 self._fail(f"HTTP status {error.code}{_reason(error)}", secrets)
-        except Exception as error:  # noqa: BLE001 - whatever the endpoint says, its words come out through `_fail` only
+        except (_UnusableError, ConfigError) as error:
+            self._fail(str(error), secrets)
+        except OSError as error:
             self._fail(f"{type(error).__name__}: {error}", secrets)
+        except Exception as error:  # noqa: BLE001 - no answer may raise anything else
+            # By its type only: Python quotes status lines and headers, in which a secret may stand in another encoding.
+            self._fail(type(error).__name__, secrets)
 
     def _fail(self, why: str, secrets: tuple[Secret, ...]) -> NoReturn:
-        """An endpoint may say back to us what it was told, in any form."""
+        """An endpoint may send back what it was told, at any length. A query in the URL may hold a secret."""
         for secret in secrets:
             why = secret.hide_in(why)
-        raise TokenError(f"{self.url} gave no token: {why}") from None
+        raise TokenError(f"{self.url.partition('?')[0]} gave no token: {excerpt(why)}") from None
 
     def _opener(self) -> urllib.request.OpenerDirector:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        trust(context, self.ca_location, self.ca_pem, "https.ca")
-        return urllib.request.build_opener(_NoRedirects, urllib.request.HTTPSHandler(context=context))
+        if self.url.startswith("https:"):  # Loading the system's authorities takes a tenth of a second.
+            trust(context, self.ca_location, self.ca_pem, "https.ca")
+        return bounded_http.new_opener(context)
 
     def _post(self, form: Mapping[str, str], headers: Mapping[str, str]) -> urllib.request.Request:
         encoded = urllib.parse.urlencode(form).encode()
         return urllib.request.Request(self.url, encoded, {"Accept": "application/json", **headers})  # noqa: S310 - checked
 
     def _token(self, body: bytes, now: float, names: tuple[str, ...]) -> Token:
-        answer = json.loads(body)
-        if not isinstance(answer, dict):
-            raise TypeError("its answer is no JSON object")
-        text, expires_in = _chosen(answer, names), answer.get("expires_in")
-        life_s = _expiry_in(text) - now if expires_in is None else float(expires_in)
-        if not math.isfinite(life_s):
-            raise ValueError("its token has a life that is no number of seconds")
+        answer = _object_in(body)
+        text = _chosen(answer, names)
+        life_s = _life_s(text, answer.get("expires_in"), now)
         return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
 
 
@@ -134,11 +132,21 @@ class ImdsTokens(_EndpointTokens):
         return self._fetch(urllib.request.Request(url, headers={"Metadata": "true"}), ())  # noqa: S310 - checked
 
 
+def _object_in(body: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise _UnusableError("its answer is no JSON object")
+    return answer
+
+
 def _chosen(answer: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """The first that is a JWT, which brokers can read; else the first."""
-    found = [text for name in names if isinstance(text := answer.get(name), str) and _BEARER.fullmatch(text)]
+    found = [text for name in names if is_bearer(text := answer.get(name))]
     if not found:
-        raise ValueError(f"its answer has no {' or '.join(names)}, or one that no bearer token can be")
+        raise _UnusableError(f"its answer has no {' or '.join(names)}, or one that no bearer token can be")
     return next((text for text in found if text.count(".") == 2), found[0])
 
 
@@ -149,6 +157,16 @@ def _reason(error: urllib.error.HTTPError) -> str:
         return "".join(f", {said[key]}" for key in ("error", "error_description") if key in said)
     except (OSError, http.client.HTTPException, RecursionError, ValueError, TypeError):
         return ""
+
+
+def _life_s(token: str, expires_in: object, now: float) -> float:
+    try:
+        life_s = _expiry_in(token) - now if expires_in is None else float(str(expires_in))
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        life_s = math.nan
+    if not math.isfinite(life_s):
+        raise _UnusableError("neither expires_in nor the token tells how many seconds the token lasts")
+    return life_s
 
 
 def _expiry_in(token: str) -> float:

@@ -19,8 +19,17 @@ class Secret:
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """`text` without this secret: a peer may send back what it was told."""
-        return text.replace(self._text, HIDDEN)
+        """`text` without this secret, also as JSON, URLs, forms and Latin-1 have it: a peer may send back what it was told."""
+        for form in self._forms():
+            text = text.replace(form, HIDDEN)
+        return text
+
+    def _forms(self) -> tuple[str, ...]:
+        import json  # noqa: PLC0415 - only a refusal needs these
+        from urllib.parse import quote, quote_plus  # noqa: PLC0415
+
+        as_latin_1 = self._text.encode().decode("latin-1")
+        return self._text, as_latin_1, json.dumps(self._text)[1:-1], quote(self._text, safe=""), quote_plus(self._text)
 
     def __repr__(self) -> str:
         return HIDDEN

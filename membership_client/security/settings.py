@@ -32,7 +32,7 @@ class Sasl:
     tokens: TokenCache | None = None
     kerberos: Kerberos | None = None
     token_endpoint: str | None = field(default=None, repr=False)
-    """Who gives the tokens, if a secret is sent there; else None. A query may hold a secret, so it is not shown."""
+    """Where tokens come from over the network; else None. A query may hold a secret, so it is not shown."""
     is_signed: bool = True
     """False for tokens that anyone can make."""
 

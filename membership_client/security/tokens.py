@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
 from membership_client.security.secret import Secret
 from membership_client.values import dataclass
@@ -20,6 +21,11 @@ _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 class TokenError(Exception):
     """There is no token at the moment. The text is for people, and holds no secret."""
+
+
+def is_bearer(text: object) -> TypeGuard[str]:
+    """Visible ASCII only: any other character would end the message in which a token is sent, or begin another one."""
+    return isinstance(text, str) and text != "" and text.isascii() and text.isprintable() and " " not in text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +130,10 @@ class CallbackTokens:
         try:
             text, expires_at, *more = self.callback(self.config.reveal() if self.config else "")
             extensions = dict(more[1] or {}) if len(more) > 1 else {}
-            return Token(text=Secret(str(text)), life_s=float(expires_at) - now, extensions=extensions)
+            life_s = float(expires_at) - now
         except Exception as error:  # noqa: BLE001 - it is the application's code
             # Not its text: what a client of an identity provider raises may have a secret in it.
             raise TokenError(f"oauth_cb gave no (token, expiry): {type(error).__name__}") from None
+        if not is_bearer(text) or math.isnan(life_s):
+            raise TokenError("oauth_cb gave no (token, expiry): a string of visible ASCII characters, and a number")
+        return Token(text=Secret(text), life_s=life_s, extensions=extensions)

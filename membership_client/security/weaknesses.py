@@ -29,8 +29,8 @@ _PLAIN_TOKEN = (
     "Use security.protocol=sasl_ssl."
 )
 _PLAIN_ENDPOINT = (
-    "sasl.oauthbearer.token.endpoint.url is http: the client's secret and the tokens cross the network readable to anyone "
-    "in between. Use https."
+    "sasl.oauthbearer.token.endpoint.url is http: the tokens, and the client's secret if there is one, cross the network "
+    "readable to anyone in between. Use https."
 )
 
 _UNSECURED_TOKEN = (

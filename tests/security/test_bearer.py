@@ -198,13 +198,14 @@ class FakeSts:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.error: Exception | None = None
+        self.token: Any = make_token()
         self.expires_at = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=5)
 
     def get_web_identity_token(self, **asked: Any) -> dict[str, Any]:
         self.asked.append(asked)
         if self.error is not None:
             raise self.error
-        return {"WebIdentityToken": make_token(), "Expiration": self.expires_at}
+        return {"WebIdentityToken": self.token, "Expiration": self.expires_at}
 
 
 @pytest.fixture
@@ -245,6 +246,33 @@ def test_aws_that_gives_no_token(sts: FakeSts) -> None:
     sts.error = RuntimeError("hunter2")
     with pytest.raises(TokenError, match=r"AWS STS gave no token: RuntimeError$"):
         fetch()
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        None,
+        [],
+        {"Error": None},
+        {"Error": {"Code": "hunter2 "}},
+        {"Error": {"Code": ["hunter2"]}},
+        {"Error": {"Code": "\x1b[2J"}},
+    ],
+)
+def test_an_error_of_aws_without_a_code_is_a_token_error(sts: FakeSts, response: Any) -> None:
+    """boto3's timeouts have None for a response, which raised AttributeError instead."""
+    fetch = source({**AWS, f"{B}config": "region=eu-west-1,audience=a"})
+    sts.error = type("ReadTimeoutError", (Exception,), {"response": response})("hunter2")
+    with pytest.raises(TokenError, match=r"AWS STS gave no token: ReadTimeoutError$"):
+        fetch()
+
+
+@pytest.mark.parametrize("text", [None, 5, "", "a b", "a\1b"])
+def test_what_aws_gives_is_no_token(sts: FakeSts, text: Any) -> None:
+    """None was sent as the token `None`."""
+    sts.token = text
+    with pytest.raises(TokenError, match="can be no bearer token"):
+        source({**AWS, f"{B}config": "region=eu-west-1,audience=a"})()
 
 
 @pytest.mark.parametrize(
@@ -293,6 +321,14 @@ def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
         (signed(claim_nbf_seconds="soon"), "claim.nbf.seconds must be a whole number of seconds from 0"),
         (AZURE, "config must have query="),
         ({**AZURE, **CLIENT, f"{B}config": "query=a"}, "Azure knows who the virtual machine is"),
+        ({**AZURE, f"{B}token.endpoint.url": "http://[::1"}, "token.endpoint.url must be a URL"),
+        ({**OIDC, **CLIENT, f"{B}token.endpoint.url": "https://"}, "token.endpoint.url must be a URL"),
+        ({**OIDC, **CLIENT, f"{B}token.endpoint.url": "https://idp:99999/"}, "token.endpoint.url must be a URL"),
+        ({**OIDC, **CLIENT, f"{B}token.endpoint.url": "https://idp/a b"}, "token.endpoint.url must be a URL"),
+        ({**OIDC, **CLIENT, f"{B}token.endpoint.url": "https://idp/a\r\nX: y"}, "token.endpoint.url must be a URL"),
+        ({**OIDC, **CLIENT, "https.ca.pem": "hunter2"}, "https.ca.pem cannot be used"),
+        ({**AWS, f"{B}config": "region=a,audience=b", "https.ca.pem": "hunter2"}, "https.ca.pem cannot be used"),
+        ({**AZURE, f"{B}config": "query=a", "https.ca.location": "/nowhere"}, "https.ca.location cannot be read"),
         ({**AZURE, f"{B}metadata.authentication.type": "gcp"}, "must be one of none, azure_imds, aws_iam"),
         (
             {**OIDC, **CLIENT, f"{B}client.credentials.client.secret": "hunter3"},

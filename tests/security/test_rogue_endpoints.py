@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import base64
+import json
 import socket
+import ssl
 import struct
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import quote, quote_plus
 
 import pytest
+import trustme
 
-from membership_client.security.oidc import OidcTokens
+from membership_client.security import bounded_http
+from membership_client.security.oidc import ImdsTokens, JwtBearerTokens, OidcTokens
 from membership_client.security.secret import Secret
-from membership_client.security.tokens import TokenError
+from membership_client.security.tokens import Token, TokenError
 
 SECRET = "s3cr3t-of-the-client"
 IDENTITY = base64.b64encode(f"clerk:{SECRET}".encode()).decode()
@@ -52,24 +58,40 @@ ROGUE = {
     "a life without end": ok('{"access_token": "a", "expires_in": 1e999}'),
     "a life that is NaN": ok('{"access_token": "a", "expires_in": NaN}'),
     "no life, and no token that has one": ok('{"access_token": "a"}'),
+    "the secret for a life": ok(f'{{"access_token": "a", "expires_in": "{SECRET}"}}'),
+    "an end that is a list": ok('{"access_token": "a.eyJleHAiOiBbXX0.c"}'),
+    "no body": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "another protocol": f"HTTP/1.1 101 {SECRET}\r\n\r\n".encode(),
+    "a version that is none": f"HTTP/{IDENTITY} 200 OK\r\n\r\n".encode(),
+    "a length below zero": ok("{}", headers="Content-Length: -5\r\n"),
+    "a length beyond all memory": ok("{}", headers="Content-Length: 99999999999999999999\r\n"),
+    "a chunk beyond all memory": ok("ffffffffffffffff\r\n{}", headers="Transfer-Encoding: chunked\r\n"),
+    "a megabyte as the error": b'HTTP/1.1 400 Bad\r\n\r\n{"error": "' + b"x" * 900_000 + b'"}',
+    "errors that are objects": b'HTTP/1.1 400 Bad\r\n\r\n{"error": {"a": [1]}, "error_description": null}',
+    "letters that steer a terminal": b'HTTP/1.1 400 Bad\r\n\r\n{"error": "\\u001b[2J\\n2026 CRITICAL"}',
+    "the header as a URL has it": f'HTTP/1.1 400 Bad\r\n\r\n{{"error": "{quote(IDENTITY)}"}}'.encode(),
 }
 
 
+def read_request(accepted: socket.socket) -> None:
+    """All of it: closing a connection with bytes unread would reset it, and the body comes apart from the headers."""
+    with accepted.makefile("rb") as reader:
+        length = 0
+        while (line := reader.readline()).strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        reader.read(length)
+
+
 @contextmanager
-def endpoint(answer: bytes, *, reset: bool = False) -> Iterator[str]:
-    """Reads a request, sends the answer, and closes the connection, with `reset` so that reading on is an error."""
+def server(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    """Lets `answer` do what it likes with the first connection, then closes that."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             accepted, _ = listener.accept()
             with accepted:
-                # The body comes apart from the headers; closing with bytes unread would reset the connection.
-                received = b""
-                while not received.endswith(b"grant_type=client_credentials"):
-                    received += accepted.recv(65536)
-                accepted.sendall(answer)
-                if reset:
-                    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                answer(accepted)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -77,8 +99,22 @@ def endpoint(answer: bytes, *, reset: bool = False) -> Iterator[str]:
         thread.join(30)
 
 
-def tokens(url: str) -> OidcTokens:
-    return OidcTokens(url=url, client_id="clerk", client_secret=Secret(SECRET))
+@contextmanager
+def endpoint(said: bytes, *, reset: bool = False) -> Iterator[str]:
+    """Reads a request, sends the answer, and closes the connection, with `reset` so that reading on is an error."""
+
+    def answer(accepted: socket.socket) -> None:
+        read_request(accepted)
+        accepted.sendall(said)
+        if reset:
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with server(answer) as url:
+        yield url
+
+
+def tokens(url: str, secret: str = SECRET) -> OidcTokens:
+    return OidcTokens(url=url, client_id="clerk", client_secret=Secret(secret))
 
 
 @pytest.mark.parametrize("answer", ROGUE.values(), ids=ROGUE)
@@ -86,10 +122,99 @@ def test_a_rogue_answer_is_a_token_error_without_a_secret(answer: bytes) -> None
     """Python quotes a status line that it cannot read, and the secret was in the error, the log and the trace."""
     with endpoint(answer) as url, pytest.raises(TokenError) as caught:
         tokens(url)()
-    assert SECRET not in str(caught.value)
-    assert IDENTITY not in str(caught.value)
+    said = str(caught.value)
+    assert SECRET not in said
+    assert IDENTITY not in said
+    assert quote(IDENTITY) not in said
+    assert said.isprintable()
+    assert len(said) < 400
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("secret", ["pa\\ss\"wörd'", "geheim\u20ac", "a b+c%d&e=f"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda secret: f"HTTP/1.1 {secret}\r\n\r\n".encode(),
+        lambda secret: f"{secret}\r\n\r\n".encode(),
+        lambda secret: ok("{}", headers=f"Content-Length: {secret}\r\n"),
+        lambda secret: ok(f"{secret}\r\n", headers="Transfer-Encoding: chunked\r\n"),
+        lambda secret: f"HTTP/1.1 400 Bad\r\n\r\n{json.dumps({'error': secret})}".encode(),
+        lambda secret: f"HTTP/1.1 400 Bad\r\n\r\n{json.dumps({'error': json.dumps(secret)})}".encode(),
+        lambda secret: f"HTTP/1.1 400 Bad\r\n\r\n{json.dumps({'error': quote_plus(secret)})}".encode(),
+        lambda secret: ok(json.dumps({"access_token": "a", "expires_in": secret})),
+    ],
+    ids=["status", "line", "length", "chunk", "error", "error in JSON", "error in a URL", "life"],
+)
+def test_a_secret_of_any_letters_is_hidden_in_any_form(secret: str, answer: Callable[[str], bytes]) -> None:
+    """Python reads a status line as Latin-1 and quotes values by their repr, in which such a secret was not found."""
+    with endpoint(answer(secret)) as url, pytest.raises(TokenError) as caught:
+        tokens(url, secret)()
+    said = str(caught.value)
+    latin_1 = secret.encode().decode("latin-1")
+    for form in (
+        secret,
+        latin_1,
+        repr(secret)[1:-1],
+        repr(latin_1)[1:-1],
+        json.dumps(secret)[1:-1],
+        quote_plus(secret),
+    ):
+        assert form not in said
+
+
+def test_a_query_in_the_url_is_not_shown() -> None:
+    """Some endpoints take a key there."""
+    with endpoint(b"") as url, pytest.raises(TokenError) as caught:
+        tokens(f"{url}?code=hunter2")()
+    assert "hunter2" not in str(caught.value)
+    assert "/token gave no token" in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", ROGUE.values(), ids=ROGUE)
+def test_other_ways_to_a_token_take_rogue_answers_alike(answer: bytes) -> None:
+    """A signed assertion is a secret, too; a machine in Azure shows none."""
+    ways: list[Callable[[str], Callable[[], Token]]] = [
+        lambda url: JwtBearerTokens(url=url, assertion=lambda: Secret(SECRET)),
+        lambda url: ImdsTokens(url=url, query="resource=x"),
+    ]
+    for way in ways:
+        with endpoint(answer) as url, pytest.raises(TokenError) as caught:
+            way(url)()
+        assert str(caught.value).isprintable()
+        assert "assertion" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_tls", [False, True], ids=["http", "https"])
+@pytest.mark.parametrize(
+    "piece",
+    [b"x", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n{"],
+    ids=["a line", "interim answers", "a body"],
+)
+def test_an_answer_without_an_end_is_a_token_error(piece: bytes, is_tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte began the timeout anew, so an endpoint could keep the one thread that fetches tokens for ever."""
+    monkeypatch.setattr(bounded_http, "TIMEOUT_S", 0.5)
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    def drip(accepted: socket.socket) -> None:
+        """A piece now and then while the client listens; an end, and with it a failure of the test, after a while."""
+        with suppress(OSError), context.wrap_socket(accepted, server_side=True) if is_tls else accepted as line:
+            read_request(line)
+            give_up_at = time.monotonic() + 20
+            while time.monotonic() < give_up_at:
+                line.sendall(piece)
+                time.sleep(0.05)
+
+    with server(drip) as url:
+        where = url.replace("http:", "https:") if is_tls else url
+        ours = OidcTokens(
+            url=where, client_id="clerk", client_secret=Secret(SECRET), ca_pem=authority.cert_pem.bytes().decode()
+        )
+        with pytest.raises(TokenError, match=r"TimeoutError"):
+            ours()
 
 
 def test_a_refusal_whose_body_cannot_be_read_is_a_token_error() -> None:

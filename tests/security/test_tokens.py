@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_an_old_token_is_better_than_none() -> None:
 def test_a_clock_that_is_set(set_by_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A token grows old by its life, not by the time of day: it was shown long after its end once the clock was set back."""
     clock, began = Clock(), time.time()
-    cache = TokenCache(CallbackTokens(lambda _: (f"until {began + 100}", began + 100)), clock)
+    cache = TokenCache(CallbackTokens(lambda _: (f"until-{began + 100}", began + 100)), clock)
     first = cache.token(LIMIT_S)
     monkeypatch.setattr(time, "time", lambda: began + set_by_s)
     assert cache.token(LIMIT_S) is first
@@ -108,14 +109,14 @@ def test_a_callback_that_does_not_return() -> None:
     def late(config: str) -> tuple[str, float]:
         calls.append(config)
         assert goes.wait(LIMIT_S)
-        return "at last", time.time() + 3600
+        return "at-last", time.time() + 3600
 
     cache = TokenCache(CallbackTokens(late))
     for _ in range(2):
         with pytest.raises(TokenError, match=r"oauth_cb.* has not answered within 0\.05 s"):
             cache.token(0.05)
     goes.set()
-    assert cache.token(LIMIT_S).text.reveal() == "at last"
+    assert cache.token(LIMIT_S).text.reveal() == "at-last"
     assert len(calls) == 1
 
 
@@ -123,6 +124,30 @@ def test_extensions_of_a_callback() -> None:
     """The principal between is confluent-kafka's affair."""
     tokens = CallbackTokens(lambda config: ("abc", 1.0, "alice", {"tenant": config}), Secret("red"))
     assert tokens().extensions == {"tenant": "red"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (None, 1e10),
+        (b"abc", 1e10),
+        (5, 1e10),
+        ("", 1e10),
+        ("a b", 1e10),
+        ("a\1\1b", 1e10),
+        ("a\nb", 1e10),
+        ("caf\u00e9", 1e10),
+        ("abc", float("nan")),
+        ("abc", None),
+        ("abc",),
+        None,
+    ],
+)
+def test_what_a_callback_gives_is_no_token(given: Any) -> None:
+    """None was sent as the token `None`, and control characters went into the message that brokers read."""
+    with pytest.raises(TokenError, match=r"oauth_cb gave no \(token, expiry\)") as caught:
+        CallbackTokens(lambda _: given)()
+    assert "abc" not in str(caught.value)
 
 
 def oidc(url: str) -> OidcTokens:

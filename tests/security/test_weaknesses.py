@@ -36,6 +36,15 @@ def oidc(url: str) -> dict[str, Any]:
     }
 
 
+def azure(url: str) -> dict[str, Any]:
+    return {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
+        "sasl.oauthbearer.token.endpoint.url": url,
+    }
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -49,6 +58,11 @@ def oidc(url: str) -> dict[str, Any]:
         ({"security.protocol": "sasl_plaintext", **TOKEN}, ["the token crosses"]),
         ({"security.protocol": "sasl_ssl", **oidc("https://id.test/token")}, []),
         ({"security.protocol": "sasl_ssl", **oidc("http://id.test/token")}, ["token.endpoint.url is http"]),
+        ({"security.protocol": "sasl_ssl", **azure("http://id.test/token")}, ["token.endpoint.url is http"]),
+        ({"security.protocol": "sasl_ssl", **azure("http://10.0.0.5/token")}, ["token.endpoint.url is http"]),
+        ({"security.protocol": "sasl_ssl", **azure("http://169.254.169.254/token")}, []),
+        ({"security.protocol": "sasl_ssl", **azure("http://localhost:40342/token")}, []),
+        ({"security.protocol": "sasl_ssl", **azure("http://[::1]:40342/token")}, []),
         ({"security.protocol": "sasl_ssl", **UNSECURED}, ["anyone can make one"]),
         (
             {"security.protocol": "sasl_plaintext", **oidc("http://id.test/token?key=hidden")},
