@@ -77,6 +77,7 @@ from membership_client.security.settings import with_password
 from membership_client.security.weaknesses import warn_of_weaknesses
 from membership_client.trace import Journal
 from membership_client.trace.commit_tally import CommitTally
+from membership_client.trace.values import encode
 from membership_client.types import (
     CloseReport,
     Health,
@@ -411,7 +412,7 @@ class GroupMember:
         log_warning(member, warning)
         facts = {"spent": warning.spent_s, "limit": warning.limit_s, "thread": warning.thread}
         self._journal.note(
-            "warning", budget=effect.budget.name, call=effect.call_id, **facts, stack=list(warning.stack)
+            "warning", budget=encode(effect.budget), call=effect.call_id, **facts, stack=list(warning.stack)
         )
         self._runner.warn(warning)
 

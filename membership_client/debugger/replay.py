@@ -45,7 +45,7 @@ def replay(section: Section) -> Replay:
         with reading(section, number):
             member, effects = step(member, event, entry["at"])
         steps += 1
-        replayed = {"state": member.state.name, "epoch": member.epoch, "effects": [encode(e) for e in effects]}
+        replayed = {"state": encode(member.state), "epoch": member.epoch, "effects": [encode(e) for e in effects]}
         for what, now in replayed.items():
             if (then := entry.get(what, [])) != now:
                 return Replay(steps, member, Divergence(number, what, then, now))

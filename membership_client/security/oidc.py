@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from membership_client.errors import ConfigError
-from membership_client.harmless import excerpt
 from membership_client.security import bounded_http
 from membership_client.security.secret import Secret
 from membership_client.security.tls_context import trust
 from membership_client.security.tokens import Token, TokenError, is_bearer
+from membership_client.terminal_text import excerpt
 
 _MOST_BYTES = 1_000_000
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"

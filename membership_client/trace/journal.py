@@ -29,8 +29,6 @@ from membership_client.types import MemberState
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERSION = 1
-
 _KEEP = 100
 """Entries per generation. Two generations are kept, so there are always at least the last hundred."""
 
@@ -168,6 +166,8 @@ class Journal:
 
 def _header(origin: dict[str, str | int], start: Member, at: float, offset_s: float, dropped: int) -> str:
     """The line that a trace begins with, or that stands where steps are missing."""
+    from membership_client.trace.format import VERSION  # noqa: PLC0415 - loaded with the first value
+
     who = {"group": start.config.group_id, "member": start.member_id, "instance": start.config.group_instance_id}
     when = {"wall": at + offset_s, "at": at} | ({"dropped": dropped} if dropped else {})
     return _line({"trace": VERSION, **who, **origin, **when, "start": encode(start)})
@@ -186,7 +186,7 @@ def _shown(entry: Entry) -> dict[str, Json]:
         return entry
     shown: dict[str, Json] = {
         "at": entry.at,
-        "state": entry.state.name,
+        "state": encode(entry.state),
         "epoch": entry.epoch,
         "event": encode(_safe(entry.event)),
     }

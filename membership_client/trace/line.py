@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 
 from membership_client.partition_text import count_of
-from membership_client.trace.values import PARTITION_FIELDS, Json
+from membership_client.trace.format import PARTITION_FIELDS
+from membership_client.trace.values import Json
 
 LONGEST_BYTES = 16 << 20
 """The plan of a leader of two hundred thousand partitions fits."""

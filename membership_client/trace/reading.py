@@ -10,7 +10,7 @@ from pathlib import Path
 
 from membership_client.errors import MembershipError
 from membership_client.terminal_text import excerpt, harmless
-from membership_client.trace.journal import VERSION
+from membership_client.trace.format import VERSION
 from membership_client.trace.line import LineError, parse_line, partitions_of
 from membership_client.trace.values import Json
 from membership_client.values import dataclass

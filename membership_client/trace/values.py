@@ -1,7 +1,8 @@
-"""The core's values as JSON and back, by their type hints.
+"""The core's values as JSON and back, by the tables of the trace format.
 
-A value of a class that is one of several carries its name as `is`. Fields that have their default are left out, so a
-line stays short enough for a person. Floats survive exactly, because a replay must see the very times of the run.
+The names of classes, fields and enum values are those of `format`; how a field is read follows from its type hint. Fields
+that have their default are left out, so that a line stays short enough for a person. Floats survive exactly, because a
+replay must see the same times as the run.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from membership_client.partition_text import numbers_of, ranges
 from membership_client.partitions import Partitions
 from membership_client.types import TopicPartition
 
+if TYPE_CHECKING:
+    from membership_client.trace.format import Enumeration, Record
+
 Json = Any
 
 
 def encode(value: Any) -> Json:
-    """For json.dumps. TypeError for a value that has no form here, which is a bug."""
+    """For json.dumps. TypeError for a value whose class the format does not have, which is a bug."""
     kind: Any = type(value)
     return _encoder(kind)(value)
 
 
 LONGEST_S = 1e10
 """Three hundred years: longer than any machine runs, and than `threading.TIMEOUT_MAX`."""
-
-PARTITION_FIELDS = frozenset({"owned", "assignment", "partitions"})
-"""Fields of type `Partitions`, whose text may stand for many more values than it has letters."""
 
 
 def decode(hint: Any, data: Json) -> Any:
@@ -55,22 +56,23 @@ def _encoder(kind: Any) -> Callable[[Any], Json]:  # noqa: PLR0911 - one per kin
         return _encode_partitions
     if issubclass(kind, int):  # An error code by name is still a number.
         return int
-    if issubclass(kind, enum.Enum):
-        return _encode_enum
-    if _has_fields(kind):
-        return functools.partial(_encode_fields, kind.__name__, _defaults(kind))
+    records, enums = _tables()
+    if kind in enums:
+        return functools.partial(_encode_enum, {member.name: word for word, member in enums[kind].members().items()})
+    if kind in records:
+        return functools.partial(_encode_record, records[kind].tag, _fields(kind))
     if issubclass(kind, (tuple, frozenset, list)):
         return _encode_many
     if issubclass(kind, Mapping):
         return _encode_mapping
-    raise TypeError(f"{kind.__name__} has no form in a trace")
+    raise _without_entry(kind)
 
 
 _PLAIN = frozenset({str, int, bool, types.NoneType})
 
 
-def _has_fields(kind: Any) -> bool:
-    return dataclasses.is_dataclass(kind)
+def _without_entry(kind: Any) -> TypeError:
+    return TypeError(f"{kind.__name__} has no entry in the trace format")
 
 
 def _same(value: Any) -> Json:
@@ -81,25 +83,25 @@ def _encode_float(value: float) -> Json:
     return value if abs(value) != float("inf") else str(value)
 
 
-def _encode_enum(value: enum.Enum) -> Json:
-    return value.name
+def _encode_enum(words: Mapping[str, str], value: enum.Enum) -> Json:
+    return words[value._name_]  # `name` is a property in Python, which takes ten times as long.
 
 
 def _encode_partitions(value: Partitions) -> Json:
     return {str(topic): ranges(numbers) for topic, numbers in value.by_topic.items()}
 
 
-def _encode_fields(name: str, defaults: tuple[tuple[str, Any], ...], value: Any) -> Json:
-    shown: dict[str, Json] = {"is": name}
-    for field, default in defaults:
-        part = getattr(value, field)
+def _encode_record(tag: str, fields: tuple[tuple[str, str, Any], ...], value: Any) -> Json:
+    shown: dict[str, Json] = {"is": tag}
+    for name, attribute, default in fields:
+        part = getattr(value, attribute)
         if part is default:
             continue
         kind: Any = type(part)
         if kind not in _PLAIN:
-            shown[field] = _encoder(kind)(part)
+            shown[name] = _encoder(kind)(part)
         elif part != default:
-            shown[field] = part
+            shown[name] = part
     return shown
 
 
@@ -112,17 +114,52 @@ def _encode_mapping(value: Mapping[Any, Any]) -> Json:
     return {str(key): encode(part) for key, part in value.items()}
 
 
-_REQUIRED = object()
+# --- the tables of the format, for a class ---------------------------------------------------------------------------
+
+_WRITTEN = object()
 
 
-def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
-    return tuple((field.name, _default(field)) for field in dataclasses.fields(kind))
+def _tables() -> tuple[Mapping[Any, Record], Mapping[Any, Enumeration]]:
+    """Loaded with the first value: it takes a millisecond, and a program may import a Consumer and never make one."""
+    from membership_client.trace.format import ENUMS, RECORDS  # noqa: PLC0415 - that is the point
+
+    return RECORDS, ENUMS
+
+
+def _record(kind: Any) -> Record:
+    records, _ = _tables()
+    return records[kind]
+
+
+@functools.cache
+def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
+    """Of each field its name in a trace, its name in the code, and the value with which it is left out."""
+    record, defaults = _record(kind), _defaults(kind)
+    named = [(name, record.attribute(name)) for name in record.fields]
+    return tuple((name, own, _left_out(defaults[own], record.default(name))) for name, own in named)
+
+
+def _left_out(default: Any, missing: Json) -> Any:
+    """The default in the code, or that of the format where they differ by now; `_WRITTEN` if the field is always written."""
+    if _is_same(default, missing):
+        return default
+    return missing if type(missing) in _PLAIN else _WRITTEN
+
+
+def _is_same(default: Any, missing: Json) -> bool:
+    return missing is not ... and default is not _WRITTEN and encode(default) == missing
+
+
+@functools.cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """In the code, by name; `_WRITTEN` for fields without one."""
+    return {field.name: _default(field) for field in dataclasses.fields(kind)}
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
-    return _REQUIRED if field.default is dataclasses.MISSING else field.default
+    return _WRITTEN if field.default is dataclasses.MISSING else field.default
 
 
 # --- from JSON -------------------------------------------------------------------------------------------------------
@@ -155,14 +192,18 @@ def _decoder_of_class(kind: Any) -> Callable[[Json], Any]:
     }
     if kind in simple:
         return simple[kind]
-    if issubclass(kind, enum.Enum):
-        return functools.partial(_decode_enum, kind)
-    return functools.partial(_decode_fields, kind)
+    records, enums = _tables()
+    if kind in enums:
+        return enums[kind].members().__getitem__
+    if kind not in records:
+        raise _without_entry(kind)
+    return functools.partial(_decode_record, kind)
 
 
 def _decoder_of_union(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     options: list[Any] = [option for option in arguments if option is not types.NoneType]
-    named: dict[str, Any] = {option.__name__: option for option in options if _has_fields(option)}
+    records, _ = _tables()
+    named: dict[str, Any] = {records[option].tag: option for option in options if option in records}
 
     def decode_one(data: Json) -> Any:
         if data is None and types.NoneType in arguments:
@@ -198,19 +239,34 @@ def _decode_mapping(key: Callable[[Json], Any], part: Callable[[Json], Any], dat
     return {key(name): part(value) for name, value in data.items()}
 
 
-def _decode_enum(kind: Any, data: Json) -> Any:
-    return kind[data]
-
-
-def _decode_fields(kind: Any, data: Json) -> Any:
-    decoders = _field_decoders(kind)
-    return kind(**{name: decoders[name](value) for name, value in data.items() if name != "is"})
+def _decode_record(kind: Any, data: Json) -> Any:
+    decoders, given = _field_decoders(kind), dict(_filled(kind))
+    for name, value in data.items():
+        if name != "is":
+            attribute, decoder = decoders[name]
+            given[attribute] = decoder(value)
+    return kind(**given)
 
 
 @functools.cache
-def _field_decoders(kind: Any) -> dict[str, Callable[[Json], Any]]:
-    hints = typing.get_type_hints(kind)
-    return {name: _decode_due if default == _ALWAYS_DUE else _decoder(hints[name]) for name, default in _defaults(kind)}
+def _field_decoders(kind: Any) -> dict[str, tuple[str, Callable[[Json], Any]]]:
+    """By name in a trace; with the name in the code."""
+    record, hints = _record(kind), typing.get_type_hints(kind)
+    return {
+        name: (own, _decode_due if record.default(name) == str(_ALWAYS_DUE) else _decoder(hints[own]))
+        for name, own, _ in _fields(kind)
+    }
+
+
+@functools.cache
+def _filled(kind: Any) -> dict[str, Any]:
+    """What fields are that a trace lacks, where the code has another default by now, or none."""
+    record, defaults, found = _record(kind), _defaults(kind), {}
+    for name, (own, decoder) in _field_decoders(kind).items():
+        missing = record.default(name)
+        if missing is not ... and not _is_same(defaults[own], missing):
+            found[own] = decoder(missing)
+    return found
 
 
 _ALWAYS_DUE = float("-inf")

@@ -77,6 +77,11 @@ def test_the_table_of_librdkafkas_keys_is_that_of_the_code() -> None:
     subprocess.run([sys.executable, str(ROOT / "scripts" / "write_key_table.py"), "--check"], check=True)
 
 
+def test_the_tables_of_the_trace_format_are_those_of_the_code() -> None:
+    """Run scripts/write_trace_tables.py after a change of the format, and say what a new tag means."""
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "write_trace_tables.py"), "--check"], check=True)
+
+
 def test_the_reasons_of_joins_and_leaves_are_documented() -> None:
     """An operator who finds one in a broker's log finds it on the page as well."""
     page = (ROOT / "docs" / "configuration.md").read_text()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import re
+import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from typing import Any
 import pytest
 
 from membership_client.cli.program import main
-from membership_client.core import events, member
 from membership_client.debugger.model.broker_log import read_broker_logs
 from membership_client.partition_text import count_of
-from membership_client.trace.values import PARTITION_FIELDS
+from membership_client.partitions import Partitions
+from membership_client.trace.format import PARTITION_FIELDS, RECORDS
 from tests.trace.hostile_traces import HOSTILE, flaws, ran, refuse_constant, write_all
 from tests.trace.run_commands import COMMANDS
 
@@ -73,10 +72,17 @@ def test_partitions_are_counted_without_making_them() -> None:
     assert count_of("") == 0
 
 
+def _parts_of(hint: Any) -> set[Any]:
+    return {hint} | {inner for part in typing.get_args(hint) for inner in _parts_of(part)}
+
+
 def test_the_reader_knows_every_field_that_holds_partitions() -> None:
     """A new one would be read without a bound."""
-    classes = [kind for module in (events, member) for kind in vars(module).values() if dataclasses.is_dataclass(kind)]
-    found = [field for kind in classes for field in dataclasses.fields(kind)]
-    fields = {field.name for field in found if re.search(r"\bPartitions\b", str(field.type))}
+    fields = {
+        name
+        for entry in RECORDS.values()
+        for name in entry.fields
+        if Partitions in _parts_of(typing.get_type_hints(entry.kind)[entry.attribute(name)])
+    }
     assert fields - PARTITION_FIELDS == set()
     assert fields

@@ -38,6 +38,7 @@ HEAVY = {
     "membership_client.net.codec",
     "membership_client.telemetry",
     "membership_client.testing",
+    "membership_client.trace.format",
     "membership_client.trace.reading",
 }
 """Each takes a millisecond or more, most of them ten to two hundred; with what is in them."""

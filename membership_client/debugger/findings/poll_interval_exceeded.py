@@ -9,6 +9,7 @@ from membership_client.debugger.model.member_history import Life
 from membership_client.debugger.model.stacks import stacks_between
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting
+from membership_client.trace.values import encode
 from membership_client.types import MemberState
 
 S = MemberState
@@ -24,7 +25,7 @@ def _is_stale(step: Moment) -> bool:
 
 def _finding(life: Life, step: Moment) -> Finding:
     interval_s = life.poll_interval_s
-    told = stacks_between(life, step.at - interval_s - 1.0, step.at, Budget.POLL.name)
+    told = stacks_between(life, step.at - interval_s - 1.0, step.at, encode(Budget.POLL))
     in_hand = next((line.text.removeprefix("in hand: ") for line in told if line.text.startswith("in hand: ")), "")
     record = f", with {in_hand} in hand" if in_hand else ""
     back = next((later for later in life.steps if later.at > step.at and later.state is not S.STALE), None)

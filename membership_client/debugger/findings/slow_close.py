@@ -10,6 +10,7 @@ from membership_client.debugger.model.member_history import Life
 from membership_client.debugger.model.stacks import stacks_between
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting
+from membership_client.trace.values import encode
 
 _SHORTEST_S = 1.0
 _SLOW = 0.5
@@ -28,7 +29,7 @@ def _finding(life: Life) -> Finding | None:
     took_s, limit_s = ended.at - began.at, began.event.timeout_s
     if took_s < max(_SHORTEST_S, _SLOW * limit_s):
         return None
-    told = stacks_between(life, began.at, ended.at, Budget.CLOSE.name)
+    told = stacks_between(life, began.at, ended.at, encode(Budget.CLOSE))
     end = "closed" if life.stop else "the trace ends, and it is not closed"
     return Finding(
         kind=Kind.SLOW_CLOSE,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from membership_client.core.events import Budget, CallbackDelayed, CallbackKind, CallbackReturned, RunCallback
 from membership_client.debugger.model.history_step import Moment
+from membership_client.trace.values import encode
 from membership_client.types import TopicPartition
 
 
@@ -84,4 +85,4 @@ def _warns_of(call: Call, moment: Moment) -> bool:
         return True
     if moment.note != "warning":
         return False
-    return moment.facts.get("call") == call.call_id or moment.facts.get("budget") == Budget.POLL.name
+    return moment.facts.get("call") == call.call_id or moment.facts.get("budget") == encode(Budget.POLL)

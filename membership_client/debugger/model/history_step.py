@@ -126,7 +126,8 @@ def _after(section: Section, line: int, entry: dict[str, Json], before: Standing
     problem = before.problem
     if "problem" in entry:
         problem = decoded(section, line, Problem, entry["problem"]) if entry["problem"] else None
-    return Standing(MemberState[entry["state"]], decoded(section, line, int, entry["epoch"]), owned, problem)
+    state = decoded(section, line, MemberState, entry["state"])
+    return Standing(state, decoded(section, line, int, entry["epoch"]), owned, problem)
 
 
 def _owned(shown: Mapping[str, str]) -> frozenset[TopicPartition]:
