@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-_ARRIVALS = """
+from membership_client_spark.audit.trace_names import with_trace_names
+
+_ARRIVALS = with_trace_names("""
     WITH reached AS (
         SELECT life, stay, epoch, min(moment) AS moment, min_by(at, moment) AS at, min_by(time, moment) AS time,
             -- When it was stable with it, or else the last moment before the next.
-            coalesce(min(at) FILTER (WHERE state = 'STABLE'), max(last_at)) AS settled_at
+            coalesce(min(at) FILTER (WHERE state = :STABLE), max(last_at)) AS settled_at
         FROM {stretches} WHERE is_step AND epoch > 0 GROUP BY life, stay, epoch)
     SELECT r.*, s.name, s.again, r.moment <> s.first.moment OR s.joined AS witnessed,
         s.joined AND r.epoch = s.first_epoch AND NOT s.returns AS joins,
@@ -17,7 +19,7 @@ _ARRIVALS = """
     FROM reached r JOIN {stays} s ON r.life = s.life AND r.stay = s.stay
     WINDOW places AS (PARTITION BY r.life.`group`, r.epoch ORDER BY r.time, r.life, r.stay),
         everybody AS (PARTITION BY r.life.`group`, r.epoch ORDER BY r.time, r.life, r.stay
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"""
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)""")
 
 # The two earliest runs: for each run in the group, one of them is the first of the others.
 _EPOCHS = """

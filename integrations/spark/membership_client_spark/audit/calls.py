@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-_CALLS = """
+from membership_client_spark.audit.trace_names import with_trace_names
+
+_CALLS = with_trace_names("""
     WITH wanted AS (
-        SELECT life, name, at, explode(filter(effects, e -> e.is = 'RunCallback')) AS run FROM {moments}),
+        SELECT life, name, at, explode(filter(effects, e -> e.is = :RunCallback)) AS run FROM {moments}),
     returned AS (
-        SELECT life, at, event FROM {moments} WHERE event.is = 'CallbackReturned'),
+        SELECT life, at, event FROM {moments} WHERE event.is = :CallbackReturned),
     both AS (
         SELECT life, run.call_id, name, lower(run.kind) AS kind, at AS wanted_at,
             CAST(NULL AS DOUBLE) AS returned_at, CAST(NULL AS DOUBLE) AS began_at, CAST(NULL AS STRING) AS error
@@ -19,7 +21,7 @@ _CALLS = """
         min(returned_at) AS returned_at, min(began_at) AS began_at, max(error) AS error
     FROM both GROUP BY life, call_id
     -- One that began before its trace did is left out.
-    HAVING max(kind) IS NOT NULL"""
+    HAVING max(kind) IS NOT NULL""")
 
 
 def calls(spark: SparkSession, moments: DataFrame) -> DataFrame:

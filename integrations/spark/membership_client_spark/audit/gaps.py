@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from membership_client_spark.audit.trace_names import with_trace_names
+
 # Before the first owner nobody knows whether the partition existed; after one that may go on, whether it was owned.
 _BETWEEN = """
     WITH lasting AS (
@@ -17,13 +19,13 @@ _BETWEEN = """
     SELECT life.`group`, topic, partition, max(struct(ended, ending, name)) AS before, max(group_until), NULL
     FROM {owned} GROUP BY life.`group`, topic, partition HAVING before.ending <> 'open'"""
 
-_PRESENT = """
+_PRESENT = with_trace_names("""
     SELECT l.life, l.topics, l.any_topic, m.time AS began,
         least(l.until, coalesce(lead(m.time) OVER (PARTITION BY l.life ORDER BY m.moment), l.until)) AS ended,
-        m.state NOT IN ('UNSUBSCRIBED', 'LEAVING', 'FATAL') AS is_there
+        m.state NOT IN (:UNSUBSCRIBED, :LEAVING, :FATAL) AS is_there
     FROM {lives} l JOIN (
         SELECT life, moment, time, state FROM {moments} WHERE state <> state_before
-        UNION ALL SELECT life, 0, time, state_before FROM {moments} WHERE moment = 1) m ON l.life = m.life"""
+        UNION ALL SELECT life, 0, time, state_before FROM {moments} WHERE moment = 1) m ON l.life = m.life""")
 
 # Times in which anybody was there that wants the topic, joined where they touch.
 _WANTED = """

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import MemberState
-from membership_client_spark.audit.schema import LINE, VERSION
+from membership_client.trace.format import ENUMS, VERSION
+from membership_client_spark.audit.schema import LINE
+from membership_client_spark.audit.trace_names import with_trace_names
 
 _RANGES = r"^\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*$"
 """Numbers of partitions as a trace has them: `0-3,7`."""
@@ -26,7 +28,7 @@ _SORTED = """
         ELSE 'odd' END AS kind
     FROM {raw}"""
 
-_NARROW = """
+_NARROW = with_trace_names("""
     SELECT file, block, position, kind, at, note, cause, owned, jumped,
         CASE WHEN note IS NULL THEN state END AS state,
         CASE WHEN note IS NULL THEN epoch END AS epoch,
@@ -38,20 +40,20 @@ _NARROW = """
                 AND abs(wall) < 1e11 AND abs(at) < 1e11
                 AND coalesce(forall(map_values(start.owned), r -> r RLIKE :ranges), true), false)
             THEN 'its header does not say whose trace it is' END AS flaw,
-        CASE WHEN event.is IN ('CallbackReturned', 'Subscribe', 'Unsubscribe', 'Close') OR event.response.is = 'Refused'
+        CASE WHEN event.is IN (:CallbackReturned, :Subscribe, :Unsubscribe, :Close) OR event.response.is = :Refused
             THEN event END AS event,
-        CASE WHEN event.response.is = 'HeartbeatAccepted' THEN struct(
+        CASE WHEN event.response.is = :HeartbeatAccepted THEN struct(
             event.request_id, event.response.epoch, event.response.interval_s) END AS answer,
-        event.response.is IN ('HeartbeatAccepted', 'HeartbeatConfirmed') AS is_confirmed,
-        CASE WHEN event.response.is IN ('MemberIdGiven', 'GroupJoined') THEN event.response.member_id END AS given_id,
+        event.response.is IN (:HeartbeatAccepted, :HeartbeatConfirmed) AS is_confirmed,
+        CASE WHEN event.response.is IN (:MemberIdGiven, :GroupJoined) THEN event.response.member_id END AS given_id,
         -- Of what was sent, only what is not said with every heartbeat.
-        CASE WHEN array_contains(effects.is, 'RunCallback') OR array_contains(effects.is, 'Stop')
-            OR array_contains(effects.request.is, 'LeaveGroup') OR array_contains(effects.request.is, 'JoinGroup')
+        CASE WHEN array_contains(effects.is, :RunCallback) OR array_contains(effects.is, :Stop)
+            OR array_contains(effects.request.is, :LeaveGroup) OR array_contains(effects.request.is, :JoinGroup)
             OR array_min(effects.request.epoch) < 0
             OR array_max(effects.request.regex) IS NOT NULL THEN effects END AS effects,
         xxhash64(trace, `group`, member, host, pid, wall, at, cpu, note, state, epoch, event.is, event.request_id,
             event.call_id) AS content
-    FROM {sorted}"""
+    FROM {sorted}""")
 
 _PLACED = """
     SELECT *,
@@ -74,11 +76,11 @@ _JUDGED = """
             WHEN kind = 'entry' AND NOT sound THEN 'its header is refused' END AS refusal
     FROM {placed}"""
 
-_CARRIED = """
+_CARRIED = with_trace_names("""
     SELECT *,
-        last(CASE kind WHEN 'header' THEN coalesce(header.start.state, 'UNSUBSCRIBED') WHEN 'entry' THEN state END, true)
+        last(CASE kind WHEN 'header' THEN coalesce(header.start.state, :Member.state) WHEN 'entry' THEN state END, true)
             OVER before AS state_before,
-        last(CASE kind WHEN 'header' THEN coalesce(header.start.epoch, 0) WHEN 'entry' THEN epoch END, true)
+        last(CASE kind WHEN 'header' THEN coalesce(header.start.epoch, :Member.epoch) WHEN 'entry' THEN epoch END, true)
             OVER before AS epoch_before,
         last(CASE WHEN state IS NOT NULL THEN struct(section, at) END, true) OVER before AS step_before,
         last(CASE WHEN is_confirmed THEN struct(section, at, answer.interval_s) END, true) OVER so_far AS beat,
@@ -89,7 +91,7 @@ _CARRIED = """
         bit_xor(content) OVER so_far AS file_content
     FROM {judged}
     WINDOW before AS (PARTITION BY file ORDER BY block, position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-        so_far AS (PARTITION BY file ORDER BY block, position ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"""
+        so_far AS (PARTITION BY file ORDER BY block, position ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)""")
 
 _KEPT = """
     SELECT * FROM {carried}
@@ -103,7 +105,7 @@ _KEPT = """
 
 def lines_that_matter(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """One row for each header, each refused or torn line, and each entry at which something happens."""
-    known = {"version": VERSION, "states": [state.name for state in MemberState], "ranges": _RANGES}
+    known = {"version": VERSION, "states": ENUMS[MemberState].words.split(), "ranges": _RANGES}
     sorted_ = spark.sql(_SORTED, args=known, raw=_raw(spark, paths))
     placed = spark.sql(_PLACED, narrow=spark.sql(_NARROW, args=known, sorted=sorted_))
     return spark.sql(_KEPT, carried=spark.sql(_CARRIED, judged=spark.sql(_JUDGED, placed=placed)))

@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-VERSION = 1
-"""Of the traces that are read; a trace of another version is counted and left alone."""
+from membership_client_spark.audit.trace_names import struct
 
-_SUBSCRIPTION = "STRUCT<topics: ARRAY<STRING>, regex: STRING>"
+_CONFIG = struct("MemberConfig", request_timeout_ms="INT", group_protocol="STRING", heartbeat_interval_ms="INT")
 
-_START = f"""STRUCT<
-    state: STRING, epoch: INT, interval_s: DOUBLE, config: STRUCT<
-        request_timeout_ms: INT, group_protocol: STRING, heartbeat_interval_ms: INT>,
-    settled: STRING, classic: STRUCT<given_id: STRING>,
-    subscription: {_SUBSCRIPTION}, owned: MAP<STRING, STRING>, names: MAP<STRING, STRING>>"""
+_START = struct(
+    "Member",
+    state="STRING",
+    epoch="INT",
+    interval_s="DOUBLE",
+    config=_CONFIG,
+    settled="STRING",
+    classic=struct("Classic", given_id="STRING"),
+    subscription=struct("Subscribe", topics="ARRAY<STRING>", regex="STRING"),
+    owned="MAP<STRING, STRING>",
+    names="MAP<STRING, STRING>",
+)
 
-_EVENT = """STRUCT<
-    `is`: STRING, request_id: BIGINT, call_id: BIGINT, error: STRING, began_at: DOUBLE,
-    topics: ARRAY<STRING>, regex: STRING, reason: STRING,
-    response: STRUCT<`is`: STRING, epoch: INT, interval_s: DOUBLE, code: INT, message: STRING, member_id: STRING>>"""
+_RESPONSE = struct(
+    "HeartbeatAccepted Refused MemberIdGiven GroupJoined",
+    epoch="INT",
+    interval_s="DOUBLE",
+    code="INT",
+    message="STRING",
+    member_id="STRING",
+)
 
-_REQUEST = """STRUCT<
-    `is`: STRING, member_id: STRING, epoch: INT, topics: ARRAY<STRING>, regex: STRING, reason: STRING>"""
+_EVENT = struct(
+    "Answered CallbackReturned Subscribe Unsubscribe Close",
+    request_id="BIGINT",
+    call_id="BIGINT",
+    error="STRING",
+    began_at="DOUBLE",
+    topics="ARRAY<STRING>",
+    regex="STRING",
+    reason="STRING",
+    response=_RESPONSE,
+)
 
-_EFFECT = f"STRUCT<`is`: STRING, request_id: BIGINT, call_id: BIGINT, kind: STRING, request: {_REQUEST}>"
+_REQUEST = struct(
+    "Heartbeat LeaveGroup JoinGroup",
+    member_id="STRING",
+    epoch="INT",
+    topics="ARRAY<STRING>",
+    regex="STRING",
+    reason="STRING",
+)
+
+_EFFECT = struct("Send RunCallback", request_id="BIGINT", call_id="BIGINT", kind="STRING", request=_REQUEST)
 
 LINE = f"""
     trace INT, `group` STRING, member STRING, instance STRING, host STRING, pid BIGINT, pod STRING, spark STRING,

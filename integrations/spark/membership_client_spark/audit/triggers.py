@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from membership_client_spark.audit.trace_names import with_trace_names
+
 # Where targets are computed in batches, a newcomer is let in at the old epoch, and the next one is its doing.
 _JOINS = """
     SELECT a.life, a.name, brought AS epoch, a.at, a.time, 'joined' AS cause,
@@ -14,11 +16,11 @@ _JOINS = """
         CASE WHEN a.others_time < a.time THEN e.next_epoch END)) AS brought
     WHERE a.joins AND brought IS NOT NULL"""
 
-_CHANGES = """
+_CHANGES = with_trace_names("""
     WITH sent AS (
         SELECT life, name, moment, at, time, e.request_id, e.request
         FROM {moments} LATERAL VIEW explode(
-            filter(effects, e -> e.request.is = 'Heartbeat' AND e.request.regex IS NOT NULL)) AS e),
+            filter(effects, e -> e.request.is = :Heartbeat AND e.request.regex IS NOT NULL)) AS e),
     answered AS (
         SELECT life, answer.request_id, min_by(answer.epoch, moment) AS epoch
         FROM {moments} WHERE answer IS NOT NULL GROUP BY life, answer.request_id),
@@ -29,13 +31,13 @@ _CHANGES = """
     SELECT life, name, epoch, at, time, 'subscription' AS cause,
         concat(name, ' changed its subscription to ',
             CASE WHEN wish.regex <> '' THEN wish.regex ELSE array_join(wish.topics, ', ') END) AS text, true AS sure
-    FROM stated WHERE wish <> wish_before AND epoch > request.epoch AND request.epoch > 0"""
+    FROM stated WHERE wish <> wish_before AND epoch > request.epoch AND request.epoch > 0""")
 
 # In a classic group whoever wants a rebalance joins again, and says why. Those who follow say that they do.
-_REJOINS = """
+_REJOINS = with_trace_names("""
     WITH sent AS (
         SELECT life, name, moment, at, time, e.request.reason, e.request.topics
-        FROM {moments} LATERAL VIEW explode(filter(effects, e -> e.request.is = 'JoinGroup'
+        FROM {moments} LATERAL VIEW explode(filter(effects, e -> e.request.is = :JoinGroup
             AND e.request.reason NOT IN ('group is rebalancing', 'no answer from the coordinator')
             AND NOT startswith(e.request.reason, 'coordinator error'))) AS e),
     brought AS (
@@ -48,7 +50,7 @@ _REJOINS = """
         CASE s.reason WHEN 'subscription changed'
             THEN concat(s.name, ' changed its subscription to ', array_join(array_sort(s.topics), ', '))
             ELSE concat(s.name, ' joined again (', s.reason, ')') END AS text, true AS sure
-    FROM sent s JOIN brought b ON s.life = b.life AND s.moment = b.moment"""
+    FROM sent s JOIN brought b ON s.life = b.life AND s.moment = b.moment""")
 
 # The next epoch that anybody else reached after it had gone, as far as the clocks can tell.
 _ENDS = """
