@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaException, Message
+from confluent_kafka import Message
 
 from membership_client.aio.crowding import Crowding
 from membership_client.aio.demand import Demand, wanted_by
@@ -21,6 +21,7 @@ from membership_client.consumer.bridge import Action, hands_out
 from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Consumer
 from membership_client.consumer.kafka_errors import as_kafka_exception
+from membership_client.consumer.start_offsets import offsets_since
 from membership_client.errors import MembershipError
 from membership_client.types import CloseReport, LeaveMode, TopicPartition
 
@@ -124,21 +125,8 @@ class Fetcher(Consumer):
         librdkafka is given numbers: see start_offsets.py.
         """
         chosen = frozenset(partitions) or self._librdkafka.assignment()
-        found = self._offsets_at(when, chosen, timeout_s)
-        if late := [p for p, offset in found.items() if offset < 0]:  # No record is as young as that.
-            found |= self._offsets_at(confluent_kafka.OFFSET_END, late, timeout_s)
-        for partition, offset in found.items():
+        for partition, offset in offsets_since(self.offsets_for_times, chosen, when, timeout_s).items():
             self.seek(confluent_kafka.TopicPartition(*partition, offset))
-
-    def _offsets_at(
-        self, when: int, partitions: Iterable[TopicPartition], timeout_s: float
-    ) -> dict[TopicPartition, int]:
-        asked = [confluent_kafka.TopicPartition(*partition, when) for partition in partitions]
-        found = self.offsets_for_times(asked, timeout=timeout_s) if asked else []
-        for place in found:
-            if place.error is not None:
-                raise KafkaException(place.error)
-        return {TopicPartition(place.topic, place.partition): place.offset for place in found}
 
     def begin_commit(
         self, message: Message | None, offsets: Places | None, outcome: Reply[Places], *, asynchronous: bool

@@ -207,7 +207,7 @@ _GROUP: dict[str, Key] = {
 _OFFSETS: dict[str, Key] = {
     "auto.commit.enable": _OLD,
     "auto.commit.interval.ms": _ours(),
-    "auto.offset.reset": _both("by_duration is Java's: librdkafka does not know it"),
+    "auto.offset.reset": _both("by_duration:PT1H, which Java has and librdkafka has not, is ours"),
     "enable.auto.commit": _ours(),
     "enable.auto.offset.store": _ours(),
     "offset.store.method": _ours("broker, which is the default, and nothing else: offsets are the group's"),

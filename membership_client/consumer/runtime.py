@@ -12,6 +12,7 @@ import confluent_kafka
 from membership_client.client import GroupMember
 from membership_client.consumer.callback_queue import Call, CallbackQueue
 from membership_client.consumer.commits import Commits
+from membership_client.consumer.duration_reset import DurationReset
 from membership_client.consumer.events import events_of, poll_interval_exceeded
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
@@ -24,7 +25,7 @@ from membership_client.consumer.poll_loop import PollLoop
 from membership_client.consumer.poll_time import Spent
 from membership_client.consumer.records_in_hand import in_hand
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.start_offsets import Starts, look_up
+from membership_client.consumer.start_offsets import Starts, look_up, milliseconds_ago
 from membership_client.consumer.statistics import Sources
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
@@ -72,9 +73,13 @@ class Runtime:
             look_every_s=float("inf") if settings.auto_commit_s is None else settings.auto_commit_s,
         )
         self.commits = Commits(raw, self.librdkafka, self.member, settings, tell=self.tell, in_scope=self._in_scope)
+        if settings.reset_s is not None:
+            resetting = DurationReset(raw.offsets_for_times, self.librdkafka, settings.reset_s)
+            self.librdkafka.consume_raw = resetting.after(self.librdkafka.consume_raw)
         self.assignment = FetchAssignment(self.librdkafka, self.commits.pending, self.commits.committer, settings)
         self._raw = raw
         self._start = settings.start
+        self._reset_s = settings.reset_s
         self._max_poll_interval_ms = settings.member.max_poll_interval_ms
         self._state = MemberState.UNSUBSCRIBED
         self._told = Spent()
@@ -207,7 +212,8 @@ class Runtime:
             self.queue.ready(call, functools.partial(_raise, error))
         else:
             never = [partition for partition, offset in committed.items() if offset is None]
-            found = self.librdkafka.call(look_up, self._raw, never, self._start)
+            start = self._start if self._reset_s is None else milliseconds_ago(self._reset_s)
+            found = self.librdkafka.call(look_up, self._raw, never, start)
             self._assign(call, {**committed, **found}, committed)
 
     def _assign(self, call: Call, starts: Starts | None, committed: Starts) -> None:

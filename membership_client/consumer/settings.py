@@ -24,6 +24,7 @@ from membership_client.arguments import (
 from membership_client.config import MemberConfig
 from membership_client.consumer.keys import KEYS, Reach, with_reach
 from membership_client.consumer.statistics import Statistics
+from membership_client.durations import seconds_of
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
 from membership_client.values import dataclass
@@ -37,6 +38,8 @@ _DOTTED = _OF_MEMBER | KEYS.keys()
 
 _ONE_VALUE = {"group.protocol.type": "consumer", "offset.store.method": "broker"}
 """Keys of which librdkafka's default is the only value that means anything here."""
+
+_BY_DURATION = "by_duration:"
 
 _HEARTBEAT_INTERVAL_MS = 3000
 """The default."""
@@ -68,6 +71,8 @@ class Settings:
     """A record counts as read when poll() returned it, and not when store_offsets() says so."""
     start: int
     """Where a partition starts of which nothing was ever committed."""
+    reset_s: float | None
+    """With auto.offset.reset=by_duration: how long ago the first record to read was written."""
     on_commit: OnCommit | None
     statistics: Statistics | None
     """What stands before the application's `stats_cb`."""
@@ -85,13 +90,19 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     _refuse_what_reaches_nobody(given)
     statistics = _statistics(given)
     seconds = _milliseconds(given, "auto.commit.interval.ms", 5000) / 1000
+    reset, reset_s = _reset(given)
     return Settings(
         member=_member_config(given),
         security=split_security(given)[0],
-        fetcher=_fetcher_config({**given, **({} if statistics is None else {"stats_cb": statistics})}),
+        fetcher=_fetcher_config(
+            given
+            | ({} if statistics is None else {"stats_cb": statistics})
+            | ({} if reset_s is None else {"auto.offset.reset": reset})
+        ),
         auto_commit_s=seconds if _flag(given, "enable.auto.commit") and seconds > 0 else None,
         auto_store=_flag(given, "enable.auto.offset.store"),
-        start=_STARTS[_reset(given)],
+        start=_STARTS[reset],
+        reset_s=reset_s,
         on_commit=on_commit,
         statistics=statistics,
     )
@@ -116,16 +127,25 @@ def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
             raise ConfigError(f"{key} must be {only}, not {shown(given[key])}: {KEYS[key].note}.")
 
 
-def _reset(given: Mapping[str, Any]) -> str:
+def _reset(given: Mapping[str, Any]) -> tuple[str, float | None]:
+    """The word that librdkafka is told, and the duration of by_duration, which it does not know: see duration_reset.py."""
     value = word_from(given.get("auto.offset.reset", "largest"))
-    if isinstance(value, str) and value.startswith("by_duration:"):
-        raise ConfigError(
-            f"auto.offset.reset={shown(value)}: librdkafka has no by_duration. Seek in on_assign, to what "
-            "offsets_for_times() finds."
-        )
+    if isinstance(value, str) and value.startswith(_BY_DURATION):
+        return "error", _duration_s(value)
     if not isinstance(value, str) or value not in _STARTS:
-        raise ConfigError(f"auto.offset.reset must be one of {', '.join(_STARTS)}, not {shown(value)}.")
-    return value
+        known = ", ".join((*_STARTS, f"{_BY_DURATION}PT1H"))
+        raise ConfigError(f"auto.offset.reset must be one of {known}, not {shown(value)}.")
+    return value, None
+
+
+def _duration_s(value: str) -> float:
+    long_s = seconds_of(value.removeprefix(_BY_DURATION))
+    if long_s is None:
+        raise ConfigError(
+            f"auto.offset.reset={shown(value)}: after {_BY_DURATION} comes a duration that is not negative, in ISO 8601, "
+            "such as P1D, PT6H or PT1H30M."
+        )
+    return long_s
 
 
 def _member_config(given: Mapping[str, Any]) -> MemberConfig:

@@ -85,6 +85,15 @@ def test_where_nothing_was_committed_auto_offset_reset_decides(reset: str, start
     assert settings().start == confluent_kafka.OFFSET_END
 
 
+def test_a_duration_decides_where_nothing_was_committed() -> None:
+    """As in Java. Librdkafka does not know it, and is told to report such partitions."""
+    made = settings(**{"auto.offset.reset": "by_duration:PT1H30M"})
+    assert made.reset_s == 5400
+    assert made.start == confluent_kafka.OFFSET_INVALID
+    assert made.fetcher["auto.offset.reset"] == "error"
+    assert settings().reset_s is None
+
+
 def test_old_spellings_are_understood() -> None:
     """Keyword arguments, the older name of the address list, and the nested topic configuration."""
     nested = {"default.topic.config": {"auto.offset.reset": "earliest"}}
@@ -106,7 +115,8 @@ def test_old_spellings_are_understood() -> None:
         ("rebalance_cb", print, "give on_assign, on_revoke and on_lost to subscribe"),
         ("group.protocol.type", "connect", "must be consumer"),
         ("offset.store.method", "file", "must be broker"),
-        ("auto.offset.reset", "by_duration:PT1H", "librdkafka has no by_duration. Seek in on_assign"),
+        ("auto.offset.reset", "by_duration:1h", "such as P1D, PT6H or PT1H30M"),
+        ("auto.offset.reset", "by_duration:-PT1H", "that is not negative"),
         ("auto.offset.reset", "middle", "earliest"),
         ("enable.auto.commit", "perhaps", "true or false"),
         ("auto.commit.interval.ms", -1, "milliseconds"),

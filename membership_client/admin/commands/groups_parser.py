@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from membership_client.cli.values import path, seconds
+from membership_client.durations import seconds_of
 from membership_client.types import TopicPartition
 
 EXIT_CODES = """\
@@ -233,12 +234,10 @@ def _time(text: str) -> dt.datetime:
 
 
 def _duration(text: str) -> dt.timedelta:
-    parts = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", text)
-    if parts is None or not any(parts.groups()):
+    if (long_s := seconds_of(text)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as P1D, PT6H or PT1H30M")
-    names = ("days", "hours", "minutes", "seconds")
     try:
-        return dt.timedelta(**{name: float(part or 0) for name, part in zip(names, parts.groups(), strict=True)})
+        return dt.timedelta(seconds=long_s)
     except OverflowError:
         raise argparse.ArgumentTypeError(f"{text[:100]!r} is longer than any time that is known") from None
 
