@@ -14,7 +14,7 @@ from membership_client.arguments import checked_offsets
 from membership_client.client import GroupMember
 from membership_client.consumer.arguments import checked_message, checked_places
 from membership_client.consumer.committer import Commit, Committer, Offsets
-from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exception, as_kafka_exceptions
+from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exception, as_kafka_exceptions, refusal
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
@@ -155,7 +155,9 @@ class Commits:
 
     def _after(self, message: Message) -> Offsets:
         if (error := message.error()) is not None:
-            raise KafkaException(error)
+            raise refusal(
+                f"This message is an error and no record, so it has no offset to commit or store: {error.str()}."
+            )
         return {} if message.offset() is None else after(message)
 
     def _given(self, offsets: Places) -> Offsets:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from membership_client import Consumer, NotOwnedError
 from tests.consumer.conftest import NewWorld
@@ -136,12 +137,23 @@ def test_metadata_and_leader_epoch_are_kept(world: World) -> None:
     assert (found.offset, found.leader_epoch) == (offset_of(record) + 1, record.leader_epoch())
 
 
-def test_a_message_that_is_an_error_and_two_wishes_at_once_are_refused(world: World) -> None:
+def test_two_wishes_at_once_are_refused(world: World) -> None:
     """As confluent-kafka refuses them."""
     reader = world.owner()
     record = [*reader.records, *reader.read(1)][0]
     with pytest.raises(KafkaException):
         reader.consumer.commit(record, [world.place(0, 1)])
+
+
+def test_a_message_that_is_an_error_has_nothing_to_commit_or_store(world: World) -> None:
+    """_INVALID_ARG, as in confluent-kafka: the bug was that the code of the message itself was raised."""
+    consumer = world.reader({"enable.auto.offset.store": False}).consumer
+    end = Message(topic=world.topic, partition=0, offset=1, error=KafkaError(KafkaError._PARTITION_EOF, "the end"))
+    calls: list[Callable[[Message], object]] = [consumer.commit, consumer.store_offsets]
+    for call in calls:
+        with pytest.raises(KafkaException) as refused:
+            call(end)
+        assert refused.value.args[0].code() == KafkaError._INVALID_ARG
 
 
 # --- storing ---------------------------------------------------------------------------------------------------------

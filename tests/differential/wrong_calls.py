@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 WrongCall = Callable[[Any, str], object]
 """Takes the consumer, and the name of a topic that exists."""
@@ -14,6 +14,10 @@ WrongCall = Callable[[Any, str], object]
 
 def _at(topic: str) -> TopicPartition:
     return TopicPartition(topic, 0, 1)
+
+
+def _error_of(topic: str) -> Message:
+    return Message(topic=topic, partition=0, offset=0, error=KafkaError(KafkaError._PARTITION_EOF, "the end"))
 
 
 WRONG_CALLS: Mapping[str, WrongCall] = MappingProxyType(
@@ -29,9 +33,12 @@ WRONG_CALLS: Mapping[str, WrongCall] = MappingProxyType(
         "commit items": lambda c, _: c.commit(offsets=["text"], asynchronous=False),
         "commit empty list": lambda c, _: c.commit(offsets=[], asynchronous=False),
         "commit message without offset": lambda c, t: c.commit(Message(topic=t, partition=0), asynchronous=False),
+        "commit message with error": lambda c, t: c.commit(_error_of(t), asynchronous=False),
+        "commit message with error later": lambda c, t: c.commit(_error_of(t)),
         "commit unknown keyword": lambda c, _: c.commit(wrong=1),
         "store both": lambda c, t: c.store_offsets(message=Message(topic=t, partition=0, offset=0), offsets=[_at(t)]),
         "store neither": lambda c, _: c.store_offsets(),
+        "store message with error": lambda c, t: c.store_offsets(_error_of(t)),
         "store text": lambda c, _: c.store_offsets(message="text"),
         "store items": lambda c, _: c.store_offsets(offsets=["text"]),
         "seek text": lambda c, _: c.seek("text"),
