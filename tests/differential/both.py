@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import confluent_kafka
@@ -13,8 +14,11 @@ from tests.differential.play import World, play
 
 
 def play_both(seed: int, world: World) -> list[Mismatch]:
-    """Each library has topics and a group of its own."""
-    program = program_of(seed)
-    with ThreadPoolExecutor(2) as pool:
+    """Each library has topics and a group of its own. In a world with an outage, the broker stops in the middle."""
+    program = program_of(seed, outage=world.outage is not None)
+    with (
+        contextlib.nullcontext() if world.outage is None else world.outage.one_program(),
+        ThreadPoolExecutor(2) as pool,
+    ):
         ours, theirs = (pool.submit(play, program, library, world) for library in (Consumer, confluent_kafka.Consumer))
         return compare(program, ours.result(), theirs.result())

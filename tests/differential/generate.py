@@ -15,12 +15,13 @@ _FAR_OFFSET = 10_000
 """There is no such record, so the reset policy decides."""
 
 
-def program_of(seed: int) -> Program:
-    return _Author(seed).write()
+def program_of(seed: int, *, outage: bool = False) -> Program:
+    """With an `outage` the broker stops once, and comes back."""
+    return _Author(seed, outage=outage).write()
 
 
 class _Author:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, outage: bool) -> None:
         self._random = random.Random(seed)
         self._seed = seed
         self._topics = tuple(self._random.choices((1, 1, 2, 3), k=2))
@@ -35,7 +36,8 @@ class _Author:
         self._strategy = self._random.choice(("range", "roundrobin", "cooperative-sticky"))
         self._was_subscribed = False
         self._subscribed_to: tuple[int, ...] = ()
-        self._shared = self._random.random() < 0.2
+        self._outage = outage
+        self._shared = self._random.random() < 0.2 and not outage
         """Is there a second consumer now and then? It is not known which of them reads what, so only safe calls are made."""
         self._auto_store = self._shared or self._random.random() < 0.65
         self._auto_commit = self._shared or self._random.random() < 0.5
@@ -45,7 +47,11 @@ class _Author:
             for partition in range(partitions):
                 self._produce(Place(number, partition), self._random.randint(0, 3))
         self._begin()
-        for _ in range(self._random.choice(_STEPS)):
+        steps = self._random.choice(_STEPS)
+        stops_at = self._random.randrange(steps) if self._outage else None
+        for number in range(steps):
+            if number == stops_at:
+                self._stop_broker()
             self._next()
         if self._shared:
             self._add("drain", "poll")
@@ -62,9 +68,13 @@ class _Author:
         }
         if self._auto_commit:
             config["auto.commit.interval.ms"] = 3_600_000
+        if self._outage:
+            config["reconnect.backoff.max.ms"] = 500
         if self._protocol == "classic":
             config["partition.assignment.strategy"] = self._strategy
-            config["session.timeout.ms"], config["heartbeat.interval.ms"] = 6000, 200
+            # Longer than a broker takes to start on a busy machine: whether members are out after that is a matter of luck.
+            config["session.timeout.ms"] = 60_000 if self._outage else 6000
+            config["heartbeat.interval.ms"] = 200
         return tuple(config.items())
 
     def _at(self, place: Place, offset: int) -> Place:
@@ -235,6 +245,25 @@ class _Author:
         self._add("drain", "poll")
         self._add("second_leaves", topics)
 
+    # --- a broker that stops -----------------------------------------------------------------------------------------
+
+    def _stop_broker(self) -> None:
+        """Meanwhile only calls that need no broker, with nothing left to come: the others end when their time is up."""
+        if self._mode == "idle":
+            (self._subscribe if self._must_subscribe() else self._assign)()
+        self._drain()
+        self._add("broker_stops")
+        for _ in range(self._random.randint(1, 4)):
+            self._call_alone()
+        self._add("broker_starts")
+        for place in self._held:
+            self._produce(place, self._random.randint(1, 3))
+        self._drain()
+
+    def _call_alone(self) -> None:
+        call = self._random.choice(ALONE)
+        self._add(call, *((self._some(),) if call in {"position", "pause"} else ()))
+
     # --- calls that are refused, or do nothing -----------------------------------------------------------------------
 
     def _idle_call(self) -> None:
@@ -280,6 +309,11 @@ class _Author:
 
 WRONG = tuple(name for name in WRONG_CALLS if name not in {"poll text", "consume timeout text", "subscribe items"})
 """Without those in which a record may come instead of an exception, and those that are accepted."""
+
+ALONE = (
+    "assignment", "memberid", "consumer_group_metadata", "poll_nothing", "consume_nothing", "position", "pause",
+)  # fmt: skip
+"""Without a broker."""
 
 AFTER_CLOSE = (
     "subscribe", "unsubscribe", "poll_nothing", "assign", "unassign", "incremental_assign", "incremental_unassign", "assignment",

@@ -18,6 +18,7 @@ from membership_client import TopicPartition as OurPartition
 from membership_client.admin import GroupAdmin
 from membership_client.testing import ClusterAdmin
 from tests.differential.canonical import Said, raised, returned
+from tests.differential.outage import Outage
 from tests.differential.program import Place, Program, Step
 from tests.differential.wrong_calls import WRONG_CALLS
 from tests.integration.members import QUICK
@@ -43,10 +44,11 @@ class Outcome:
 
 
 class World:
-    """One broker, and one producer, for all programs."""
+    """One broker, and one producer, for all programs. Programs in which the broker stops need an `outage`."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, outage: Outage | None = None) -> None:
         self.bootstrap_servers = bootstrap_servers
+        self.outage = outage
         self.cluster = ClusterAdmin(bootstrap_servers)
         self.producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "log_level": 0})
 
@@ -142,6 +144,14 @@ class _Player:
         with GroupAdmin(self._world.bootstrap_servers) as admin:
             found = admin.committed(self._group, wanted)
         return {(self._names[p.topic], p.partition): (o.offset, o.metadata.rstrip("\0")) for p, o in found.items()}
+
+    def _broker_stops(self) -> None:
+        assert self._world.outage is not None
+        self._world.outage.begin()
+
+    def _broker_starts(self) -> None:
+        assert self._world.outage is not None
+        self._world.outage.end()
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
