@@ -138,9 +138,12 @@ class Librdkafka:
         return self._paused
 
     def pause(self, partitions: Places) -> None:
+        """Of what is not read, librdkafka refuses a pause, and so the buffer must not withhold it when it is read later."""
         with self.lock.calling():
-            self._stop_delivery(partitions)
-            self._paused |= ours(partitions)
+            self._raw.pause(partitions)
+            read = self.assignment() & ours(partitions)
+            self.buffer.withhold(read)
+            self._paused |= read
 
     def resume(self, partitions: Places) -> None:
         with self.lock.calling():
@@ -152,11 +155,8 @@ class Librdkafka:
         """Hand out no records of those among these that are read, until they are dropped."""
         with self.lock.calling():
             if fetched := self.assignment() & frozenset(partitions):
-                self._stop_delivery(theirs(fetched))
-
-    def _stop_delivery(self, partitions: Places) -> None:
-        self._raw.pause(partitions)
-        self.buffer.withhold(ours(partitions))
+                self._raw.pause(theirs(fetched))
+                self.buffer.withhold(fetched)
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these no more, and forget that they were paused.

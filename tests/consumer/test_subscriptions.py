@@ -51,6 +51,16 @@ def reader_beside_a_second_topic(world: World) -> tuple[Reader, str]:
     return reader, second_topic
 
 
+def test_a_pause_of_what_is_not_assigned_has_no_effect_when_it_is(world: World) -> None:
+    """As in confluent-kafka: the bug was that its records were read and never handed out."""
+    world.produce(3, [0])
+    reader = world.reader()
+    reader.consumer.pause([world.place(0)])
+    assert reader.consumer.paused() == []
+    reader.consumer.incremental_assign([world.place(0, 0)])
+    reader.read(3)
+
+
 def test_unsubscribe_gives_back_and_a_new_subscription_starts_over(world: World) -> None:
     """Other topics, other callbacks: the last callbacks of the old ones come first."""
     reader, second_topic = reader_beside_a_second_topic(world)
