@@ -89,6 +89,8 @@ class _Player:
         """That which is the last of its step when they are sorted: which comes first depends on the broker."""
         self._second: Any = None
         self._subscribed = False
+        self._wanted: tuple[int, ...] = ()
+        """The topics that are subscribed."""
         self._closed = False
         self._consumer = library(self._config())
 
@@ -156,7 +158,12 @@ class _Player:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def _settle(self, topics: tuple[int, ...]) -> object:
-        """Poll until all partitions of the topics are assigned, to the second consumer too if there is one."""
+        """Poll until all partitions of the topics are assigned, and read what is there."""
+        held = self._await_shares(topics)
+        return Said("not settled") if held is None else (*sorted(map(len, held)), self._drain("poll"))
+
+    def _await_shares(self, topics: tuple[int, ...]) -> list[set[Partition]] | None:
+        """Poll until all partitions of the topics are assigned, to the second consumer too if there is one; None if they are not."""
         wanted = {(topic, number) for topic in topics for number in range(self._program.topics[topic])}
         deadline = time.monotonic() + _SETTLED_S
         while time.monotonic() < deadline:
@@ -169,8 +176,8 @@ class _Player:
                 and (len(wanted) < len(held) or all(held))
             ):
                 self._start_at(held[0])
-                return (*sorted(map(len, held)), self._drain("poll"))
-        return Said("not settled")
+                return held
+        return None
 
     def _held_by(self, consumer: Any) -> set[Partition]:
         return {(self._names[place.topic], place.partition) for place in consumer.assignment()}
@@ -279,6 +286,7 @@ class _Player:
         self._resume_all()
         if self._subscribed:
             self._end_reading()
+        self._wanted = topics
         outcome = self._consumer.subscribe(names, **hooks)
         if dict(self._program.config).get("partition.assignment.strategy") in {"range", "roundrobin"}:
             self._forget(list(self._next))  # An eager member gives all back, and starts at what is committed.
@@ -289,6 +297,8 @@ class _Player:
         """Nothing may be left to come while confluent-kafka gives partitions back."""
         if not self._closed:
             self._resume_all()
+            if not self._program.exact:  # The rebalance after a second consumer may still be under way.
+                self._await_shares(self._wanted)
             self._drain("poll")
 
     def _resume_all(self) -> None:
