@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from confluent_kafka import Message
 
 from membership_client.consumer.buffer import place_of
+from membership_client.consumer.events import concerns_no_partition
 from membership_client.types import TopicPartition
 
 
@@ -22,7 +23,7 @@ class Demand:
 
     def wants(self, message: Message) -> bool:
         """Also errors that concern no partition: otherwise they would wait in line for ever."""
-        return self.partitions is None or message.partition() is None or place_of(message) in self.partitions
+        return self.partitions is None or place_of(message) in self.partitions or concerns_no_partition(message)
 
 
 def wanted_by(demands: Iterable[Demand]) -> frozenset[TopicPartition] | None:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 
 from membership_client.core.machine import Step
 from membership_client.core.topic_check import missing_text
+
+_MISSING = "Subscribed topic not available"
 
 
 def events_of(step: Step) -> Iterator[Message]:
     """One for each subscribed topic that is found missing."""
     old, new = step.before.topic_check.missing, step.after.topic_check.missing
     for topic in sorted(new.keys() - old.keys()) if new is not old else ():
-        text = f"Subscribed topic not available: {topic}: {missing_text(topic, new[topic])}"
+        text = f"{_MISSING}: {topic}: {missing_text(topic, new[topic])}"
         yield _event(KafkaError.UNKNOWN_TOPIC_OR_PART, text, topic)
 
 
@@ -28,8 +30,23 @@ def poll_interval_exceeded(limit_ms: int) -> Message:
 
 
 def _event(code: int, text: str, topic: str | None = None) -> Message:
-    """The text is its value, too, as librdkafka has it: a Message without a value is false, and `if not message` drops it."""
-    return Message(topic=topic, partition=-1, value=text.encode(), error=KafkaError(code, text))
+    """The text is its value, too, as librdkafka has it: a Message without a value is false, and `if not message` drops it.
+
+    The partition is 0, as librdkafka has it, so that a program may write it as a number.
+    """
+    no_time = (TIMESTAMP_NOT_AVAILABLE, -1)
+    return Message(topic=topic, partition=0, value=text.encode(), error=KafkaError(code, text), timestamp=no_time)
+
+
+def concerns_no_partition(message: Message) -> bool:
+    """Is it an error about the membership or about a whole topic?"""
+    error = message.error()
+    return error is not None and (message.topic() is None or message.partition() is None or _is_about_topic(error))
+
+
+def _is_about_topic(error: KafkaError) -> bool:
+    """Librdkafka itself is not subscribed, so that no other error has these words."""
+    return error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and error.str().startswith(_MISSING)
 
 
 def is_event(message: Message) -> bool:
@@ -37,5 +54,4 @@ def is_event(message: Message) -> bool:
     error = message.error()
     if error is None:
         return False
-    about_subscription = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and message.partition() is None
-    return about_subscription or error.code() in {KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED}
+    return _is_about_topic(error) or error.code() in {KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED}

@@ -22,6 +22,6 @@ def _records(frame: FrameType | None) -> Iterator[str]:
         if frame is None:
             return
         for name, value in tuple(frame.f_locals.items()):
-            if isinstance(value, Message):
+            if isinstance(value, Message) and value.error() is None:
                 yield f"{value.topic()}-{value.partition()}@{value.offset()} ({name} in {frame.f_code.co_name})"
         frame = frame.f_back

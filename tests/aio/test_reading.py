@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from confluent_kafka import Message
+from confluent_kafka import KafkaError, Message
 
 from membership_client.aio.demand import Demand
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.reading import Reading
+from membership_client.consumer.events import poll_interval_exceeded
+from membership_client.types import TopicPartition
 
 
 class Source:
@@ -72,3 +74,15 @@ def test_a_request_that_is_on_its_way_while_the_thread_reads_is_heard() -> None:
         assert len(await taker) == 1
 
     asyncio.run(asyncio.wait_for(story(), 60), debug=True)
+
+
+def test_an_error_that_concerns_no_partition_is_for_everyone() -> None:
+    """Who awaits one partition is told of a late poll, too; the end of another partition waits for its own reader."""
+    place = TopicPartition("orders", 1)
+    demand = Demand(1, partitions=frozenset({place}))
+    end = KafkaError(KafkaError._PARTITION_EOF)
+    assert demand.wants(poll_interval_exceeded(1000))
+    assert demand.wants(Message(topic="orders", partition=1))
+    assert demand.wants(Message(topic="orders", partition=1, error=end))
+    assert not demand.wants(Message(topic="orders", partition=0, error=end))
+    assert not demand.wants(Message(topic="orders", partition=0))

@@ -6,7 +6,7 @@ import logging
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from membership_client import ConfigError, GroupMember, UnknownTopicError
 from tests.consumer.helpers import World
@@ -15,17 +15,30 @@ from tests.integration.members import eventually
 pytestmark = pytest.mark.kafka
 
 
-def awaited_event(consumer: confluent_kafka.Consumer) -> tuple[int, str | None, str]:
-    """Code, topic and text of the first one. It is no false value: `if not message: continue` would drop it."""
+def awaited_event(consumer: confluent_kafka.Consumer) -> Message:
+    """The first one. It is no false value: `if not message: continue` would drop it."""
 
-    def poll() -> tuple[int, str | None, str] | None:
+    def poll() -> Message | None:
         message = consumer.poll(0.1)
-        error = message.error() if message else None
-        return (error.code(), message.topic(), error.str()) if message and error is not None else None
+        return message if message and message.error() is not None else None
 
     event = eventually(poll, "an event")
     assert event is not None
     return event
+
+
+def seen_in(event: Message) -> tuple[object, ...]:
+    """What a program may look at, but for the text."""
+    error = event.error()
+    assert error is not None
+    return error.code(), event.topic(), event.partition(), event.offset(), event.key(), event.timestamp()
+
+
+def text_of(event: Message) -> str:
+    error = event.error()
+    assert error is not None
+    assert event.value() == error.str().encode()
+    return error.str()
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
@@ -35,8 +48,9 @@ def test_a_topic_that_does_not_exist(world: World, protocol: str, caplog: pytest
     meant = f"{world.topic}s"
     reader = world.reader({"group.protocol": protocol})
     reader.consumer.subscribe([meant])
-    code, topic, text = awaited_event(reader.consumer)
-    assert (code, topic) == (KafkaError.UNKNOWN_TOPIC_OR_PART, meant)
+    event = awaited_event(reader.consumer)
+    text = text_of(event)
+    assert seen_in(event)[:2] == (KafkaError.UNKNOWN_TOPIC_OR_PART, meant)
     assert text.startswith(f"Subscribed topic not available: {meant}")
     snapshot = reader.consumer.snapshot
     assert snapshot.missing_topics == {meant}
@@ -52,17 +66,17 @@ def test_a_topic_that_does_not_exist(world: World, protocol: str, caplog: pytest
 
 
 def test_the_event_is_the_one_of_confluent_kafka(world: World) -> None:
-    """A program that looks for it finds the same code, topic and first words."""
+    """A program that looks for it finds the same code, topic, partition and first words."""
     topic = f"{world.topic}-never"
     theirs = confluent_kafka.Consumer({**world.config(), "group.id": f"{world.topic}-theirs"})
     theirs.subscribe([topic])
-    code, name, text = awaited_event(theirs)
+    expected = awaited_event(theirs)
     theirs.close()
     reader = world.reader()
     reader.consumer.subscribe([topic])
-    ours = awaited_event(reader.consumer)
-    assert ours[:2] == (code, name)
-    assert ours[2].startswith(text.rpartition(":")[0].rpartition(":")[0])
+    event = awaited_event(reader.consumer)
+    assert seen_in(event) == seen_in(expected)
+    assert text_of(event).startswith(text_of(expected).rpartition(":")[0].rpartition(":")[0])
 
 
 @pytest.mark.parametrize("name", ["or ders", "a/b", ".", "..", "x" * 250, "orders*"])

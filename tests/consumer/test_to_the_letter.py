@@ -9,7 +9,7 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message
+from confluent_kafka import OFFSET_INVALID, TIMESTAMP_NOT_AVAILABLE, KafkaError, KafkaException, Message
 
 from membership_client import ConfigError, Consumer, MemberClosedError, TopicPartition
 from membership_client.admin import GroupAdmin
@@ -140,6 +140,7 @@ def test_an_application_that_did_not_poll_is_told_before_its_partitions_are_lost
     error = first.error()
     assert error is not None
     assert error.code() == KafkaError._MAX_POLL_EXCEEDED
+    assert (first.topic(), first.partition(), first.timestamp()) == (None, 0, (TIMESTAMP_NOT_AVAILABLE, -1))
     assert not reader.events("lost")
     eventually(lambda: (reader.poll(), reader.events("lost"))[1], "lost")
 
