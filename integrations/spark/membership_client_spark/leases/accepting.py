@@ -43,6 +43,14 @@ class Proven:
     opener: Opener
 
 
+@dataclass(frozen=True, slots=True)
+class _Unproven:
+    """A connection that has proved nothing, and since when."""
+
+    connection: socket.socket
+    since: float
+
+
 class Acceptor:
     """Belongs to the thread of an event loop. `attend` is called with each proven connection, which it must close."""
 
@@ -52,8 +60,8 @@ class Acceptor:
         self._attend = attend
         self._tasks: set[asyncio.Task[None]] = set()
         """One for each connection. Event loops hold tasks by weak references only."""
-        self._unproven: dict[asyncio.Task[None], float] = {}
-        """Those that have proved nothing yet, and since when."""
+        self._unproven: dict[asyncio.Task[None], _Unproven] = {}
+        """Those that have proved nothing yet."""
         self._one_less = asyncio.Event()
         self._refused = 0
         self._told_at = -_TELL_S
@@ -63,17 +71,38 @@ class Acceptor:
         while True:
             await self._make_room()
             try:
-                connection, _ = await asyncio.get_running_loop().sock_accept(self._listening)
+                connection = await self._accepted()
             except OSError as error:  # The driver has no descriptors left, or the peer is gone already.
                 self._tell_refused(error)
                 await asyncio.sleep(_AGAIN_S)
                 continue
             task = asyncio.create_task(self._meet(connection))
             self._tasks.add(task)
-            self._unproven[task] = time.monotonic()
+            self._unproven[task] = _Unproven(connection, time.monotonic())
             task.add_done_callback(self._tasks.discard)
-            task.add_done_callback(self._count_out)
+            task.add_done_callback(self._send_away)
 
+    async def _accepted(self) -> socket.socket:
+        """Not `sock_accept`: that drops a connection without closing it, and logs a traceback, if it is cancelled just then."""
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except BlockingIOError:
+                await self._readable()
+            else:
+                connection.setblocking(False)
+                return connection
+
+    async def _readable(self) -> None:
+        loop, is_readable = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._listening, is_readable.set)
+        try:
+            await is_readable.wait()
+        finally:
+            loop.remove_reader(self._listening)
+
+    # asyncio.timeout and not wait_for: that of Python 3.11 loses a cancellation which comes as the wait ends, and a close
+    # then waited for ever.
     async def _make_room(self) -> None:
         while len(self._unproven) >= MOST_UNPROVEN:
             self._one_less.clear()
@@ -85,27 +114,27 @@ class Acceptor:
 
     def _dismiss_silent(self) -> None:
         now = time.monotonic()
-        for task, since in self._unproven.items():
-            if now - since >= _CROWDED_S:
-                task.cancel()
+        for task, one in self._unproven.items():
+            if now - one.since >= _CROWDED_S and task.cancel():
+                self._tell_refused(TimeoutError("proved nothing while others waited"))
 
-    def _count_out(self, task: asyncio.Task[None]) -> None:
-        """It has proved itself, or has ended."""
-        if self._unproven.pop(task, None) is not None:
+    def _send_away(self, task: asyncio.Task[None]) -> None:
+        """It has ended, perhaps before it began; without a proof, its connection is still ours."""
+        if (one := self._unproven.pop(task, None)) is not None:
+            one.connection.close()
             self._one_less.set()
 
     async def _meet(self, connection: socket.socket) -> None:
         try:
-            # Not wait_for: in Python 3.11 it returns when it is cancelled in the moment of the proof, and the line stays.
             async with asyncio.timeout(_PROOF_S):
                 proven = await self._proven(connection)
-        except (OSError, NotOursError, TimeoutError, asyncio.CancelledError) as error:
-            connection.close()
+        except (OSError, NotOursError, TimeoutError) as error:
             self._tell_refused(error)
             return
         task = asyncio.current_task()
         assert task is not None
-        self._count_out(task)
+        del self._unproven[task]
+        self._one_less.set()
         await self._attend(proven)
 
     async def _proven(self, connection: socket.socket) -> Proven:
