@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import stat
 import threading
 import time
 import weakref
@@ -21,7 +22,7 @@ from membership_client.core.member import Member
 from membership_client.partition_text import ranges
 from membership_client.partitions import Partitions
 from membership_client.trace.origin import origin
-from membership_client.trace.trace_file import TraceFile, as_bytes
+from membership_client.trace.trace_file import TraceFile, as_bytes, open_for_owner
 from membership_client.trace.trace_thread import TraceThread
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState
@@ -143,8 +144,13 @@ class Journal:
         return [_header(self._origin, start, now, time.time() - now, 0), *map(_text, entries)]
 
     def save(self, path: Path | str) -> None:
-        """Write what is in memory, as a trace that the command line reads; a new file is for its owner alone."""
-        with open(checked_path("path", path), "wb", opener=functools.partial(os.open, mode=0o600)) as file:
+        """Write what is in memory, as a trace that the command line reads; a new file is for its owner alone.
+
+        OSError if it cannot be written, is a symbolic link, or belongs to another user.
+        """
+        with os.fdopen(open_for_owner(checked_path("path", path), os.O_WRONLY), "wb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                file.truncate()
             file.write(as_bytes("\n".join(self.lines()) + "\n"))
 
     def flush(self, within_s: float = 10.0) -> bool:

@@ -115,15 +115,24 @@ def _open_own(path: Path) -> tuple[Path, int]:
 
 
 def _open(path: Path) -> int:
-    """Locked for as long as it is open, also against another member of this process. For its owner alone if it is new."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    """Locked for as long as it is open, also against another member of this process."""
+    file = open_for_owner(path, os.O_RDWR | os.O_APPEND)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def open_for_owner(path: Path, flags: int) -> int:
+    """For its owner alone if it is new. OSError if it is a link, or another user's."""
     if path.is_symlink():
         # For the words: O_NOFOLLOW would fail with "too many levels of symbolic links".
-        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed")
-    file = os.open(path, flags, 0o600)
+        raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed", str(path))
+    file = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _check_owner(file)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:
         os.close(file)
         raise

@@ -203,6 +203,39 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptu
     assert "it is a symbolic link, which is not followed" in caplog.text
 
 
+def test_a_saved_trace_follows_no_symbolic_link(tmp_path: Path) -> None:
+    """Whoever may write to the directory could make a program empty any file of its user."""
+    (tmp_path / "victim").write_text("mine\n")
+    (tmp_path / "saved").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic link, which is not followed"):
+        Journal(MEMBER).save(tmp_path / "saved")
+    assert (tmp_path / "victim").read_text() == "mine\n"
+
+
+def test_another_users_file_is_neither_written_nor_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who put it there could read what is written to it."""
+    (tmp_path / "t").write_text("theirs\n")
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    journal = Journal(MEMBER, new_file(tmp_path / "t"))
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        journal.save(tmp_path / "t")
+    journal.close()
+    assert (tmp_path / "t").read_text() == "theirs\n"
+
+
+def test_a_saved_trace_replaces_an_earlier_one(tmp_path: Path) -> None:
+    """All of it, also if it was longer; a pipe takes it as well."""
+    (tmp_path / "saved").write_text("x" * 100_000)
+    Journal(MEMBER).save(tmp_path / "saved")
+    assert len(read_trace(tmp_path / "saved")) == 1
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    Journal(MEMBER).save(tmp_path / "pipe")
+    assert os.read(reader, 1 << 20).startswith(b'{"trace":')
+    os.close(reader)
+
+
 def test_what_is_no_file_is_never_put_aside(pipe: Path) -> None:
     """A pipe, or /dev/null, was renamed when it had taken so many bytes."""
     file = TraceFile(pipe, max_bytes=10, keep=1)
