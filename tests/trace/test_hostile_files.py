@@ -56,6 +56,32 @@ def test_a_device_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert "/dev/zero is a device" in capsys.readouterr().err
 
 
+def test_a_device_is_no_broker_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """/dev/zero has no end, as a log neither."""
+    trace = tmp_path / "t.jsonl"
+    trace.write_text("")
+    assert main(["diagnose", str(trace), "--broker-log", "/dev/zero"]) == 2
+    assert "/dev/zero is a device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[GroupId " * 40_000 + "fenced from the group because",
+        "fenced from the group " + "[GroupId " * 40_000,
+        "[GroupId g] Member " * 40_000 + "has left group through explicit",
+        "fenced from the group" + "x" * (64 << 20),
+    ],
+    ids=["groups", "groups after words", "members", "no end"],
+)
+def test_a_broker_log_of_long_lines_is_read_at_once(line: str, tmp_path: Path) -> None:
+    """An expression that looks for a group again and again took minutes for one line; the next line counts all the same."""
+    log = tmp_path / "server.log"
+    log.write_text(f"{line}\n[GroupId g] Member m fenced from the group because the member session expired.\n")
+    (told,) = read_broker_logs([log])
+    assert (told.line, told.member_id) == (2, "m")
+
+
 def test_a_date_that_is_none_does_not_end_a_diagnosis(tmp_path: Path) -> None:
     """A broker's log that says 2027-13-45 ended it with a traceback."""
     log = tmp_path / "server.log"

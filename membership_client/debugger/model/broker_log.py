@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from membership_client.terminal_text import harmless
 
@@ -52,6 +55,9 @@ _LOGGER = re.compile(r" \((?:org\.apache\.)?kafka\.[\w.$]+\)$")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}")
 _HINTS = ("has left group", "fenced from the group", "has failed, removing")
 
+_LONGEST = 4 << 10
+"""Characters of a line that are looked at. Group ids and reasons are shorter; expressions take long on long lines."""
+
 
 def read_broker_logs(paths: Iterable[Path]) -> tuple[Dismissal, ...]:
     """BrokerLogError if one cannot be read. What is not about members that had to go is passed over."""
@@ -66,11 +72,22 @@ def _dismissals_in(path: Path) -> list[Dismissal]:
 
 
 def _dismissals(path: Path) -> Iterable[Dismissal]:
-    with path.open(errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
+    with path.open(errors="replace") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise BrokerLogError(harmless(f"{path} is a device, and not a file."))
+        for number, line in enumerate(_lines(file), 1):
             # Logs are long, and a search for words is quick.
             if any(hint in line for hint in _HINTS) and (found := _dismissal(path, number, line.rstrip())):
                 yield found
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Only their beginnings: a line may have no end."""
+    while line := file.readline(_LONGEST):
+        yield line
+        while line and not line.endswith("\n"):
+            line = file.readline(_LONGEST)
 
 
 def _dismissal(path: Path, number: int, line: str) -> Dismissal | None:
