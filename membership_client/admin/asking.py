@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
+import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -23,7 +25,7 @@ from membership_client.core.events import (
     Response,
     Send,
 )
-from membership_client.errors import AuthenticationError, CertificateError, ConfigError
+from membership_client.errors import AuthenticationError, CertificateError, ConfigError, MemberClosedError
 from membership_client.net import BrokerTransport
 from membership_client.net.admin_requests import LeadersLocated, LocateLeaders
 from membership_client.types import Node
@@ -38,23 +40,20 @@ class AgainError(Exception):
 
 
 class Asker:
-    """Belongs to one thread. Connections stay open until `close`.
+    """Belongs to one thread. Connections stay open until `close`; a forked child makes its own.
 
-    Every method has an answer, also if that is a refusal for good, or raises NoAnswerError in time, or
-    UnsupportedByBrokerError at once.
+    Every method has an answer, also if that is a refusal for good, or raises NoAnswerError in time,
+    UnsupportedByBrokerError at once, or MemberClosedError after `close`.
     """
 
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._timeout_s = connection.timeout_s
         self._ids = itertools.count(1)
         self._coordinators: dict[str, Node] = {}
-        self._transport = BrokerTransport(
-            connection.bootstrap,
-            client_id=connection.client_id,
-            connect_timeout_s=connection.timeout_s,
-            answer_timeout_s=connection.timeout_s,
-            security=connection.security,
-        )
+        self._transport = _transport_of(connection)
+        self._closed = False
+        _open.add(self)
 
     def ask_coordinator(self, group_id: str, request: Request) -> Response:
         return self.insist(lambda: self.ask_coordinator_once(group_id, request))
@@ -85,7 +84,14 @@ class Asker:
             raise NoAnswerError(told if told.endswith((".", "?")) else f"{told}.") from why
 
     def close(self) -> None:
+        self._closed = True
         self._transport.close()
+
+    def after_fork(self) -> None:
+        """In the child. Two processes on one connection would each read a part of the other's answers."""
+        self._transport.abandon()
+        if not self._closed:
+            self._transport = _transport_of(self._connection)
 
     def ask_coordinator_once(self, group_id: str, request: Request) -> Response:
         """One attempt; after an AgainError the coordinator is looked for anew."""
@@ -106,6 +112,8 @@ class Asker:
 
     def ask_once(self, request: Request, to: Node | None) -> Response:
         """One attempt; AgainError if another may do better."""
+        if self._closed:
+            raise MemberClosedError("This GroupAdmin is closed.")
         request_id, deadline = next(self._ids), time.monotonic() + self._timeout_s
         self._transport.send(Send(request_id, to, request))
         while (left_s := deadline - time.monotonic()) > 0:
@@ -114,6 +122,27 @@ class Asker:
                     return _answer(outcome)
         self._transport.disconnect(to)
         raise AgainError(f"{to} did not answer." if to else "no bootstrap broker answered.")
+
+
+_open: weakref.WeakSet[Asker] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for asker in tuple(_open):
+        asker.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _transport_of(connection: Connection) -> BrokerTransport:
+    return BrokerTransport(
+        connection.bootstrap,
+        client_id=connection.client_id,
+        connect_timeout_s=connection.timeout_s,
+        answer_timeout_s=connection.timeout_s,
+        security=connection.security,
+    )
 
 
 def _answer(outcome: Answered | Failed) -> Response:

@@ -50,7 +50,8 @@ class GroupAdmin:
 
     `config` is `host:port,...`, or a mapping with librdkafka's names: bootstrap.servers, client.id, request.timeout.ms
     and whatever TLS and SASL need. Every method raises GroupNotFoundError, NotAuthorizedError, UnsupportedByBrokerError
-    or InvalidGroupError where that is the matter, and NoAnswerError if the cluster does not answer in time.
+    or InvalidGroupError where that is the matter, NoAnswerError if the cluster does not answer in time, and
+    MemberClosedError after close(). A forked child may go on using it, over connections of its own.
     """
 
     def __init__(

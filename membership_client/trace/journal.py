@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from membership_client.arguments import checked_path
+from membership_client.arguments import checked_path, checked_timeout_s
 from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Effect, Event, Heartbeat, Send
 from membership_client.core.exception_summary import raised_by
 from membership_client.core.machine import Step
@@ -155,6 +155,7 @@ class Journal:
 
     def flush(self, within_s: float = 10.0) -> bool:
         """Is everything that happened so far in the file? Waits for it; not on the membership thread."""
+        within_s = checked_timeout_s(within_s, "within_s")
         return self._writer is None or self._writer.flush(within_s)
 
     def close(self) -> None:

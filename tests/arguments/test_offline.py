@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import membership_client
-from membership_client import GroupMember, admin, identity
+from membership_client import ConfigError, GroupMember, admin, identity
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.core import assigning
 from membership_client.core.events import CallbackKind, RunCallback
@@ -110,3 +110,10 @@ def test_bad_values(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
     with callable_of(place) as call:
         complaints = list(feed(place, call, TABLE, leave_out=WAITS if place.path in _WAIT else frozenset()))
     assert not complaints, "\n".join(map(str, complaints))
+
+
+@pytest.mark.parametrize("within_s", [None, "x", float("nan"), [1]])
+def test_what_is_no_time_for_a_trace_to_be_written(within_s: Any) -> None:
+    """The class of `member.trace` has no public name, and so is not found by looking: flush("x") was a TypeError."""
+    with GroupMember(MINIMAL) as member, pytest.raises(ConfigError, match="within_s is a number of seconds"):
+        member.trace.flush(within_s)
