@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 
-from membership_client.errors import MembershipError, NotOwnedError, OffsetTimeoutError
+from membership_client.errors import MembershipError, NotOwnedError, OffsetError, OffsetTimeoutError
 from membership_client.runtime.ownership import Ownership
 from membership_client.types import Offset, TopicPartition
 from membership_client.values import dataclass
@@ -130,6 +130,10 @@ class Committer:
             self._commit(offsets, ownership)
         except MembershipError as error:
             return error
+        except Exception as error:
+            # Without this thread no commit is carried out any more, and no partition begins.
+            logger.exception("A commit ended by a bug; please report it.")
+            return OffsetError(f"The commit ended by a bug: {error!r}.")
         return None
 
 

@@ -202,6 +202,7 @@ class Runtime:
             return
         try:
             committed = self.member.committed(call.wanted.partitions, timeout_s=_OFFSETS_S)
+            starts = self._starts(committed)
         except (OffsetTimeoutError, NotOwnedError) as error:
             if wait.is_to_tell(time.monotonic()):
                 self.member._delayed(call.wanted.call_id, wait.since, reason(call.wanted.partitions, error))
@@ -211,10 +212,12 @@ class Runtime:
         except Exception as error:  # noqa: BLE001 - whatever it is, the callback must not wait for ever
             self.queue.ready(call, functools.partial(_raise, error))
         else:
-            never = [partition for partition, offset in committed.items() if offset is None]
-            start = self._start if self._reset_s is None else milliseconds_ago(self._reset_s)
-            found = self.librdkafka.call(look_up, self._raw, never, start)
-            self._assign(call, {**committed, **found}, committed)
+            self._assign(call, starts, committed)
+
+    def _starts(self, committed: Starts) -> Starts:
+        never = [partition for partition, offset in committed.items() if offset is None]
+        start = self._start if self._reset_s is None else milliseconds_ago(self._reset_s)
+        return {**committed, **self.librdkafka.call(look_up, self._raw, never, start)}
 
     def _assign(self, call: Call, starts: Starts | None, committed: Starts) -> None:
         hook = self.hooks.get(CallbackKind.ASSIGNED, no_hook)

@@ -137,3 +137,19 @@ def test_who_waits_gets_the_error_and_who_waits_too_long_is_told() -> None:
     coordinator.allowed.release(2)
     assert isinstance(committer.commit_and_wait({A: Offset(2)}, 30), OffsetError)
     committer.stop()
+
+
+def test_a_bug_fails_its_commit_and_not_those_after_it() -> None:
+    """The thread ended: every later commit took its whole timeout, and new partitions were never read."""
+    bugs = [RuntimeError("no such thing")]
+
+    def commit(_offsets: Offsets, _ownership: Ownership) -> None:
+        if bugs:
+            raise bugs.pop()
+
+    committer = Committer(commit, lambda partitions: dict.fromkeys(partitions, 0), "commits")
+    error = committer.commit_and_wait({A: Offset(1)}, 30.0)
+    assert isinstance(error, OffsetError)
+    assert "no such thing" in error.detail
+    assert committer.commit_and_wait({A: Offset(2)}, 30.0) is None
+    committer.stop()
