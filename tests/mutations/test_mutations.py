@@ -10,7 +10,8 @@ from tests.mutations.mutations import MUTATIONS, Mutation
 from tests.mutations.project import copy_of_the_project
 from tests.mutations.suite import expect_notice, run_suite
 
-pytestmark = pytest.mark.deep
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]
+# The tests of the core take half a minute of a processor, and a busy machine has other things to do meanwhile.
 
 
 def test_the_suite_passes_without_a_mutation(tmp_path: Path) -> None:
