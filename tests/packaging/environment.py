@@ -35,7 +35,7 @@ class Environment:
         kept = {name: value for name, value in os.environ.items() if name in {"HOME", "JAVA_HOME", "PATH"}}
         command: list[str | Path] = [self._python, *arguments]
         return subprocess.run(
-            command, cwd=self._packages, env=kept, capture_output=True, text=True, check=False, timeout=150
+            command, cwd=self._packages, env=kept, capture_output=True, text=True, check=False, timeout=600
         )
 
     def _link_all(self, wanting: Distribution, extras: set[str], done: set[tuple[str, str]]) -> None:

@@ -12,7 +12,7 @@ from tests.needs import need
 from tests.packaging.conftest import ROOT
 from tests.packaging.environment import Environment
 
-pytestmark = pytest.mark.deep
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]
 
 MAP_IN_ARROW = """
 from pyspark.sql import SparkSession
