@@ -18,7 +18,10 @@ Test = Callable[[Message], bool]
 
 
 class Buffer:
-    """`take` and `take_where` may be called by any thread at any time; the others by the thread that has the lock of librdkafka.
+    """Records in line for the application, and beside the line those that are withheld, and those that consume() gathers.
+
+    `take`, `take_where`, `put_back` and what concerns batches may be called by any thread at any time; the others by the
+    thread that has the lock of librdkafka.
 
     Those that take do so on one thread, or all by `take`.
     `take` is one atomic operation of a deque, so that poll() needs no lock. That is why nothing here takes records out at the
@@ -32,8 +35,10 @@ class Buffer:
         """Of these nothing was read since they were assigned or moved."""
         self._first_read: dict[Place, int] = {}
         """The first offset of each of the others."""
+        self._batches: list[deque[Message]] = []
+        """What consume() gathers on some threads. The application does not have it yet, so it counts as not read."""
         self._moving = threading.RLock()
-        """Held for moments: while records are taken out of the middle of the line."""
+        """Held for moments: while records are taken out of the middle of the line, or go from there to a batch and back."""
         self.take: Callable[[], Message] = self._line.popleft
         """The next record. IndexError if there is none."""
 
@@ -91,6 +96,35 @@ class Buffer:
                 del self._line[at]
         return [message for _, message in taken]
 
+    # --- batches -----------------------------------------------------------------------------------------------------
+
+    def open_batch(self) -> deque[Message]:
+        """A batch for `fill`. Records of partitions that are withheld or dropped meanwhile leave it."""
+        batch: deque[Message] = deque()
+        with self._moving:
+            self._batches.append(batch)
+        return batch
+
+    def fill(self, batch: deque[Message], count: int) -> None:
+        """Take records into the batch until it has so many, or none is left."""
+        with self._moving, contextlib.suppress(IndexError):
+            while len(batch) < count:
+                batch.append(self.take())
+
+    def give_back(self, batch: deque[Message]) -> None:
+        """All of them: they must not be handed out now."""
+        with self._moving:
+            self.put_back(batch)
+            batch.clear()
+
+    def close_batch(self, batch: deque[Message]) -> list[Message]:
+        """From now on these are read: the application gets them."""
+        with self._moving:
+            self._batches = [one for one in self._batches if one is not batch]
+            return list(batch)
+
+    # --- the line ----------------------------------------------------------------------------------------------------
+
     def count_where(self, wanted: Test) -> int:
         return sum(map(wanted, tuple(self._line)))
 
@@ -103,9 +137,13 @@ class Buffer:
         self._line.extend(messages)
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """Before what is in line: these were taken, and not handed out."""
+        """Before what is in line, or withheld: these were taken, and not handed out."""
         with self._moving:
-            self._line.extendleft(reversed(list(messages)))
+            kept: list[Message] = []
+            for message in reversed(list(messages)):
+                withheld = self._withheld.get(place_of(message))
+                kept.append(message) if withheld is None else withheld.appendleft(message)
+            self._line.extendleft(kept)
 
     def withhold(self, partitions: Iterable[Place]) -> None:
         """Keep records of these, but hand none out from now on, until they are released or dropped."""
@@ -113,15 +151,25 @@ class Buffer:
             self._withheld.setdefault(place, deque())
         kept: deque[Message] = deque()
         with self._moving:
+            for batch in self._batches:
+                self._withhold_of(batch)
             for message in self._drained():
                 self._withheld.get(place_of(message), kept).append(message)
             self._line.extend(kept)
+
+    def _withhold_of(self, batch: deque[Message]) -> None:
+        """Before what is withheld already, which is later in the partition."""
+        if gone := [message for message in batch if place_of(message) in self._withheld]:
+            stay = [message for message in batch if place_of(message) not in self._withheld]
+            self.put_back(gone)
+            batch.clear()
+            batch.extend(stay)
 
     def release(self, partitions: Iterable[Place]) -> None:
         """Hand out these again, in their order, before what is in line."""
         with self._moving:
             for place in partitions:
-                self.put_back(self._withheld.pop(place, ()))
+                self.put_back(tuple(self._withheld.pop(place, ())))
 
     def drop(self, partitions: Iterable[Place]) -> None:
         """They are others' now, or to be read from elsewhere."""
@@ -134,13 +182,20 @@ class Buffer:
     def clear(self) -> None:
         with self._moving:
             self._line.clear()
+            for batch in self._batches:
+                batch.clear()
             for one in (self._withheld, self._unread, self._first_read):
                 one.clear()
 
     def positions(self) -> dict[Place, int | None]:
         """Of partitions with records that wait: the offset of the first one, or None if none was handed out before it."""
-        waiting = [*chain.from_iterable(self._withheld.values()), *tuple(self._line)]
-        firsts = {place_of(message): message.offset() or 0 for message in reversed(waiting) if message.error() is None}
+        with self._moving:
+            waiting = [*chain.from_iterable((*self._withheld.values(), *self._batches)), *tuple(self._line)]
+        firsts: dict[Place, int] = {}
+        for message in waiting:
+            if message.error() is None:
+                place, offset = place_of(message), message.offset() or 0
+                firsts[place] = min(offset, firsts.get(place, offset))
         return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
 
     def newest(self, count: int) -> list[Message]:

@@ -57,15 +57,18 @@ class HandingOut:
         try:
             if not self._lock.callers:
                 with self._lock.lock:
-                    if monotonic() < self._gate.until and not self._buffer:
-                        read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
-                        self._buffer.note_read(read[0])
-                        if len(read[0]) == num_messages and monotonic() < self._gate.until:
-                            return read[0]
-                        self._buffer.put(read[0])
-                        read.clear()
+                    try:
+                        if monotonic() < self._gate.until and not self._buffer:
+                            read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
+                            self._buffer.note_read(read[0])
+                            if len(read[0]) == num_messages and monotonic() < self._gate.until:
+                                return read[0]
+                            self._buffer.put(read[0])
+                            read.clear()
+                    except BaseException:
+                        self._buffer.put_back(chain.from_iterable(read))
+                        raise
         except BaseException:
-            self._buffer.put_back(chain.from_iterable(read))
             self._loop.close_if_asked()
             raise
         finally:

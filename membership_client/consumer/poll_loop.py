@@ -108,19 +108,22 @@ class PollLoop:
 
         What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
         """
-        deadline, batch = self._deadline(timeout_s), deque[Message]()
+        deadline = self._deadline(timeout_s)
         if self.urgent and count and (event := _popped(self.urgent)) is not None:
             return [event]
+        batch = self._buffer.open_batch()
         with self._entered():
             try:
                 while (action := self._next_action()) is not Action.NOTHING:
                     if action is Action.READ and self._gather(batch, count, deadline):
-                        return list(batch)
+                        return self._buffer.close_batch(batch)
                     if not self._wait(action, deadline):
                         return []
             except BaseException:
-                self._buffer.put_back(batch)
+                self._buffer.give_back(batch)
                 raise
+            finally:
+                self._buffer.close_batch(batch)
         return []
 
     @contextlib.contextmanager
@@ -213,9 +216,7 @@ class PollLoop:
     def _gather(self, batch: deque[Message], count: int, deadline: float) -> bool:
         """Take and read into `batch` until it is full, time is up, or something waits; False if nothing came."""
         while True:
-            with contextlib.suppress(IndexError):
-                while len(batch) < count:
-                    batch.append(self._buffer.take())
+            self._buffer.fill(batch, count)
             left_s = deadline - self._clock()
             if not batch or len(batch) >= count or left_s <= 0 or self._queue.gate.until == 0.0:
                 return self._may_hand_out(batch)
@@ -226,8 +227,7 @@ class PollLoop:
         """A process that was stopped with these in hand puts them back: they may be another member's by now."""
         if batch and self._surroundings.is_certain():
             return True
-        self._buffer.put_back(batch)
-        batch.clear()
+        self._buffer.give_back(batch)
         return False
 
     def _learn_size(self) -> None:

@@ -130,3 +130,50 @@ def test_a_record_that_leaves_alone() -> None:
         for _ in range(4)
     ]
     assert found == [[1], [2], [3, 4], []]
+
+
+def test_what_a_batch_has_gathered_counts_as_not_read() -> None:
+    """Until the application gets it. Whichever of two threads gathers the earlier records."""
+    buffer = holding((0, 1), (0, 2), (0, 3))
+    buffer.restart([P0])
+    buffer.note_read(messages((0, 0)))
+    later, earlier = buffer.open_batch(), buffer.open_batch()
+    buffer.fill(earlier, 1)
+    buffer.fill(later, 1)
+    assert buffer.positions() == {P0: 1}
+    assert len(buffer.close_batch(earlier)) == 1
+    assert buffer.positions() == {P0: 2}
+
+
+def test_a_dropped_partition_leaves_a_batch() -> None:
+    """The bug: its records were put back after the drop, and handed out when another member had them."""
+    buffer = holding((0, 1), (1, 1), (0, 2))
+    batch = buffer.open_batch()
+    buffer.fill(batch, 3)
+    buffer.drop([P0])
+    assert len(batch) == 1
+    buffer.give_back(batch)
+    assert taken(buffer) == [(1, 1)]
+
+
+def test_a_withheld_partition_leaves_a_batch_and_comes_in_order() -> None:
+    """What was taken first, then what was gathered, then what was in line."""
+    buffer = holding((0, 1), (0, 2), (1, 1), (0, 3))
+    first = buffer.take()
+    batch = buffer.open_batch()
+    buffer.fill(batch, 2)
+    buffer.withhold([P0])
+    buffer.put_back([first])
+    assert [(message.partition(), message.offset()) for message in buffer.close_batch(batch)] == [(1, 1)]
+    assert taken(buffer) == []
+    buffer.release([P0])
+    assert taken(buffer) == [(0, 1), (0, 2), (0, 3)]
+
+
+def test_a_batch_is_cleared_with_the_buffer() -> None:
+    """By an assignment that replaces all."""
+    buffer = holding((0, 1))
+    batch = buffer.open_batch()
+    buffer.fill(batch, 1)
+    buffer.clear()
+    assert buffer.close_batch(batch) == []

@@ -8,12 +8,14 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, cast
 
 import confluent_kafka
 
 from membership_client.consumer import bridge, callback_queue, fetch_assignment, handing_out, librdkafka, poll_loop
 from membership_client.consumer.bridge import Phase
+from membership_client.consumer.buffer import place_of
 from membership_client.consumer.callback_queue import Call, CallbackQueue
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.handing_out import HandingOut
@@ -135,7 +137,7 @@ class SimConsumer(HandingOut):
 
     def _watch_buffer(self) -> None:
         buffer, judge = self.librdkafka.buffer, self.judge
-        take, put, put_back = buffer.take, buffer.put, buffer.put_back
+        take, put, put_back, withhold_all = buffer.take, buffer.put, buffer.put_back, buffer.withhold
 
         def watched_take() -> Any:
             record = take()
@@ -148,7 +150,16 @@ class SimConsumer(HandingOut):
                 judge.take_back(record)
             return found
 
+        def withhold(partitions: Any) -> None:
+            """Also what a thread has gathered, which leaves its batch."""
+            places = list(partitions)
+            for record in chain.from_iterable(buffer._batches):
+                if place_of(record) in places:
+                    judge.take_back(cast(Any, record))
+            withhold_all(places)
+
         buffer.take = watched_take
+        cast(Any, buffer).withhold = withhold
         cast(Any, buffer).put = lambda records: put(taking_back(records))
         cast(Any, buffer).put_back = lambda records: put_back(taking_back(records))
 
