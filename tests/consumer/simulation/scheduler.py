@@ -52,6 +52,11 @@ class Scheduler:
     def clock(self) -> float:
         return self.now
 
+    @property
+    def running(self) -> str:
+        """The name of the thread that runs now."""
+        return "" if self._current is None else self._current.name
+
     def tick(self) -> int:
         """A number for an event: later events have larger ones."""
         self.steps += 1

@@ -91,6 +91,8 @@ class Judge:
         """A callback of the application begins."""
         if call.call_id in self.ran:
             raise ScheduleError(f"callback {call.call_id} ran twice")
+        if self.scheduler.running in {"membership", "offsets"}:
+            raise ScheduleError(f"callback {call.call_id} ran on the thread {self.scheduler.running}")
         self.ran.add(call.call_id)
         if call.kind is not CallbackKind.ASSIGNED:
             for partition in call.partitions:
