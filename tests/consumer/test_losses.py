@@ -171,6 +171,17 @@ def test_without_on_lost_the_revoke_callback_is_told(world: World) -> None:
     assert told == [4]
 
 
+def test_the_first_record_of_a_partition_has_its_owner_epoch(world: World) -> None:
+    """The bug: it was None until the membership thread had taken in that on_assign had returned."""
+    world.produce(1)
+    for _ in range(5):
+        reader = world.join()
+        record = eventually(reader.poll, "the first record")
+        assert record is not None
+        assert reader.consumer.owner_epoch(record) is not None
+        reader.consumer.close()
+
+
 def test_work_that_outlives_the_ownership_sees_it_in_the_record(world: World) -> None:
     """owner_epoch() is the same for as long as a partition stays, and another one after it came back."""
     world.produce(1)
