@@ -39,7 +39,10 @@ def fail(error: Exception) -> None:
 def test_the_type_and_the_places_are_told_and_the_message_is_not(message: str) -> None:
     """Innermost place first."""
     said = told(lambda: fail(ValueError(message)))
-    assert said == "ValueError at fail (test_raised.py) < <lambda> (test_raised.py) < told (test_raised.py)"
+    assert (
+        said
+        == "ValueError at fail (test_exception_summary.py) < <lambda> (test_exception_summary.py) < told (test_exception_summary.py)"
+    )
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -52,14 +55,17 @@ def test_of_a_chain_the_last_is_told(message: str) -> None:
         except ValueError as cause:
             raise KeyError(message) from cause
 
-    assert told(chain) == "KeyError at chain (test_raised.py) < told (test_raised.py)"
+    assert told(chain) == "KeyError at chain (test_exception_summary.py) < told (test_exception_summary.py)"
 
 
 def test_of_a_group_only_the_group_is_told() -> None:
     """Its members have messages too."""
     group = ExceptionGroup("Alice", [ValueError("Bob: 5"), KeyError("Alice")])
     said = told(lambda: fail(group))
-    assert said == "ExceptionGroup at fail (test_raised.py) < <lambda> (test_raised.py) < told (test_raised.py)"
+    assert (
+        said
+        == "ExceptionGroup at fail (test_exception_summary.py) < <lambda> (test_exception_summary.py) < told (test_exception_summary.py)"
+    )
 
 
 def test_a_type_of_the_applications_own_is_told_in_full() -> None:
