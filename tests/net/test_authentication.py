@@ -305,7 +305,7 @@ def test_a_token_that_was_good_once_is_replaced() -> None:
     """A broker whose clock is ahead, or whose keys have changed, ends nobody who can have another token; a new one may."""
     refused = saying(authenticated(b'{"status":"invalid_token"}'))
     shown = itertools.count()
-    security = bearer(lambda _: (f"token {next(shown)}", time.time() + 3600))
+    security = bearer(lambda _: (f"token-{next(shown)}", time.time() + 3600))
     with ScriptedBroker(saying(authenticated()), refused) as broker:
         open_to(broker, security).close()
         for kind in (FailureKind.UNREACHABLE, FailureKind.AUTHENTICATION):
@@ -321,7 +321,7 @@ def test_a_callback_that_does_not_return_costs_its_members_only() -> None:
 
     def never(_: str) -> tuple[str, float]:
         goes.wait(LIMIT_S)
-        return "too late", 0.0
+        return "too-late", 0.0
 
     with ScriptedBroker(saying()) as wanted, ScriptedBroker(stay) as plain, contextlib.ExitStack() as closing:
 
