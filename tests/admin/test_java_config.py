@@ -17,6 +17,8 @@ from membership_client.security.settings import Security
 from tests.security.certificates import KEY_PASSWORD
 from tests.security.java_stores import STORE_PASSWORD, key_store, trust_store
 
+pytestmark = pytest.mark.deep
+
 SCRAM = """
 # How to reach the cluster
 bootstrap.servers = broker:9093

@@ -14,7 +14,7 @@ from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, offsets, read, run
 from tests.integration.members import PATIENCE_S
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_partitions_that_the_application_assigns(new_stage: NewStage) -> None:

@@ -20,6 +20,8 @@ from tests.arguments.feeding import GUARD_S, Attempt, Call, Hung, Outcome, Stopw
 from tests.arguments.surface import Place, places
 from tests.arguments.tables import CONFIG_KEYS, MINIMAL, QUIET, SASL, TABLE
 
+pytestmark = pytest.mark.deep
+
 _ENDLESS = WAITS | {"-1", "-inf", "None"}
 """As confluent-kafka has it, a negative timeout is no timeout."""
 _WAITS = {

@@ -12,7 +12,7 @@ from membership_client import GroupProtocol
 from tests.consumer.helpers import World
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def said(caplog: pytest.LogCaptureFixture, level: int) -> str:

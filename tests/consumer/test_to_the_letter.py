@@ -16,7 +16,7 @@ from membership_client.admin import GroupAdmin
 from tests.consumer.helpers import Reader, World, number_of, offset_of
 from tests.integration.members import eventually
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 CLASSIC = {"group.protocol": "classic", "partition.assignment.strategy": "range", "heartbeat.interval.ms": 200}
 KIP_848 = {"group.protocol": "consumer"}
