@@ -164,6 +164,9 @@ class PollLoop:
             raise closed_error()
         if action is not Action.NOTHING:
             self._look()
+        if action is Action.READ and self._buffer:
+            # librdkafka calls stats_cb, error_cb and oauth_cb only while it is read, and the buffer may last for minutes.
+            self.read_ahead(1, 0.0)
         return action
 
     def _carry_out(self) -> None:

@@ -18,9 +18,6 @@ Style = Literal["poll", "iterate", "consume"]
 
 STATISTICS_MS = 100
 
-_IN_BUFFER = 500
-"""Most records that our Consumer reads ahead."""
-
 
 class Lap(NamedTuple):
     records: int
@@ -77,14 +74,18 @@ class Racer:
     def get_ready(self) -> int:
         """Everything lies ready from the start on, except for the few that had to be read to learn so: how many is that?
 
-        Statistics come with polls. They do not count what ours has in its buffer, which is not much.
+        Statistics come with polls. They do not count what ours has in its buffer.
         """
         self._rewind()
         self._fetched, read = 0, 0
-        while read + self._fetched < self._records - _IN_BUFFER:
+        while read + self._fetched + self._read_ahead() < self._records:
             read += self._consumer.poll(1.0) is not None
             time.sleep(STATISTICS_MS / 2000)
         return self._records - read
+
+    def _read_ahead(self) -> int:
+        """What our own consumer has taken from librdkafka already."""
+        return len(self._consumer._buffer) if isinstance(self._consumer, membership_client.Consumer) else 0
 
     def run(self, style: Style, count: int) -> Lap:
         began_at, cpu_s = time.perf_counter(), time.thread_time()

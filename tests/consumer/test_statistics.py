@@ -157,3 +157,24 @@ def test_text_that_cannot_be_filled_in(caplog: pytest.LogCaptureFixture) -> None
         statistics("no JSON")
     assert told == ["before the consumer is whole", '{"topics": {"orders": {}}}', "no JSON"]
     assert len(caplog.records) == 1
+
+
+@pytest.mark.kafka
+def test_statistics_come_while_records_wait_in_the_buffer(new_world: NewWorld) -> None:
+    """A program that takes a second per record had none for minutes, nor error_cb and new tokens, until the buffer was empty."""
+    world = new_world(partitions=1)
+    world.produce(300)
+    watched = Watched(Consumer, world)
+    consumer = watched.consumer
+    assert isinstance(consumer, Consumer)
+    consumer.subscribe([world.topic])
+    give_up_at = time.monotonic() + PATIENCE_S
+    while len(consumer._buffer) < 100:
+        assert time.monotonic() < give_up_at
+        consumer.poll(0.1)
+    watched.told = {}
+    for _ in range(60):
+        assert consumer.poll(1.0) is not None
+        time.sleep(0.05)
+    assert watched.told
+    consumer.close()
