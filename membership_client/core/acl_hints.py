@@ -1,4 +1,4 @@
-"""What a broker does not allow, as the operation and the resource that somebody has to grant."""
+"""What a broker does not allow, as the operation and the resource that an operator has to grant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ON_THE_CLUSTER: Mapping[type, str] = {
 
 
 def denied(member: Member, request: Request, code: int) -> str | None:
-    """A sentence without its end, or None if the code is about something else."""
+    """A clause without its full stop, or None if the code is about something else."""
     if code == Code.GROUP_AUTHORIZATION_FAILED:
         return _denied_group(member.config.group_id, "DESCRIBE" if isinstance(request, FindCoordinator) else "READ")
     if code == Code.TOPIC_AUTHORIZATION_FAILED:

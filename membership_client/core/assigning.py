@@ -29,7 +29,7 @@ def register_assignor(name: str, assign: AssignFunction, *, cooperative: bool = 
 
 
 def assignor(strategy: str) -> Assignor | None:
-    """None if nobody here knows it."""
+    """None if no assignor is registered under that name."""
     return BUILT_IN.get(strategy) or _own.get(strategy)
 
 

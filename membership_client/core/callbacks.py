@@ -35,7 +35,7 @@ def run(member: Member, kind: CallbackKind, partitions: Partitions, now: float, 
 
 
 def tell_lost(member: Member) -> tuple[Effect, ...]:
-    """For whoever takes the member out of the group: a callback that still runs learns that its partitions are gone."""
+    """For rules that take the member out of the group: a callback that still runs learns that its partitions are gone."""
     return (TellLost(member.call.call_id),) if member.call else ()
 
 

@@ -1,4 +1,4 @@
-"""Finding the group's coordinator whenever somebody has to be told something."""
+"""Finds the group's coordinator whenever a request has to be sent to it."""
 
 from __future__ import annotations
 

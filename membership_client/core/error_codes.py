@@ -43,7 +43,7 @@ class Code(enum.IntEnum):
 
 
 COORDINATOR_AWAY = frozenset({Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.COORDINATOR_LOAD_IN_PROGRESS})
-"""Said by a broker that is not, or not yet, the coordinator: somebody is, or will be."""
+"""Said by a broker that is not, or not yet, the coordinator: another broker is, or will be."""
 
 
 def code_name(code: int) -> str:

@@ -143,19 +143,19 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """OffsetFetch, waiting out transactions where brokers can (Kafka 2.5). Epoch -1 without a member id asks as somebody outside the group."""
+    """OffsetFetch, waiting out transactions where brokers can (Kafka 2.5). Epoch -1 without a member id asks from outside the group."""
 
     group_id: str
     member_id: str | None
     epoch: int
     partitions: frozenset[TopicPartition]
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """As of a commit."""
+    """See `CommitOffsets.topic_ids`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideRequest:
-    """What no member asks, but somebody who administers groups: see net.admin_requests."""
+    """A request of administration, which no member sends: see net.admin_requests."""
 
 
 Request = (
@@ -199,7 +199,7 @@ class GroupLeft:
 
 @dataclass(frozen=True, slots=True)
 class MemberIdGiven:
-    """The coordinator wants to be asked again, under this id: so that no answer lost leaves a member nobody knows."""
+    """The coordinator wants to be asked again, under this id: so that a lost answer does not leave an unknown member in the group."""
 
     member_id: str
 
@@ -437,7 +437,7 @@ class CallbackDelayed:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorDoubted:
-    """Somebody who shares our connection learned that this broker is not the coordinator, or does not answer."""
+    """A request beside the membership learned that this broker is not the coordinator, or does not answer."""
 
     node: Node
 
@@ -509,7 +509,7 @@ class TellLost:
 
 
 class Budget(enum.Enum):
-    """A time that somebody may take, and no more."""
+    """A time that a callback, a close or the application may take, and no more."""
 
     POLL = "the next poll"
     CALLBACK = "a callback"

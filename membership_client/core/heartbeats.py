@@ -28,16 +28,16 @@ from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
 S = MemberState
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.02, 600.0
-"""What a broker may tell us: less would be a storm, and after more nobody would remember that we are there."""
+"""What a broker may ask for: a shorter interval would be a storm of requests, a longer one outlasts any session."""
 EARLY_FRACTION = 1 / 50
 """The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
 EARLY_GROWTH = 1.08
 """Each further gap grows by this: about twenty fall into the first interval, when all others hear that we have come."""
 EARLY_EASE = 5
-"""An early heartbeat leaves so many times longer a gap than the last answer took."""
+"""The gap before an early heartbeat is at least this many times as long as the last answer took."""
 LATE_FRACTION = 1 / 10
 LATE_GROWTH = 1.5
-"""From a gap of that part on they grow by this: whoever has not given anything up by then is slow about it."""
+"""From a gap of that part of the interval on, gaps grow by this: members that have given nothing up by then are slow."""
 
 
 def _says_all(member: Member) -> bool:
@@ -124,7 +124,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     if member.state in IN_GROUP and flight.claims is not None:
         member = _in_group(member, flight.claims, answer)
     gap = member.interval_s if member.owed_gap_s is None else member.owed_gap_s
-    # Answers that take long come from a busy coordinator, or to a busy process: whoever asks early makes room first.
+    # Answers that take long come from a busy coordinator, or to a busy process: early heartbeats become rarer then.
     gap = min(member.interval_s, max(gap, EARLY_EASE * (now - flight.sent_at)))
     return replace(member, heartbeat_due=flight.sent_at + gap)
 
@@ -190,7 +190,7 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
     running = member.call.partitions if member.call else NOTHING
     known = assignment.topics | member.owned.topics | running.topics
     given = member.target.partitions if member.target else NOTHING
-    # What is wanted back before it became ours is given back by saying everything: no callback will say it.
+    # Partitions withdrawn before they were assigned are released with a full heartbeat: no callback runs for them.
     withdrawn = given - assignment - member.owned - running
     return replace(
         move(member, S.RECONCILING),

@@ -59,7 +59,7 @@ def _is_over(contest: Contest, now: float) -> bool:
 
 
 def _needs_identity(member: Member, contest: Contest) -> bool:
-    """Whoever waits for a stranger needs to know it once; in all other cases the newest holder counts."""
+    """A member that waits for another holder is told once; in all other cases the newest holder counts."""
     waits = member.config.group_instance_id_conflict == "wait"
     return not waits or contest.holder is None or contest.holder.member_id == member.member_id
 
@@ -197,7 +197,7 @@ def _released(member: Member, contest: Contest, response: Response, now: float) 
 
 
 def _give_up_due(member: Member) -> float | None:
-    """Whoever waits to join gives up when it is refused too late, not by the clock.
+    """A member that waits to join gives up when it is refused too late, not by the clock.
 
     A coordinator that could not be reached in time, or a process that was asleep, says nothing about the holder.
     """

@@ -136,7 +136,7 @@ class Classic:
     reason: str = ""
     """Why we join: said by the join that is due or under way, and kept until a plan has come."""
     rejoin: str | None = None
-    """Why the group must rebalance, from us to it; None if it need not."""
+    """Reason for the rebalance that this member will trigger; None if it will trigger none."""
     admission: GroupJoined | None = None
     """We were let in, and our share of the plan is still to come."""
     leads: bool = False
@@ -161,7 +161,7 @@ class Classic:
     topic_ids: Mapping[str, UUID] = field(default_factory=lambda: MappingProxyType({}))
     """Which topics our partitions are of, as of when we got them: another may have the name by now. Old brokers tell none."""
     replaced: frozenset[str] = frozenset()
-    """Those of them whose names are another topic's by now."""
+    """Topics that were deleted and created again under the same name."""
     unidentified: bool = False
     """A plan has come, and the ids of its topics are still to be looked up."""
     calm_at: float | None = None
@@ -230,7 +230,7 @@ class ContestStep(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """Somebody else, or our former self, holds our instance id."""
+    """Another member, or an earlier run of this one, holds our instance id."""
 
     step: ContestStep
     since: float
@@ -251,7 +251,7 @@ class Member:
     state: MemberState = S.UNSUBSCRIBED
     epoch: int = 0
     enrolled: bool = False
-    """The coordinator may count us as a member, so leaving has somebody to tell."""
+    """The coordinator may count us as a member, so it must be told when we leave."""
     subscription: Subscribe | None = None
     cause: Cause | None = None
     problem: Problem | None = None
@@ -294,7 +294,7 @@ class Member:
     naming: InFlight | None = None
     naming_pace: Pace = FRESH
     survey: InFlight | None = None
-    """Looking at topics, for those who assign them."""
+    """Looking up topics, as the leader of a classic group does."""
     survey_pace: Pace = FRESH
     checking: InFlight | None = None
     """Looking whether subscribed topics exist."""

@@ -152,4 +152,4 @@ FATAL_KINDS: Mapping[int, ProblemKind] = MappingProxyType(
 FATAL_FAILURES: Mapping[FailureKind, ProblemKind] = MappingProxyType(
     {FailureKind.AUTHENTICATION: ProblemKind.AUTHENTICATION, FailureKind.UNTRUSTED: ProblemKind.UNTRUSTED}
 )
-"""Connections that cannot be had by trying again: somebody has to change a password or a certificate first."""
+"""Connections that cannot be had by trying again: a password or a certificate has to be changed first."""

@@ -1,6 +1,6 @@
 """Why a member of a classic group joins or leaves, in words that operators find in the broker's log (KIP-800).
 
-The vocabulary is fixed and documented: whoever greps for one of these finds every member that did it. The application's own
+The vocabulary is fixed and documented: a search of the broker's log for one of these finds every member that did it. The application's own
 words, given to `close`, `unsubscribe` or `enforce_rebalance`, take their place.
 """
 

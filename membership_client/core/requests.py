@@ -53,7 +53,7 @@ def slow_down(member: Member, pace: PaceName, now: float, *, cap_s: float = 0.0)
 
 
 def forget_coordinator(member: Member) -> Member:
-    """Look for the coordinator again, and tell whoever it is everything: it may know nothing of what we said."""
+    """Look for the coordinator again, and tell it everything: a new one may know nothing of what was said before."""
     return replace(member, coordinator=None, accepted=None)
 
 

@@ -10,7 +10,7 @@ from membership_client.types import Delay, Health, MemberState, Share, Snapshot,
 S = MemberState
 
 _MISSED_INTERVALS = 3
-"""So many heartbeat intervals without a confirmation make a member unready: the group may already have given it up."""
+"""After this many heartbeat intervals without a confirmation a member is not ready: the group may already have given it up."""
 
 
 def share_of(member: Member) -> Share:

@@ -211,7 +211,7 @@ def decode(request: events.Request, version: int, payload: bytes) -> tuple[event
     api = _APIS[type(request)]
     most = _MOST_BYTES.get(type(request), _MOST_BYTES_OF_OTHERS)
     if len(payload) > most:
-        raise Undecodable(f"its answer to {api.name} has {len(payload)} bytes, and {most} would be much")
+        raise Undecodable(f"its answer to {api.name} has {len(payload)} bytes; the limit is {most} bytes")
     answer: Any = read_answer(api.key, version, payload)
     return api.from_wire(request, answer), _throttle_s(answer)
 

@@ -306,7 +306,7 @@ class BrokerTransport:
 
 
 def _ending_first(connect_timeout_s: float, answer_timeout_s: float) -> float:
-    """The request's time begins before that of connecting: of two that are alike, nobody would hear how the latter ended.
+    """With equal timeouts the request would expire first and hide the connect error: its time begins earlier.
 
     One that is much longer is left alone. The next request joins that attempt, which may be a slow handshake.
     """

@@ -53,7 +53,7 @@ class Errands:
         return Send(self._last_id, member.coordinator, request)
 
     def finish(self, answer: Answered | Failed) -> bool:
-        """Hand an answer to whoever waits for it; False if it is not ours."""
+        """Hand an answer to the thread that waits for it; False if it is not ours."""
         if answer.request_id >= 0:
             return False
         errand, _ = self._open.pop(answer.request_id, (None, None))

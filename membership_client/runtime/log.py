@@ -128,7 +128,7 @@ def _log_missing(who: str, before: Member, after: Member) -> None:
 
 
 def log_warning(member: Member, warning: BudgetWarning) -> None:
-    """Somebody should look at that thread before the budget is gone."""
+    """An operator should look at that thread before the budget is gone."""
     consequence = _CONSEQUENCES[warning.budget]
     logger.warning("%s: %s. When it is all gone, %s.", name_of(member), warning, consequence)
 

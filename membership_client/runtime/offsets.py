@@ -1,6 +1,6 @@
 """Committed offsets, over the member's own coordinator connection, with its member id and newest epoch.
 
-A commit that ownership no longer covers is refused here, before it reaches the broker: whoever owns the partition now
+A commit that ownership no longer covers is refused here, before it reaches the broker: the member that owns the partition now
 has started where the last accepted commit said, and must not be set back. Topics are named by id where broker and member
 know it: a position in a topic that was deleted says nothing about another that got its name.
 """
@@ -268,7 +268,7 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
         member_id=member.known_as if inside else None,
         epoch=member.epoch if inside else -1,
         partitions=partitions,
-        # Whoever is about to be assigned a topic asks about that one, not about another that it still has to give back.
+        # A member that is about to be assigned a topic asks about that one, not about another that it still has to give back.
         topic_ids=_topic_ids(member, member.owned.topics) | _topic_ids(member, member.wanted_topics),
     )
 

@@ -117,7 +117,7 @@ class Worker:
         self._transport.wakeup()
 
     def run_errand(self, errand: Errand) -> None:
-        """Carry somebody else's request to the coordinator. Never blocks; its outcome comes into its `reply`."""
+        """Carry a request beside the membership to the coordinator. Never blocks; its outcome comes into its `reply`."""
         self._inbox.append(errand)
         self._transport.wakeup()
         if self.stopped:
@@ -166,7 +166,7 @@ class Worker:
             self._transport.send(request)
 
     def _refuse_errands(self) -> None:
-        """Nobody may wait for a thread that has ended."""
+        """No other thread may wait for a thread that has ended."""
         self._errands.drop_all(_ENDED)
         while self._inbox:
             posted = self._inbox.popleft()
@@ -217,7 +217,7 @@ class Worker:
             case Stop():
                 self.stopped = True
             case Warn():
-                pass  # For those who watch.
+                pass  # For observers only.
 
     def _send(self, send: Send) -> None:
         wanted = send.request.topic_ids if isinstance(send.request, ResolveTopics) else None

@@ -19,11 +19,11 @@ class Claims:
     held: Sequence[Sequence[TopicPartition]]
     """The same by place, each in order."""
     disputed: frozenset[TopicPartition] = frozenset()
-    """Claimed by two in that generation: nobody is believed."""
+    """Claimed by two in that generation: neither is believed."""
 
 
 def settle(members: Sequence[MemberSubscription]) -> Claims:
-    """Believe the latest generation: whoever speaks of an earlier one has missed that it lost the partition."""
+    """Believe the latest generation: a member that speaks of an earlier one has missed that it lost the partition."""
     # In order, because the order of a set differs from process to process, and a trace must replay in any.
     held = [sorted(member.owned) for member in members]
     owner: dict[TopicPartition, int] = {}

@@ -1,7 +1,7 @@
 """The `cooperative-sticky` assignor: sticky, but nothing goes to a new owner before the old one has given it back.
 
 Members keep what they hold while they join. What is to move is left out of the plan, so its owner gives it up and joins
-again; the next plan, in which nobody claims it, hands it out. Two rounds are enough.
+again; the next plan, in which no member claims it, hands it out. Two rounds are enough.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from membership_client.types import TopicPartition
 
 
 def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
-    """As `assign_sticky`, without the partitions that somebody else still holds."""
+    """As `assign_sticky`, without the partitions that another member still holds."""
     members = in_order(subscriptions)
     claims = settle(members)
     shares = share_out(members, topics, claims)
@@ -26,7 +26,7 @@ def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapp
 
 
 def _granted(place: int, share: list[TopicPartition], claims: Claims) -> list[TopicPartition]:
-    """What is its own or nobody's. Where two claim the same, both must give it back first."""
+    """What is its own, or has no owner. Where two claim the same, both must give it back first."""
     if share == claims.held[place]:
         return share
     owner_of, disputed = claims.owner.get, claims.disputed

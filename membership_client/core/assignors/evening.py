@@ -30,7 +30,7 @@ class Evening:
             moves = sum(map(self._improve, partitions))
 
     def _improve(self, partition: TopicPartition) -> bool:
-        """Move it, or one like it, if somebody who wants it has two fewer than its owner."""
+        """Move it, or one like it, if a member that wants it has two fewer than its owner."""
         loads = self._ladder.loads
         low = loads[self._owners[partition]] - 1
         place = self._earlier.get(partition)

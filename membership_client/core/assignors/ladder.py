@@ -19,7 +19,7 @@ class Ladder:
         self._least: dict[str, int] = {}
 
     def shift(self, place: int, by: int) -> None:
-        """That member has so many more partitions."""
+        """That member has this many more partitions."""
         members = len(self.loads)
         rung = self.loads[place] * members + place
         del self._rungs[bisect_left(self._rungs, rung)]
@@ -33,7 +33,7 @@ class Ladder:
         return (place for rung in self._rungs if topic in self.wants[place := rung % members])
 
     def least(self, topic: str) -> int:
-        """Who of those who want the topic has the least. Somebody must. Remembered until a load changes."""
+        """The member with the fewest partitions of all that want the topic; there is one. Remembered until a load changes."""
         place = self._least.get(topic)
         if place is None:
             place = self._least[topic] = next(self.upwards(topic))
@@ -41,6 +41,6 @@ class Ladder:
 
     @property
     def is_even(self) -> bool:
-        """Nobody has two more than anybody else."""
+        """No member has two more than another."""
         members = len(self.loads)
         return self._rungs[-1] // members - self._rungs[0] // members <= 1

@@ -62,7 +62,7 @@ def subscribers(members: Sequence[MemberSubscription], topics: Mapping[str, Topi
 
 
 def _circles(members: Sequence[MemberSubscription]) -> Mapping[frozenset[str], list[int]]:
-    """The places of those who want exactly these topics."""
+    """The places of members that want exactly these topics."""
     circles: dict[frozenset[str], list[int]] = {}
     for place, member in enumerate(members):
         circles.setdefault(member.topics, []).append(place)

@@ -11,7 +11,7 @@ from membership_client.types import TopicPartition
 
 
 def fill_near(quotas: Quotas, pool: Iterable[TopicPartition], racks: Neighbourhood) -> list[TopicPartition]:
-    """Go round among those who lack, then among those at the low quota; what finds nobody near is returned.
+    """Go round among members below the low quota, then among those at it; what finds no member near is returned.
 
     Partitions with few members near them choose first.
     """

@@ -37,18 +37,18 @@ class Quotas:
         return self.low
 
     def spend_extra(self) -> None:
-        """Somebody got one partition more than the low quota. After the last of these nobody at that quota may grow."""
+        """A member got one partition more than the low quota. After the last of these no member at that quota may grow."""
         self._extra -= 1
         if not self._extra:
             self.level.clear()
 
     def reach_level(self, place: int) -> None:
-        """Somebody who lacked has the low quota now."""
+        """A member that had less has the low quota now."""
         if self._extra:
             self.level.append(place)
 
     def fill(self, pool: Iterable[TopicPartition]) -> None:
-        """Give the rest in rounds to those who lack, then one each to those who do not. It comes out even."""
+        """Give the rest in rounds to members below the low quota, then one each to the others. It comes out even."""
         queue = iter(pool)
         while self.lacking:
             # All rounds at once in which they are the same.

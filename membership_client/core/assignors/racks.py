@@ -35,7 +35,7 @@ class Neighbourhood:
 
     @classmethod
     def of(cls, members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Neighbourhood | None:
-        """None where racks make no difference: nobody told any, or all partitions are everywhere."""
+        """None where racks make no difference: no member told any, or all partitions are everywhere."""
         racks = [member.rack or None for member in members]
         told = {rack for rack in racks if rack}
         if not told:

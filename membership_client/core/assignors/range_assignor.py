@@ -1,6 +1,6 @@
 """The `range` assignor: the partitions of each topic in equal, neighbouring pieces, topic by topic.
 
-Topics with as many partitions and the same subscribers are cut in the same way, so that whoever has partition 3 of one
+Topics with as many partitions and the same subscribers are cut in the same way, so that a member with partition 3 of one
 has partition 3 of the other. The first members get the extra partitions, of every topic. What members hold plays no part.
 """
 

@@ -1,7 +1,7 @@
 """Sticky shares where all members want the same topics: quotas are known beforehand, so one pass is enough.
 
 Everybody gets the low quota, and as many as there are partitions left over get one more. Who holds more than its quota
-gives up the rest; what is free then goes round among those who have too little.
+gives up the rest; what is free then goes round among members that have too little.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _kept(topics: Mapping[str, TopicLayout], claims: Claims, racks: Neighbourhoo
 
 
 def _free(topics: Mapping[str, TopicLayout], held: Sequence[Sequence[TopicPartition]]) -> list[TopicPartition]:
-    """What is nobody's, in order."""
+    """Partitions without an owner, in order."""
     taken = Counter(map(_topic, chain.from_iterable(held)))
     incomplete = {topic for topic, layout in topics.items() if taken[topic] < layout.partitions}
     known = {p for share in held for p in share if p[0] in incomplete} if taken else frozenset()

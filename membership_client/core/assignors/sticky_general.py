@@ -33,7 +33,7 @@ def share_generally(
     _hand_out(free, owners, ladder, racks)
     if not ladder.is_even:
         evening = Evening(owners, ladder, earlier_owners(members))
-        # What nobody held moves first, since that costs nobody anything; but if something is revoked anyway, all may move.
+        # Partitions that no member held move first, since that costs nothing; if something is revoked anyway, all may move.
         if claims.owner.keys().isdisjoint(free):
             evening.even_out(free)
         evening.even_out(every)

@@ -1,6 +1,6 @@
 """Getting into a classic group, staying in it, and rebalancing with it.
 
-A rebalance, seen from a member: somebody has a wish (a heartbeat says that the group rebalances, the subscription changed,
+A rebalance, seen from a member: something asks for it (a heartbeat says that the group rebalances, the subscription changed,
 the leader saw new partitions); partitions that may not be kept are revoked; JoinGroup is answered when all have joined;
 SyncGroup is answered when the leader has sent its plan; our share of that is the new target. In an eager group nothing is
 kept, so that is all. In a cooperative one a share that takes something away is followed by one more join.
@@ -126,7 +126,7 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
             member, f"{reasons.PASSED_OVER}: from generation {member.epoch} to {answer.generation}", now, known=True
         )
     if member.epoch > 0 or is_entering(member):
-        # Its answer may have lain unread while we stood still: for what is kept only that counts which was asked since.
+        # When partitions are kept, the session counts from the last request sent: its answer may have lain unread for long.
         confirmed_at = _later(member.confirmed_at, flight.sent_at) if member.owned else now
         member = replace(member, epoch=answer.generation, confirmed_at=confirmed_at)
     if not is_entering(member) or flight.claims is None:
@@ -166,7 +166,7 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
         return member
     share = frozenset(partition for partition in answer.share if partition.topic in stated.topics)
     # A plan may be older than our subscription, if we came back as a static member. One that gives us the same topics
-    # again is the leader's doing, and more joins would not mend it, whoever makes them.
+    # again is the leader's doing, and more joins of any member would not mend it.
     misfits = frozenset(partition.topic for partition in answer.share - share)
     member = replace(
         _told_of(recovered(member), answer, classic.admission),

@@ -36,7 +36,7 @@ from membership_client.types import TopicPartition
 Plan = dict[str, tuple[TopicPartition, ...]]
 
 MISSING_TOPIC_S = 5.0
-"""A topic that somebody subscribed to and that does not exist is looked for that often."""
+"""How often the leader looks for a subscribed topic that does not exist."""
 
 
 def makes_plan(admission: GroupJoined) -> bool:
@@ -69,7 +69,7 @@ def _of(layouts: Mapping[str, TopicLayout], topics: frozenset[str]) -> dict[str,
 
 
 def admitted(member: Member, admission: GroupJoined, stated: Subscribe) -> Classic:
-    """Whoever leads watches the topics of all; they are looked at anew for every plan.
+    """The leader watches the topics of all members; they are looked up again for every plan.
 
     A plan by an assignor of the application's own is not compared with the topics: it may leave out what it likes.
     """
@@ -137,7 +137,7 @@ def _look_due(member: Member) -> float | None:
 
 
 def _assigns(member: Member) -> bool:
-    """Does somebody's share depend on what it sees? The others look after their own topics only: they may be replaced."""
+    """Does the share of any member depend on what it sees? The others look after their own topics only: they may be replaced."""
     return member.classic.leads or _by_pattern(member)
 
 
@@ -166,7 +166,7 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     whole = classic.watched <= answer.layouts.keys()
     seen = _of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
     classic = identified(classic, answer.layouts, _own_topics(member))
-    # While a plan is being made nobody has to join for another one: what it gives will show whether that is needed.
+    # While a plan is being made no member has to join for another one: what it gives will show whether that is needed.
     outdated = bool(classic.replaced) and classic.admission is None
     changed = outdated or (classic.planned_by is not None and seen != classic.planned_by)
     news = replace(
@@ -203,7 +203,7 @@ def not_looked(member: Member, now: float) -> Member:
 def planned(member: Member, shares: Plan, now: float) -> Member:
     """A cooperative plan leaves out what its owner must give back first, and then join again.
 
-    An owner that is replaced before it has heard of the plan gives nothing back, and nobody joins again: the plan is looked
+    An owner that is replaced before it has heard of the plan gives nothing back, and no member joins again: the plan is looked
     at once that owner has come back or is gone. An assignor of the application's own may leave out what it likes.
     """
     admission = member.classic.admission
@@ -226,7 +226,7 @@ def _compare_due(member: Member) -> float | None:
 
 
 def _compare(member: Member, now: float) -> Transition:
-    """A static leader that came back does so too: nobody watched the topics meanwhile, and it may want other ones."""
+    """A static leader that came back does so too: no leader watched the topics meanwhile, and it may want other ones."""
     request = DescribeClassicGroup(group_id=member.config.group_id)
     return send(member, "survey", request, now, to=member.coordinator)
 

@@ -38,7 +38,7 @@ ASK = Rule(_ask_due, functools.partial(beat, slot="pulse"))
 
 
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Transition:
-    """What was asked as somebody that we are no longer tells nothing."""
+    """Ignore answers to heartbeats sent under an old member id or generation."""
     member = replace(member, pulse=None)
     if not _keeps_waiting(member) or flight.request != heartbeat(member):
         return member, ()

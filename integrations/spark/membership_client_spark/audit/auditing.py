@@ -1,4 +1,4 @@
-"""The entrance."""
+"""`audit()`: the public entry point."""
 
 from __future__ import annotations
 
