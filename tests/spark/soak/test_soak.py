@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1800), pytest.mark.deep]
 PATIENCE_S = 300.0
 """Busy threads take from the programs what a machine that runs everything else at once leaves of it."""
 
-SESSION_S = 4.0
+SESSION_S = 8.0
 STARTS = 4
 RECORDS = 2000
 SEED = 1
