@@ -192,7 +192,8 @@ async def outlasting(
         await asyncio.wait_for(begun.wait(), PATIENCE_S)
         await disturb(consumer)
         (outcome,) = await asyncio.gather(task, return_exceptions=True)
-        assert len(await consumer.getmany(timeout_s=0)) == 0, "still usable"
+        # On a busy machine the poll interval of a second may be over, which is an event and no record.
+        assert all(message.error() for message in await consumer.getmany(timeout_s=0)), "still usable"
         return outcome
 
 
