@@ -1,4 +1,4 @@
-"""What went wrong, out of the traces of a group's members: all findings, ordered, without those that others explain."""
+"""What went wrong, from the traces of a group's members: all findings, ordered, without findings that others explain."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from membership_client.debugger.findings.suppression import unexplained
 from membership_client.debugger.findings.thrown_out import thrown_out
 from membership_client.debugger.findings.turned_away import turned_away
 from membership_client.debugger.findings.unowned_partition import unowned_partition
-from membership_client.debugger.model.broker_log import Dismissal
+from membership_client.debugger.model.broker_log import RemovalLine
 from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.trace.reading import Section
 
 SKEW_S = 2.0
-"""By how much the clocks of two machines are taken to differ unless somebody knows better."""
+"""By how much the clocks of two machines may differ, unless the user says otherwise."""
 
 _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     broker_restarted,
@@ -52,13 +52,13 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
 
 
 def diagnose(
-    sections: Sequence[Section], skew_s: float = SKEW_S, dismissals: Sequence[Dismissal] = ()
+    sections: Sequence[Section], skew_s: float = SKEW_S, removal_lines: Sequence[RemovalLine] = ()
 ) -> list[Finding]:
     """By group, then weight, then time; the same for the same sections in any order.
 
-    `dismissals` are what the brokers' logs tell. TraceError if a line is not what this version writes.
+    `removal_lines` are those of the brokers' logs. TraceError if a line is not what this version writes.
     """
-    return [finding for group in groups_of(sections, skew_s, dismissals) for finding in findings_of(group)]
+    return [finding for group in groups_of(sections, skew_s, removal_lines) for finding in findings_of(group)]
 
 
 def findings_of(group: Group) -> list[Finding]:

@@ -15,7 +15,7 @@ from membership_client.trace.values import Json, encode
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where a replay first did something else. Lines are those of the file."""
+    """The first step that a replay did differently. `line` is its number in the file."""
 
     line: int
     what: str

@@ -62,3 +62,33 @@ def test_a_prompt_close_is_not_worth_a_word() -> None:
     member.returns()
     member.answer(LeaveGroup, GroupLeft())
     assert faults([member.section()]) == []
+
+
+def closed_after(callback_s: float, leave_s: float = 0.0) -> Recorded:
+    """A member whose close() lets a callback run for 300 s, and gives the rest 10 s."""
+    member = Recorded.named("a").owning(0)
+    member.do(Close(timeout_s=10.0, callback_timeout_s=300.0))
+    member.stays_stable(callback_s)
+    member.returns()
+    member.advance(leave_s)
+    member.answer(LeaveGroup, GroupLeft())
+    return member
+
+
+def test_a_callback_within_its_own_budget_makes_no_close_slow() -> None:
+    """8 s of 300 s were reported as 8 s of the close's own 10 s."""
+    assert Kind.SLOW_CLOSE not in kinds(faults([closed_after(8.0).section()]))
+
+
+def test_a_callback_that_takes_most_of_its_own_budget_makes_a_close_slow() -> None:
+    """The limit that is named is the callback's."""
+    finding = the(Kind.SLOW_CLOSE, faults([closed_after(200.0).section()]))
+    assert finding.sentence == (
+        "The close of a waited 200 s of at most 300 s for its revoked callback, which took 200 s."
+    )
+
+
+def test_a_close_that_waits_for_the_coordinator_is_slow_whatever_its_callbacks_took() -> None:
+    """The callback's time counts on neither side."""
+    finding = the(Kind.SLOW_CLOSE, faults([closed_after(2.0, leave_s=6.0).section()]))
+    assert finding.sentence.startswith("The close of a took 6.0 s of its 10.0 s, callbacks not counted")

@@ -53,9 +53,21 @@ def test_waiting_for_the_dead_is_no_clash() -> None:
     assert kinds(faults(sections_of(played))) == {Kind.KILLED}
 
 
+def test_a_process_that_comes_too_soon_after_a_killed_one_is_not_said_to_run_beside_it() -> None:
+    """The coordinator keeps the id until the session ends, and `fail` does not wait for that."""
+    findings = meeting("fail", Crash(5.0, "a"))
+    finding = the(Kind.DUPLICATE_INSTANCE_ID, findings)
+    assert "same time" not in finding.sentence
+    assert finding.sentence.startswith(
+        "Processes used group.instance.id till one after the other: process 100 on host-a1, then process 101 on host-b1."
+    )
+    assert "group.instance.id.conflict" in finding.advice
+
+
 def test_a_holder_without_a_trace_is_described_as_the_coordinator_does() -> None:
     """Client and host, so that somebody can find it."""
     plans = [plan("a", instance_id="till"), plan("b", instance_id="till", conflict="fail")]
     _, second = sections_of(script(plans, [Start(0.0, "a"), Start(7.0, "b")]))
     finding = the(Kind.DUPLICATE_INSTANCE_ID, faults([second]))
     assert "member a1 (client a, host /127.0.0.1), of which there is no trace" in finding.sentence
+    assert "same time" not in finding.sentence

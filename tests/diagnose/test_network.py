@@ -52,7 +52,7 @@ def test_a_member_that_nobody_answers_lost_the_network() -> None:
     member.answer(Heartbeat, Refused(25))
     finding = the(Kind.NETWORK_LOST, faults([member.section()]))
     assert finding.members == ("a",)
-    assert "the group threw it out" in finding.sentence
+    assert "the coordinator fenced it" in finding.sentence
     assert "disconnected" in finding.evidence[0].text
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.findings.finding import Finding, Kind
 from tests.core.play import accepted, orders
-from tests.diagnose.traces import Recorded, faults, plan, script, sections_of
+from tests.diagnose.traces import Recorded, faults, plan, script, sections_of, shifted
 from tests.simulation.script import Action, Grow, Plan, Resubscribe, Script, Shut, Start
 
 
@@ -20,6 +26,21 @@ def test_a_join_is_the_cause_of_what_moved_to_it() -> None:
     sentences = told(script([plan("a"), plan("b")], [Start(0.0, "a"), Start(2.0, "b")]))
     assert sentences[0].startswith("Epoch 2: a1 joined; a1 got orders[0-5], within ")
     assert sentences[1].startswith("Epoch 3: b1 joined; b1 got orders[3-5], within 3.")
+
+
+@pytest.mark.parametrize("strategy", [None, "range", "cooperative-sticky"])
+@pytest.mark.parametrize("apart_s", [0.0, 0.1, 0.9, 1.5])
+@pytest.mark.parametrize("interval_s", [0.0, 1.0])
+def test_a_join_is_the_cause_of_one_epoch(interval_s: float, apart_s: float, strategy: str | None) -> None:
+    """Of members that come shortly after each other, also where the coordinator computes targets in batches."""
+    names = "abcd"
+    starts: list[Action] = [Start(apart_s * number, name) for number, name in enumerate(names)]
+    played = script([plan(name, strategy=strategy) for name in names], starts)
+    played = replace(played, settings=replace(played.settings, assignment_interval_s=interval_s))
+    sections = [shifted(section, 0.01 * number) for number, section in enumerate(sections_of(played))]
+    causes = [finding.sentence.partition(";")[0] for finding in diagnose(sections)]
+    joined = Counter(name for cause in causes for name in re.findall(r"(\S+) joined(?! again)", cause))
+    assert list(joined.values()) == [1] * len(names), causes
 
 
 def test_a_leave_is_told_with_its_reason() -> None:

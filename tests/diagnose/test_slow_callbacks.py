@@ -33,7 +33,7 @@ def test_a_slow_revoke_is_told_with_thread_and_stack() -> None:
     finding = the(Kind.WAITED_FOR_CALLBACK, faults([member.section()]))
     assert finding.members == ("slow",)
     assert finding.sentence == (
-        "Whoever was to get orders[1] waited for the revoked callback of slow, which took 12.0 s on thread g-callbacks."
+        "The next owner of orders[1] waited for the revoked callback of slow, which took 12.0 s on thread g-callbacks."
     )
     assert any("thread t is at flush (shop.py:3)" in line.text for line in finding.evidence)
 
@@ -85,4 +85,4 @@ def test_a_callback_that_outlasts_the_patience_of_the_group_is_why_it_was_thrown
     member.answer(Heartbeat, Refused(25))
     findings = faults([member.section()])
     assert kinds(findings) == {Kind.WAITED_FOR_CALLBACK}
-    assert "the group lost its patience and threw it out" in findings[0].sentence
+    assert "the coordinator waited no longer and fenced it" in findings[0].sentence

@@ -43,7 +43,7 @@ def test_a_process_that_was_stopped_used_no_processor() -> None:
     finding = the(Kind.PROCESS_STOPPED, stood_still(60.0, 0.01))
     assert finding.sentence == (
         "a did nothing for 60.0 s, while its process used 0.0 s of processor time: the process stood still or got no "
-        "processor; its session ended meanwhile, and the group threw it out. It owned orders[0] all the time."
+        "processor; its session ended meanwhile, and the coordinator fenced it. It owned orders[0] all the time."
     )
     assert finding.certainty == "certain"
     assert [line.text for line in finding.evidence][-1] == "UNKNOWN_MEMBER_ID: who?"

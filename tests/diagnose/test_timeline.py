@@ -38,17 +38,20 @@ def closed(name: str, **overrides: object) -> Recorded:
 
 def test_a_life_has_its_calls_beats_holdings_and_stays() -> None:
     """Each with the moments that show it."""
-    (life,) = the_group([closed("a").section()]).lives
+    (life,) = the_group([closed("a").section()]).runs
     assert [(call.kind.value, call.returned) for call in life.calls] == [
         ("assigned", True),
         ("revoked", True),
         ("revoked", True),
     ]
     assert life.calls[1].lasted_s == 1.5
-    assert [(str(held.partition), held.is_open) for held in life.holdings] == [("orders-1", False), ("orders-0", False)]
-    (stay,) = life.stays
+    assert [(str(held.partition), held.is_open) for held in life.owned_periods] == [
+        ("orders-1", False),
+        ("orders-0", False),
+    ]
+    (stay,) = life.memberships
     assert (stay.ending.name, stay.reason, stay.last_epoch) == ("LEFT", "done", 2)
-    assert all(beat.accepted for beat in life.beats[:-1])
+    assert all(beat.accepted for beat in life.heartbeats[:-1])
     assert life.stop is not None
     assert life.stop.state is MemberState.UNSUBSCRIBED
     assert life.began == EPOCH_S + 1000.0
@@ -61,8 +64,8 @@ def test_a_member_that_leaves_after_an_error_was_ended_by_it() -> None:
     member.answer(Heartbeat, Refused(128))
     member.returns()
     member.answer(LeaveGroup, GroupLeft())
-    (life,) = the_group([member.section()]).lives
-    (stay,) = life.stays
+    (life,) = the_group([member.section()]).runs
+    (stay,) = life.memberships
     assert (stay.ending.name, stay.reason) == ("FATAL", "ended by an error: invalid regex")
 
 
@@ -70,18 +73,18 @@ def test_two_runs_in_one_file_are_two_lives(tmp_path: Path) -> None:
     """A restarted process goes on in the same file; what it says of lines is said of that file."""
     path = tmp_path / "trace"
     path.write_text("\n".join([*closed("a").kept.lines, *closed("b", now=2000.0).kept.lines]) + "\n")
-    lives = the_group(read_trace(path)).lives
+    lives = the_group(read_trace(path)).runs
     assert [life.name for life in lives] == ["a", "b"]
-    assert json.loads(path.read_text().splitlines()[lives[1].moments[0].line - 1])["at"] == lives[1].moments[0].at
+    assert json.loads(path.read_text().splitlines()[lives[1].entries[0].line - 1])["at"] == lives[1].entries[0].at
 
 
 def test_rotated_files_are_one_life(tmp_path: Path) -> None:
     """Whatever the order in which they are given."""
     steps = longest_life()
     parts = recorded(steps, tmp_path / "trace", max_bytes=10_000)
-    (life,) = the_group([section for path in parts for section in read_trace(path)]).lives
+    (life,) = the_group([section for path in parts for section in read_trace(path)]).runs
     assert len(life.steps) == len(steps)
-    assert [moment.at for moment in life.moments] == [step.at for step in steps]
+    assert [moment.at for moment in life.entries] == [step.at for step in steps]
     assert life.steps[-1].owned == frozenset(steps[-1].after.owned.named(steps[-1].after.names))
 
 
@@ -103,7 +106,7 @@ def test_a_trace_that_was_saved_beside_its_file_counts_once(tmp_path: Path) -> N
     journal.close()
     journal.save(tmp_path / "saved")
     both = read_trace(tmp_path / "trace") + read_trace(tmp_path / "saved")
-    (life,) = the_group(both).lives
+    (life,) = the_group(both).runs
     assert len(life.steps) == len(steps)
 
 

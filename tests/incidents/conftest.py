@@ -138,7 +138,7 @@ class Stage:
         self.end()
         self._actors.clear()
         sections = [section for path in sorted(self._traces.iterdir()) for section in read_trace(path)]
-        return diagnose(sections, dismissals=read_broker_logs(broker_logs))
+        return diagnose(sections, removal_lines=read_broker_logs(broker_logs))
 
     def faults(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
         """Without those that only inform, and without the kills that ended the play."""

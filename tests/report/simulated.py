@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from membership_client.debugger.report.composing import compose
-from membership_client.debugger.report.scene import Scene
+from membership_client.debugger.report.content import ReportContent
 from membership_client.trace import Section, read_trace
 from tests.trace.test_replay import lives, recorded
 
@@ -35,5 +35,5 @@ def sections(seed: int, folder: Path) -> list[Section]:
     return [section for path in traces(seed, folder) for section in read_trace(path)]
 
 
-def scene(seed: int, folder: Path) -> Scene:
+def scene(seed: int, folder: Path) -> ReportContent:
     return compose(sections(seed, folder), SKEW_S)

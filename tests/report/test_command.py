@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 
 from membership_client.cli.program import main
-from tests.report.story import known_run
+from membership_client.types import MemberState
+from tests.report.story import Story, known_run
 
 
 def test_the_report_is_written_and_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,3 +79,42 @@ def test_a_trace_in_which_nothing_happened_gives_an_empty_report(tmp_path: Path)
     (tmp_path / "idle").write_text(header + "\n")
     assert main(["report", str(tmp_path / "idle"), "-o", str(tmp_path / "out.html")]) == 0
     assert "<title>No group</title>" in (tmp_path / "out.html").read_text()
+
+
+@pytest.mark.parametrize("form", ["html", "perfetto"])
+def test_a_new_report_is_for_its_owner_alone(form: str, tmp_path: Path) -> None:
+    """It holds what the traces hold: names of hosts, groups and topics, and texts of exceptions."""
+    report = tmp_path / "out"
+    assert main(["report", *map(str, known_run(tmp_path)), "-o", str(report), "--format", form]) == 0
+    assert stat.S_IMODE(report.stat().st_mode) == 0o600
+
+
+def test_a_report_does_not_follow_a_symbolic_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another user may have put it into a directory that all may write to."""
+    target, report = tmp_path / "precious", tmp_path / "out.html"
+    target.write_text("precious")
+    report.symlink_to(target)
+    assert main(["report", *map(str, known_run(tmp_path)), "-o", str(report)]) == 2
+    assert f"{report} cannot be written: it is a symbolic link, which is not followed." in capsys.readouterr().err
+    assert target.read_text() == "precious"
+
+
+def test_a_shorter_report_leaves_nothing_of_the_one_before(tmp_path: Path) -> None:
+    """The file is cut to its new length."""
+    report = tmp_path / "out.html"
+    report.write_text("x" * 2_000_000)
+    assert main(["report", *map(str, known_run(tmp_path)), "-o", str(report)]) == 0
+    assert report.read_text().rstrip().endswith("</html>")
+
+
+def test_report_and_diagnosis_count_the_same_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two processes under one instance id have two lanes, and are one member."""
+    for number, host in enumerate(["h1", "h2"]):
+        story = Story(f"m{number}", instance="till", host=host).tell(0.0, MemberState.JOINING)
+        story.tell(1.0, MemberState.STABLE, epoch=1).tell(9.0, MemberState.STABLE).write(tmp_path / host)
+    paths = [str(tmp_path / "h1"), str(tmp_path / "h2")]
+    main(["diagnose", *paths])
+    assert "Group g: 1 member in 2 runs" in capsys.readouterr().out
+    main(["report", *paths, "-o", str(tmp_path / "out.html")])
+    assert ": 1 member, " in capsys.readouterr().out
+    assert '"memberCount":1,' in (tmp_path / "out.html").read_text().replace(" ", "")

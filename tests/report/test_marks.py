@@ -6,7 +6,7 @@ from pathlib import Path
 
 from membership_client.core.events import Budget, Warn
 from membership_client.debugger.report.composing import compose
-from membership_client.debugger.report.scene import Mark
+from membership_client.debugger.report.content import Mark
 from membership_client.errors import Problem, ProblemKind
 from membership_client.trace import read_trace
 from membership_client.trace.values import encode

@@ -38,12 +38,16 @@ def named(events: list[Event]) -> dict[tuple[int, int], str]:
     }
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_every_event_has_what_the_format_demands(seed: int, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", params=range(12))
+def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
+    folder = tmp_path_factory.mktemp("traces")
+    return events_of(traces(request.param, folder), folder)
+
+
+def test_every_event_has_what_the_format_demands(simulated: list[Event]) -> None:
     """Fields by the kind of event, times as whole microseconds, and a name for every process and thread."""
-    events = events_of(traces(seed, tmp_path), tmp_path)
-    names = named(events)
-    for event in events:
+    names = named(simulated)
+    for event in simulated:
         assert {"ph", "name", "pid", "tid", "args"} <= event.keys()
         assert event["ph"] in {"M", "X", "i"}
         assert (event["pid"], 0) in names
@@ -56,11 +60,10 @@ def test_every_event_has_what_the_format_demands(seed: int, tmp_path: Path) -> N
         assert event["ph"] != "i" or event["s"] in {"t", "p", "g"}
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_what_lies_on_one_thread_is_nested_or_apart(seed: int, tmp_path: Path) -> None:
+def test_what_lies_on_one_thread_is_nested_or_apart(simulated: list[Event]) -> None:
     """Perfetto drops what is interleaved."""
     threads = defaultdict(list)
-    for event in events_of(traces(seed, tmp_path), tmp_path):
+    for event in simulated:
         if event["ph"] == "X":
             threads[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
     for spans in threads.values():

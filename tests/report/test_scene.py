@@ -18,6 +18,7 @@ from membership_client.core.events import (
     Subscribe,
 )
 from membership_client.debugger.report.composing import compose
+from membership_client.debugger.report.content import ReportContent
 from membership_client.trace import read_trace
 from membership_client.types import MemberState
 from tests.report.simulated import BEGAN, scene
@@ -27,23 +28,33 @@ from tests.trace.test_replay import lives
 S = MemberState
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_owners_are_those_of_the_run(seed: int, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", params=range(24))
+def seed(request: pytest.FixtureRequest) -> int:
+    """Of a simulated group in trouble. All tests of one seed run before those of the next."""
+    number: int = request.param
+    return number
+
+
+@pytest.fixture(scope="module")
+def drawn(seed: int, tmp_path_factory: pytest.TempPathFactory) -> ReportContent:
+    return scene(seed, tmp_path_factory.mktemp("traces"))
+
+
+def test_owners_are_those_of_the_run(seed: int, drawn: ReportContent) -> None:
     """Of a simulated group in trouble, after every step of every member, for every partition that member touched."""
-    drawn = {lane.partition: lane for lane in scene(seed, tmp_path).partitions}
+    lanes = {lane.partition: lane for lane in drawn.partitions}
     for steps in lives(seed).values():
         name = steps[0].before.config.group_instance_id or steps[0].before.member_id
         for step, following in itertools.pairwise(steps):
             for partition in step.after.owned.named(step.after.names):
                 at = BEGAN + (step.at + following.at) / 2
-                spans = [span for span in drawn[partition].owned if span.began <= at <= span.ended]
+                spans = [span for span in lanes[partition].owned if span.began <= at <= span.ended]
                 assert spans, (name, partition, step.at)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_every_moment_of_a_partition_has_one_owner_or_is_marked(seed: int, tmp_path: Path) -> None:
+def test_every_moment_of_a_partition_has_one_owner_or_is_marked(drawn: ReportContent) -> None:
     """Between its first owner and the last: none is a gap, two are an overlap, one is neither."""
-    for lane in scene(seed, tmp_path).partitions:
+    for lane in drawn.partitions:
         spans = [(one.began, one.ended) for one in lane.owned] + [(gap.began, gap.ended) for gap in lane.gaps]
         edges = sorted({edge for span in spans for edge in span})
         for began, ended in itertools.pairwise(edges):
@@ -56,10 +67,9 @@ def test_every_moment_of_a_partition_has_one_owner_or_is_marked(seed: int, tmp_p
             assert overlap is None or sorted(overlap.owners) == sorted(owners)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_a_member_is_in_one_state_at_a_time(seed: int, tmp_path: Path) -> None:
+def test_a_member_is_in_one_state_at_a_time(drawn: ReportContent) -> None:
     """States of a lane follow each other, over all runs of the member."""
-    for lane in scene(seed, tmp_path).members:
+    for lane in drawn.members:
         for earlier, later in itertools.pairwise(lane.states):
             assert earlier.began <= earlier.ended <= later.began
 
@@ -149,3 +159,10 @@ def test_a_restarted_member_stays_in_its_lane_and_a_double_does_not(tmp_path: Pa
 
     assert labels(first, second) == ["a"]
     assert labels(first, second, double) == ["a (h1:1)", "a (h2:1)"]
+
+
+def test_a_state_is_explained_once(tmp_path: Path) -> None:
+    """The cause of a run begins with what the state machine calls the transition, and says more."""
+    story = Story("one").tell(0.0, S.STABLE, epoch=1).tell(9.0, S.STALE, cause="poll interval exceeded: 300 s")
+    (lane,) = compose(read_trace(story.write(tmp_path / "one.jsonl")), 2.0).members
+    assert lane.states[-1].reason == "poll interval exceeded: 300 s"

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from membership_client.cli.terminal_text import json_text
 from membership_client.debugger.commands.findings_json import as_json
 from membership_client.debugger.commands.text_report import report
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
 from membership_client.debugger.model.timeline import groups_of
-from membership_client.terminal_text import json_text
 from membership_client.trace import TraceError, read_trace
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from membership_client.debugger.findings.finding import Evidence, Finding
 from membership_client.debugger.model.timeline import Group
-from membership_client.debugger.model.unowned_totals import vacancies_of
+from membership_client.debugger.model.unowned import unowned_totals_of
 from membership_client.trace.values import Json
 
 VERSION = 1
@@ -22,29 +22,29 @@ def as_json(groups: Sequence[Group], findings: Sequence[Finding]) -> Json:
 
 
 def _group(group: Group) -> Json:
-    lives = [
+    runs = [
         {
-            "member": life.name,
-            "member_id": life.member_id,
-            "instance_id": life.instance_id,
-            "host": life.host,
-            "pid": life.pid,
-            "pod": life.pod,
-            "spark": life.spark,
-            "began": life.began,
-            "ended": life.ended,
-            "closed": life.stop is not None,
-            "dropped": sum(count for _, count in life.dropped),
+            "member": run.name,
+            "member_id": run.member_id,
+            "instance_id": run.instance_id,
+            "host": run.host,
+            "pid": run.pid,
+            "pod": run.pod,
+            "spark": run.spark,
+            "began": run.began,
+            "ended": run.ended,
+            "closed": run.stop is not None,
+            "dropped": sum(count for _, count in run.dropped),
         }
-        for life in group.lives
+        for run in group.runs
     ]
-    return {"group": group.name, "skew_s": group.skew_s, "lives": lives, "unowned": _unowned(group)}
+    return {"group": group.name, "skew_s": group.skew_s, "lives": runs, "unowned": _unowned(group)}
 
 
 def _unowned(group: Group) -> Json:
     return [
         {"partition": str(each.partition), "total_s": each.total_s, "longest_s": each.longest_s, "times": each.times}
-        for each in vacancies_of(group)
+        for each in unowned_totals_of(group)
     ]
 
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from membership_client.cli.terminal_text import harmless
 from membership_client.debugger.replay import replay
 from membership_client.debugger.words import counted
-from membership_client.terminal_text import harmless
 from membership_client.trace import Section, TraceError, read_trace
 
 

@@ -6,16 +6,17 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from membership_client.cli.terminal_text import harmless
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
 from membership_client.debugger.report.composing import compose
+from membership_client.debugger.report.content import ReportContent
 from membership_client.debugger.report.page import render
 from membership_client.debugger.report.perfetto import perfetto
-from membership_client.debugger.report.scene import Scene
 from membership_client.debugger.words import counted
-from membership_client.terminal_text import harmless
 from membership_client.trace import TraceError, read_trace
+from membership_client.trace.trace_file import write_for_owner
 
-FORMATS: dict[str, Callable[[Scene], str]] = {"html": render, "perfetto": perfetto}
+FORMATS: dict[str, Callable[[ReportContent], str]] = {"html": render, "perfetto": perfetto}
 
 
 class _ReportError(Exception):
@@ -31,14 +32,14 @@ def report_files(
         _check_output(output, [*paths, *broker_logs])
         # The same file twice, by a pattern that overlaps a name, is one file.
         sections = [section for path in dict.fromkeys(paths) for section in read_trace(path)]
-        scene = compose(sections, skew_s, read_broker_logs(broker_logs))
+        content = compose(sections, skew_s, read_broker_logs(broker_logs))
         # What cannot be said in UTF-8, half a character from a torn trace, is written as its number.
-        _write(output, FORMATS[form](scene).encode("utf-8", errors="xmlcharrefreplace"))
+        _write(output, FORMATS[form](content).encode("utf-8", errors="xmlcharrefreplace"))
     except (TraceError, BrokerLogError, _ReportError) as error:
         print(error, file=sys.stderr)
         return 2
-    counts = {"member": scene.members, "partition": scene.partitions, "finding": scene.findings}
-    told = ", ".join(counted(len(found), thing) for thing, found in counts.items())
+    counts = {"member": content.member_count, "partition": len(content.partitions), "finding": len(content.findings)}
+    told = ", ".join(counted(count, thing) for thing, count in counts.items())
     print(harmless(f"{output}: {told}"))
     return 0
 
@@ -54,7 +55,7 @@ def _check_output(output: Path, inputs: Iterable[Path]) -> None:
 
 def _write(output: Path, content: bytes) -> None:
     try:
-        output.write_bytes(content)
+        write_for_owner(output, content)
     except OSError as error:
         raise _ReportError(harmless(f"{output} cannot be written: {error.strerror}.")) from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from membership_client.debugger.findings.finding import Evidence, Finding, Kind
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.outages import Outage, failure_text, is_broken, is_told
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined, lasting, listed
@@ -16,9 +16,9 @@ _OR = ": it was restarted, or the network before it failed"
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """One member's view of it."""
+    """An outage as one member saw it."""
 
-    life: Life
+    run: MemberRun
     outage: Outage
 
 
@@ -28,7 +28,7 @@ def broker_restarted(group: Group) -> list[Finding]:
 
 def _clusters(group: Group) -> list[list[_Loss]]:
     """Outages of the same broker that began together: a member notices when it next has something to say."""
-    losses = [_Loss(life, outage) for life in group.lives for outage in life.outages if outage.node is not None]
+    losses = [_Loss(run, outage) for run in group.runs for outage in run.outages if outage.node is not None]
     found: list[list[_Loss]] = []
     for loss in sorted(losses, key=lambda loss: (str(loss.outage.node), loss.outage.first.time)):
         if found and _belongs(group, found[-1], loss):
@@ -42,8 +42,8 @@ def _belongs(group: Group, losses: list[_Loss], loss: _Loss) -> bool:
     """A second outage of one member is another one: the coordinator answered between them."""
     before = losses[0].outage
     apart_s = loss.outage.first.time - before.first.time
-    again = loss.life in [other.life for other in losses]
-    together = apart_s <= group.skew_s + loss.life.interval_s + loss.life.start.request_timeout_s
+    again = loss.run in [other.run for other in losses]
+    together = apart_s <= group.skew_s + loss.run.interval_s + loss.run.start.request_timeout_s
     return before.node == loss.outage.node and together and not again
 
 
@@ -53,24 +53,24 @@ def _blames_the_broker(group: Group, losses: list[_Loss]) -> bool:
         return False
     if any(_is_sure(loss) for loss in losses):
         return True
-    several = len({loss.life.name for loss in losses}) >= _SEVERAL
-    machines = len({loss.life.host for loss in losses}) >= _SEVERAL
+    several = len({loss.run.name for loss in losses}) >= _SEVERAL
+    machines = len({loss.run.host for loss in losses}) >= _SEVERAL
     broken = all(any(map(is_broken, loss.outage.failures)) for loss in losses)
     return several and (broken or machines)
 
 
 def _is_refuted(group: Group, losses: list[_Loss]) -> bool:
-    """They were not without it at the same time, or it answered somebody else meanwhile."""
+    """The outages did not coincide, or the broker answered another member meanwhile."""
     began = max(loss.outage.first.time for loss in losses)
     ended = min(loss.outage.last.time for loss in losses)
     if group.clearly_before(ended, began):
         return True
-    spared = [life for life in group.lives if life not in [loss.life for loss in losses]]
+    spared = [run for run in group.runs if run not in [loss.run for loss in losses]]
     return any(
-        group.clearly_before(began, beat.sent.time) and group.clearly_before(beat.sent.time, ended)
-        for life in spared
-        for beat in life.beats
-        if beat.is_confirmed and beat.to == losses[0].outage.node
+        group.clearly_before(began, heartbeat.sent.time) and group.clearly_before(heartbeat.sent.time, ended)
+        for run in spared
+        for heartbeat in run.heartbeats
+        if heartbeat.is_confirmed and heartbeat.to == losses[0].outage.node
     )
 
 
@@ -81,7 +81,7 @@ def _is_sure(loss: _Loss) -> bool:
 
 
 def _finding(losses: list[_Loss]) -> Finding:
-    names = tuple(dict.fromkeys(loss.life.name for loss in losses))
+    names = tuple(dict.fromkeys(loss.run.name for loss in losses))
     began = min(loss.outage.first.time for loss in losses)
     sure = any(map(_is_sure, losses))
     together = " at about the same time" if len(names) > 1 else ""
@@ -90,7 +90,7 @@ def _finding(losses: list[_Loss]) -> Finding:
     moved = f"; the coordinator is {joined(moved_to)} since then" if moved_to else ""
     return Finding(
         kind=Kind.BROKER_RESTARTED,
-        group=losses[0].life.group,
+        group=losses[0].run.group,
         members=names,
         began=began,
         ended=max(loss.outage.last.time for loss in losses),
@@ -106,5 +106,5 @@ def _finding(losses: list[_Loss]) -> Finding:
 
 def _evidence(loss: _Loss) -> list[Evidence]:
     outage = loss.outage
-    found = [loss.life.evidence(outage.first, failure_text(outage.first) or "")]
-    return [*found, loss.life.evidence(outage.end, "answered again")] if outage.end else found
+    found = [loss.run.evidence(outage.first, failure_text(outage.first) or "")]
+    return [*found, loss.run.evidence(outage.end, "answered again")] if outage.end else found

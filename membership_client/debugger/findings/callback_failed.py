@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from membership_client.debugger.findings.finding import Finding, Kind
-from membership_client.debugger.model.calls import Call
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.calls import CallbackRecord
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 
 _CONSEQUENCE = {
@@ -17,30 +17,30 @@ _CONSEQUENCE = {
 
 
 def callback_failed(group: Group) -> list[Finding]:
-    return [finding for life in group.lives for finding in _of(life)]
+    return [finding for run in group.runs for finding in _of(run)]
 
 
-def _of(life: Life) -> list[Finding]:
+def _of(run: MemberRun) -> list[Finding]:
     """One per callback and error, however often it was tried."""
-    failed: dict[tuple[str, str], list[Call]] = defaultdict(list)
-    for call in life.calls:
+    failed: dict[tuple[str, str], list[CallbackRecord]] = defaultdict(list)
+    for call in run.calls:
         if call.error is not None:
             failed[call.kind.value, call.error].append(call)
-    return [_finding(life, calls) for calls in failed.values()]
+    return [_finding(run, calls) for calls in failed.values()]
 
 
-def _finding(life: Life, calls: list[Call]) -> Finding:
+def _finding(run: MemberRun, calls: list[CallbackRecord]) -> Finding:
     first, last = calls[0], calls[-1]
     times = f" {len(calls)} times" if len(calls) > 1 else ""
-    policy = life.start.config.callback_errors
+    policy = run.start.config.callback_errors
     return Finding(
         kind=Kind.CALLBACK_FAILED,
-        group=life.group,
-        members=(life.name,),
+        group=run.group,
+        members=(run.name,),
         partitions=tuple(sorted({partition for call in calls for partition in call.partitions})),
         began=first.last.time,
         ended=last.last.time,
-        sentence=f"The {first.kind.value} callback of {life.name} raised {first.error}{times}.",
-        evidence=tuple(life.evidence(call.last, f"the {call.kind.value} callback raised") for call in calls[:3]),
+        sentence=f"The {first.kind.value} callback of {run.name} raised {first.error}{times}.",
+        evidence=tuple(run.evidence(call.last, f"the {call.kind.value} callback raised") for call in calls[:3]),
         advice=f"Mend the callback. callback_errors is {policy}: {_CONSEQUENCE[policy]}.",
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from membership_client.debugger.findings.finding import Finding, Kind
-from membership_client.debugger.model.history_step import Moment
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.errors import Identity, ProblemKind, error_for
 from membership_client.types import MemberState
 
@@ -21,26 +21,26 @@ _SPOKEN_OF = frozenset(
 
 
 def ended_by_error(group: Group) -> list[Finding]:
-    return [_finding(life, step) for life in group.lives for step in life.steps if _is_end(step)]
+    return [_finding(run, step) for run in group.runs for step in run.steps if _is_end(step)]
 
 
-def _is_end(step: Moment) -> bool:
+def _is_end(step: TraceEntry) -> bool:
     ends = step.state is MemberState.FATAL and step.state_before is not MemberState.FATAL
     return ends and step.problem is not None and step.problem.kind not in _SPOKEN_OF
 
 
-def _finding(life: Life, step: Moment) -> Finding:
+def _finding(run: MemberRun, step: TraceEntry) -> Finding:
     problem = step.problem
     assert problem is not None
-    error = error_for(problem, Identity(life.group, life.member_id, life.instance_id, step.epoch_before))
+    error = error_for(problem, Identity(run.group, run.member_id, run.instance_id, step.epoch_before))
     return Finding(
         kind=Kind.ENDED_BY_ERROR,
-        group=life.group,
-        members=(life.name,),
+        group=run.group,
+        members=(run.name,),
         partitions=tuple(sorted(step.owned_before)),
         began=step.time,
         ended=step.time,
-        sentence=f"{life.name} ended by an error that repeating cannot mend ({problem.kind.value}): {problem.detail}",
-        evidence=(life.evidence(step, f"{type(error).__name__}: {problem.detail}"),),
+        sentence=f"{run.name} ended by an error that repeating cannot mend ({problem.kind.value}): {problem.detail}",
+        evidence=(run.evidence(step, f"{type(error).__name__}: {problem.detail}"),),
         advice=error.advice,
     )

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.debugger.model.deaths import just_ends, proof_of_death
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import partitions_text
 
 
 def killed(group: Group) -> list[Finding]:
-    return [_finding(group, life) for life in group.lives if just_ends(group, life)]
+    return [_finding(group, run) for run in group.runs if just_ends(group, run)]
 
 
-def _finding(group: Group, life: Life) -> Finding:
-    last, proof = life.moments[-1], proof_of_death(group, life)
+def _finding(group: Group, run: MemberRun) -> Finding:
+    last, proof = run.entries[-1], proof_of_death(group, run)
     owned = f" It owned {partitions_text(last.owned)}." if last.owned else ""
-    torn = ", torn in the middle" if life.torn else ""
+    torn = ", torn in the middle" if run.torn else ""
     return Finding(
         kind=Kind.KILLED,
-        group=life.group,
-        members=(life.name,),
+        group=run.group,
+        members=(run.name,),
         partitions=tuple(sorted(last.owned)),
         began=last.time,
         ended=last.time,
         sentence=(
-            f"{life.name} ({life.where}) ended without leaving: its trace just stops{torn}. "
-            f"The process was killed, crashed or stands still to this day, or its file was cut off.{owned}"
+            f"{run.name} ({run.where}) ended without leaving: its trace just stops{torn}. "
+            f"The process was killed, crashed or has not run since, or its file was cut off.{owned}"
         ),
-        evidence=(life.evidence(last, f"the last line{torn}"), *([proof] if proof else [])),
+        evidence=(run.evidence(last, f"the last line{torn}"), *([proof] if proof else [])),
         advice=(
             "Look for the out-of-memory killer, an eviction or a crash at that time. A static member (group.instance.id) "
             "with group.instance.id.conflict=takeover gets its partitions back at once."

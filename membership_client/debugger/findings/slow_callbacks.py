@@ -1,12 +1,12 @@
-"""WAITED_FOR_CALLBACK and WAITED_FOR_POLL: partitions that could not move because an application took its time."""
+"""WAITED_FOR_CALLBACK and WAITED_FOR_POLL: partitions that could not move because an application was slow."""
 
 from __future__ import annotations
 
 from membership_client.core.events import CallbackKind
 from membership_client.debugger.findings.finding import Evidence, Finding, Kind
-from membership_client.debugger.model.calls import Call
-from membership_client.debugger.model.fences import Why
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.calls import CallbackRecord
+from membership_client.debugger.model.fences import FenceCause
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.stacks import evidence_of_stack
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import lasting, partitions_text
@@ -16,72 +16,72 @@ _SHORTEST_S = 1.0
 
 
 def slow_callbacks(group: Group) -> list[Finding]:
-    return [_finding(life, call) for life in group.lives for call in life.calls if _is_slow(life, call)]
+    return [_finding(run, call) for run in group.runs for call in run.calls if _is_slow(run, call)]
 
 
-def _is_slow(life: Life, call: Call) -> bool:
-    """Longer than a heartbeat interval: before that, the others do not even hear of it. Nobody waits for a lost one."""
+def _is_slow(run: MemberRun, call: CallbackRecord) -> bool:
+    """Longer than a heartbeat interval: other members hear of it no sooner. No member waits for a lost callback."""
     if call.delays:
         return False  # Not for the application, but for committed offsets: see offsets_awaited.
-    waited_for = call.kind is not CallbackKind.LOST and bool(_held(life, call))
-    return waited_for and call.lasted_s > max(_SHORTEST_S, life.interval_s)
+    waited_for = call.kind is not CallbackKind.LOST and bool(_held(run, call))
+    return waited_for and call.lasted_s > max(_SHORTEST_S, run.interval_s)
 
 
-def _held(life: Life, call: Call) -> tuple[TopicPartition, ...]:
-    """Its partitions; those of the next callback, which waited for it, if it was told of an empty share."""
-    following = (later for later in life.calls if later.wanted is call.last)
+def _held(run: MemberRun, call: CallbackRecord) -> tuple[TopicPartition, ...]:
+    """Its partitions; if it had none, the partitions of the next callback, which waited for it."""
+    following = (later for later in run.calls if later.wanted is call.last)
     return call.partitions or next((later.partitions for later in following), ())
 
 
-def _finding(life: Life, call: Call) -> Finding:
+def _finding(run: MemberRun, call: CallbackRecord) -> Finding:
     for_poll = call.waited_s > call.ran_s
     return Finding(
         kind=Kind.WAITED_FOR_POLL if for_poll else Kind.WAITED_FOR_CALLBACK,
-        group=life.group,
-        members=(life.name,),
-        partitions=tuple(sorted(_held(life, call))),
+        group=run.group,
+        members=(run.name,),
+        partitions=tuple(sorted(_held(run, call))),
         began=call.wanted.time,
         ended=call.last.time,
-        sentence=_poll_sentence(life, call) if for_poll else _sentence(life, call),
-        evidence=_evidence(life, call),
+        sentence=_poll_sentence(run, call) if for_poll else _sentence(run, call),
+        evidence=_evidence(run, call),
         advice=_POLL_ADVICE if for_poll else _ADVICE[call.kind],
         certainty="certain" if call.returned and not (for_poll and call.kind is CallbackKind.ASSIGNED) else "likely",
     )
 
 
-def _sentence(life: Life, call: Call) -> str:
+def _sentence(run: MemberRun, call: CallbackRecord) -> str:
     thread = f" on thread {call.thread}" if call.thread else ""
     end = "took" if call.returned else "had not returned after"
     return (
-        f"{_whoever(life, call)} waited for the {call.kind.value} callback of {life.name}, "
-        f"which {end} {lasting(call.lasted_s)}{thread}{_outcome(life, call)}."
+        f"{_who_waited(run, call)} waited for the {call.kind.value} callback of {run.name}, "
+        f"which {end} {lasting(call.lasted_s)}{thread}{_outcome(run, call)}."
     )
 
 
-def _poll_sentence(life: Life, call: Call) -> str:
+def _poll_sentence(run: MemberRun, call: CallbackRecord) -> str:
     return (
-        f"{_whoever(life, call)} waited for {life.name} to poll: its {call.kind.value} callback was wanted and began "
-        f"{lasting(call.waited_s)} later, because {_BUSY[call.kind]}{_outcome(life, call)}."
+        f"{_who_waited(run, call)} waited for {run.name} to poll: its {call.kind.value} callback was wanted and began "
+        f"{lasting(call.waited_s)} later, because {_BUSY[call.kind]}{_outcome(run, call)}."
     )
 
 
-def _whoever(life: Life, call: Call) -> str:
-    held = partitions_text(_held(life, call))
-    return f"Whoever was to get {held}" if call.kind is CallbackKind.REVOKED else f"The records of {held}"
+def _who_waited(run: MemberRun, call: CallbackRecord) -> str:
+    held = partitions_text(_held(run, call))
+    return f"The next owner of {held}" if call.kind is CallbackKind.REVOKED else f"The records of {held}"
 
 
-def _outcome(life: Life, call: Call) -> str:
-    fences = (fence for fence in life.fences if fence.why is Why.CALLBACK and fence.call is not None)
-    thrown_out = any(fence.call is not None and fence.call.call_id == call.call_id for fence in fences)
-    return "; the group lost its patience and threw it out" if thrown_out else ""
+def _outcome(run: MemberRun, call: CallbackRecord) -> str:
+    fences = (fence for fence in run.fences if fence.why is FenceCause.CALLBACK and fence.call is not None)
+    fenced = any(fence.call is not None and fence.call.call_id == call.call_id for fence in fences)
+    return "; the coordinator waited no longer and fenced it" if fenced else ""
 
 
-def _evidence(life: Life, call: Call) -> tuple[Evidence, ...]:
+def _evidence(run: MemberRun, call: CallbackRecord) -> tuple[Evidence, ...]:
     partitions = partitions_text(call.partitions) if call.partitions else "an empty share"
-    found = [life.evidence(call.wanted, f"the {call.kind.value} callback is wanted for {partitions}")]
-    found += [line for warning in call.warnings for line in evidence_of_stack(life, warning)]
+    found = [run.evidence(call.wanted, f"the {call.kind.value} callback is wanted for {partitions}")]
+    found += [line for warning in call.warnings for line in evidence_of_stack(run, warning)]
     end = "it returned" if call.returned else "it had not returned when the trace ends"
-    return (*found, life.evidence(call.last, end))
+    return (*found, run.evidence(call.last, end))
 
 
 _BUSY = {

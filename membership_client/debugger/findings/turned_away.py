@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from membership_client.debugger.findings.finding import Finding, Kind
-from membership_client.debugger.model.history_step import Moment
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.errors import ProblemKind
 
 _KINDS = {
@@ -25,50 +25,50 @@ _ADVICE = {
 
 
 def turned_away(group: Group) -> list[Finding]:
-    return [_finding(life, kind, steps) for life in group.lives for kind, steps in _episodes(life).items()]
+    return [_finding(run, kind, steps) for run in group.runs for kind, steps in _episodes(run).items()]
 
 
-def _episodes(life: Life) -> dict[ProblemKind, list[Moment]]:
+def _episodes(run: MemberRun) -> dict[ProblemKind, list[TraceEntry]]:
     """By the problem, each time that it was met."""
-    found: dict[ProblemKind, list[Moment]] = {}
-    for step in life.steps:
+    found: dict[ProblemKind, list[TraceEntry]] = {}
+    for step in run.steps:
         problem = step.problem
         if problem is not None and problem != step.problem_before and problem.kind in _KINDS:
             found.setdefault(problem.kind, []).append(step)
     return found
 
 
-def _finding(life: Life, kind: ProblemKind, steps: list[Moment]) -> Finding:
+def _finding(run: MemberRun, kind: ProblemKind, steps: list[TraceEntry]) -> Finding:
     first, last = steps[0], steps[-1]
-    over = next((step for step in life.steps if step.at > last.at and _is_over(step, kind)), None)
+    over = next((step for step in run.steps if step.at > last.at and _is_over(step, kind)), None)
     shown = [first] if first is last else [first, last]
-    healed = [life.evidence(over, "over")] if over else []
+    healed = [run.evidence(over, "over")] if over else []
     return Finding(
         kind=_KINDS[kind],
-        group=life.group,
-        members=(life.name,),
+        group=run.group,
+        members=(run.name,),
         began=first.time,
-        ended=over.time if over else life.ended,
-        sentence=_sentence(life, kind, last, times=len(steps)),
-        evidence=(*(life.evidence(step, _detail(step)) for step in shown), *healed),
+        ended=over.time if over else run.ended,
+        sentence=_sentence(run, kind, last, times=len(steps)),
+        evidence=(*(run.evidence(step, _detail(step)) for step in shown), *healed),
         advice=_ADVICE[kind],
     )
 
 
-def _is_over(step: Moment, kind: ProblemKind) -> bool:
+def _is_over(step: TraceEntry, kind: ProblemKind) -> bool:
     return step.problem is None or step.problem.kind is not kind
 
 
-def _detail(step: Moment) -> str:
+def _detail(step: TraceEntry) -> str:
     return step.problem.detail if step.problem else ""
 
 
-def _sentence(life: Life, kind: ProblemKind, step: Moment, *, times: int) -> str:
+def _sentence(run: MemberRun, kind: ProblemKind, step: TraceEntry, *, times: int) -> str:
     said = f"({times} times: {_detail(step)})" if times > 1 else f"({_detail(step)})"
     if _KINDS[kind] is Kind.GROUP_FULL:
         waits = "waited for room" if kind is ProblemKind.WAITING_FOR_ROOM else "ended"
-        return f"Group {life.group} was full: {life.name} was not let in, and {waits} {said}."
+        return f"Group {run.group} was full: {run.name} was not let in, and {waits} {said}."
     resource = (
-        f"group {life.group}" if kind is ProblemKind.GROUP_DENIED else f"a topic of its subscription in {life.group}"
+        f"group {run.group}" if kind is ProblemKind.GROUP_DENIED else f"a topic of its subscription in {run.group}"
     )
-    return f"{life.name} has no access to {resource} {said}."
+    return f"{run.name} has no access to {resource} {said}."

@@ -12,25 +12,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from membership_client.terminal_text import harmless
+from membership_client.cli.terminal_text import harmless
 
 
 class BrokerLogError(Exception):
     """A broker's log cannot be read. Safe to print."""
 
 
-class How(enum.Enum):
-    REMOVED = "somebody asked for it with a LeaveGroup request"
+class RemovalKind(enum.Enum):
+    REMOVED = "a client asked for it with a LeaveGroup request"
     FENCED = "the coordinator did not wait for it any longer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dismissal:
+class RemovalLine:
     """One line of a broker's log. Members that leave by themselves have such lines too."""
 
     path: Path
     line: int
-    how: How
+    how: RemovalKind
     group: str
     member_id: str
     """Empty where a static member was named by its instance id alone."""
@@ -59,26 +59,26 @@ _LONGEST = 4 << 10
 """Characters of a line that are looked at. Group ids and reasons are shorter; expressions take long on long lines."""
 
 
-def read_broker_logs(paths: Iterable[Path]) -> tuple[Dismissal, ...]:
+def read_broker_logs(paths: Iterable[Path]) -> tuple[RemovalLine, ...]:
     """BrokerLogError if one cannot be read. What is not about members that had to go is passed over."""
-    return tuple(found for path in dict.fromkeys(paths) for found in _dismissals_in(path))
+    return tuple(found for path in dict.fromkeys(paths) for found in _removal_lines_in(path))
 
 
-def _dismissals_in(path: Path) -> list[Dismissal]:
+def _removal_lines_in(path: Path) -> list[RemovalLine]:
     try:
-        return list(_dismissals(path))
+        return list(_removal_lines(path))
     except OSError as error:
         raise BrokerLogError(harmless(f"{path} cannot be read: {error.strerror}.")) from error
 
 
-def _dismissals(path: Path) -> Iterable[Dismissal]:
+def _removal_lines(path: Path) -> Iterable[RemovalLine]:
     with path.open(errors="replace") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise BrokerLogError(harmless(f"{path} is a device, and not a file."))
         for number, line in enumerate(_lines(file), 1):
             # Logs are long, and a search for words is quick.
-            if any(hint in line for hint in _HINTS) and (found := _dismissal(path, number, line.rstrip())):
+            if any(hint in line for hint in _HINTS) and (found := _removal_line(path, number, line.rstrip())):
                 yield found
 
 
@@ -90,17 +90,17 @@ def _lines(file: TextIO) -> Iterator[str]:
             line = file.readline(_LONGEST)
 
 
-def _dismissal(path: Path, number: int, line: str) -> Dismissal | None:
+def _removal_line(path: Path, number: int, line: str) -> RemovalLine | None:
     message = _LOGGER.sub("", line)
     left = _LEFT.search(message)
     found = left or _FENCED.search(message) or _FAILED.search(message)
     if found is None:
         return None
     date, said = _DATE.search(line), found.groupdict()
-    return Dismissal(
+    return RemovalLine(
         path=path,
         line=number,
-        how=How.REMOVED if left else How.FENCED,
+        how=RemovalKind.REMOVED if left else RemovalKind.FENCED,
         group=said["group"],
         member_id=said["member"],
         instance_id=said.get("instance"),

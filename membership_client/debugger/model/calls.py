@@ -6,27 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from membership_client.core.events import Budget, CallbackDelayed, CallbackKind, CallbackReturned, RunCallback
-from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.trace.values import encode
 from membership_client.types import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class CallbackRecord:
     call_id: int
     kind: CallbackKind
     partitions: tuple[TopicPartition, ...]
-    wanted: Moment
-    last: Moment
-    """Its return, or the last moment there is of a callback that has not returned."""
+    wanted: TraceEntry
+    last: TraceEntry
+    """Its return, or the last entry of the trace if it has not returned."""
     returned: bool = False
     error: str | None = None
     began_at: float | None = None
-    """By the member's clock; None where nobody told: then it is taken to have begun when it was wanted."""
+    """By the member's clock; None if the trace does not say: then it counts as begun when it was wanted."""
     thread: str | None = None
-    warnings: tuple[Moment, ...] = ()
+    warnings: tuple[TraceEntry, ...] = ()
     """Notes that tell what its thread was doing."""
-    delays: tuple[Moment, ...] = ()
+    delays: tuple[TraceEntry, ...] = ()
     """Where the consumer told that it could not begin."""
 
     @property
@@ -36,7 +36,7 @@ class Call:
 
     @property
     def lasted_s(self) -> float:
-        """From when it was wanted to its return: so long the group waited."""
+        """From when it was wanted to its return: the time that the group waited."""
         return self.last.at - self.wanted.at
 
     @property
@@ -44,45 +44,45 @@ class Call:
         return self.lasted_s - self.waited_s
 
 
-def calls_of(moments: Iterable[Moment]) -> tuple[Call, ...]:
+def calls_of(entries: Iterable[TraceEntry]) -> tuple[CallbackRecord, ...]:
     """In the order they were wanted. One that began before the trace did is left out.
 
     A member has one callback at a time: when the next is wanted, the one before it has returned, told or not.
     """
-    calls: dict[int, Call] = {}
-    running: Call | None = None
-    for moment in moments:
+    calls: dict[int, CallbackRecord] = {}
+    running: CallbackRecord | None = None
+    for entry in entries:
         # The return of one may be what the next was waiting for.
         if running is not None:
-            calls[running.call_id] = after = _after(running, moment)
+            calls[running.call_id] = after = _after(running, entry)
             running = None if after.returned else after
-        for wanted in moment.effects_of(RunCallback):
-            running = _call(wanted, moment)
+        for wanted in entry.effects_of(RunCallback):
+            running = _call(wanted, entry)
             calls[wanted.call_id] = running
     return tuple(calls.values())
 
 
-def _call(wanted: RunCallback, moment: Moment) -> Call:
-    return Call(call_id=wanted.call_id, kind=wanted.kind, partitions=wanted.partitions, wanted=moment, last=moment)
+def _call(wanted: RunCallback, entry: TraceEntry) -> CallbackRecord:
+    return CallbackRecord(
+        call_id=wanted.call_id, kind=wanted.kind, partitions=wanted.partitions, wanted=entry, last=entry
+    )
 
 
-def _after(call: Call, moment: Moment) -> Call:
-    """What is known of a callback that runs, with one moment more."""
-    event = moment.event
+def _after(call: CallbackRecord, entry: TraceEntry) -> CallbackRecord:
+    """What is known of a running callback, with one entry more."""
+    event = entry.event
     if isinstance(event, CallbackReturned) and event.call_id == call.call_id:
-        return replace(
-            call, last=moment, returned=True, error=event.error, began_at=event.began_at, thread=event.thread
-        )
+        return replace(call, last=entry, returned=True, error=event.error, began_at=event.began_at, thread=event.thread)
     if isinstance(event, CallbackDelayed) and event.call_id == call.call_id:
-        return replace(call, last=moment, delays=(*call.delays, moment))
-    warnings = (*call.warnings, moment) if _warns_of(call, moment) else call.warnings
-    return replace(call, last=moment, warnings=warnings)
+        return replace(call, last=entry, delays=(*call.delays, entry))
+    warnings = (*call.warnings, entry) if _warns_of(call, entry) else call.warnings
+    return replace(call, last=entry, warnings=warnings)
 
 
-def _warns_of(call: Call, moment: Moment) -> bool:
+def _warns_of(call: CallbackRecord, entry: TraceEntry) -> bool:
     """A consumer that waits for a poll is warned of the poll, or of the callback; what is in hand belongs to it too."""
-    if moment.note == "in hand":
+    if entry.note == "in hand":
         return True
-    if moment.note != "warning":
+    if entry.note != "warning":
         return False
-    return moment.facts.get("call") == call.call_id or moment.facts.get("budget") == encode(Budget.POLL)
+    return entry.facts.get("call") == call.call_id or entry.facts.get("budget") == encode(Budget.POLL)

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from membership_client.cli.terminal_text import excerpt
 from membership_client.core.member import Member
 from membership_client.errors import MembershipError
-from membership_client.terminal_text import excerpt
 from membership_client.trace.reading import Section, TraceError
 from membership_client.trace.values import Json, decode
 

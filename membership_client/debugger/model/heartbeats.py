@@ -17,19 +17,19 @@ from membership_client.core.events import (
     Response,
     Send,
 )
-from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class SentHeartbeat:
     """Neither answered nor failed: it timed out, or the trace ends before its answer."""
 
     request_id: int
     request: Heartbeat | ClassicHeartbeat
     to: Node | None
-    sent: Moment
-    ended: Moment | None = None
+    sent: TraceEntry
+    ended: TraceEntry | None = None
     response: Response | None = None
     failure: Failed | None = None
 
@@ -53,26 +53,28 @@ class Beat:
         return self.accepted.interval_s if self.accepted else 0.0
 
 
-def beats_of(steps: Iterable[Moment]) -> tuple[Beat, ...]:
+def heartbeats_of(steps: Iterable[TraceEntry]) -> tuple[SentHeartbeat, ...]:
     """In the order they were sent."""
-    beats: dict[int, Beat] = {}
+    heartbeats: dict[int, SentHeartbeat] = {}
     for step in steps:
-        _end(beats, step)
+        _end(heartbeats, step)
         for send in step.effects_of(Send):
             if isinstance(send.request, Heartbeat | ClassicHeartbeat):
-                beats[send.request_id] = Beat(request_id=send.request_id, request=send.request, to=send.to, sent=step)
-    return tuple(beats.values())
+                heartbeats[send.request_id] = SentHeartbeat(
+                    request_id=send.request_id, request=send.request, to=send.to, sent=step
+                )
+    return tuple(heartbeats.values())
 
 
-def _end(beats: dict[int, Beat], step: Moment) -> None:
+def _end(heartbeats: dict[int, SentHeartbeat], step: TraceEntry) -> None:
     event = step.event
     if not isinstance(event, Answered | Failed):
         return
-    beat = beats.get(event.request_id)
+    heartbeat = heartbeats.get(event.request_id)
     # An answer may come twice, or after its time; the first counts.
-    if beat is None or beat.ended is not None:
+    if heartbeat is None or heartbeat.ended is not None:
         return
     if isinstance(event, Answered):
-        beats[event.request_id] = replace(beat, ended=step, response=event.response)
+        heartbeats[event.request_id] = replace(heartbeat, ended=step, response=event.response)
     else:
-        beats[event.request_id] = replace(beat, ended=step, failure=event)
+        heartbeats[event.request_id] = replace(heartbeat, ended=step, failure=event)

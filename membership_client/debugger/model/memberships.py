@@ -1,4 +1,4 @@
-"""When a member was in its group, and how each of those times ended."""
+"""The memberships of one run: each time that it was in its group, and how that ended."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from dataclasses import dataclass
 from membership_client.core import reasons
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Answered, Close, Heartbeat, LeaveGroup, Refused, Send, Unsubscribe
-from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import MemberState
 
 S = MemberState
 
 
-class Ending(enum.Enum):
+class MembershipEnd(enum.Enum):
     OPEN = "is still in the group where its trace ends"
     LEFT = "left"
     AWAY = "left for a while"
-    FENCED = "was thrown out"
+    FENCED = "was fenced"
     STALE = "left because it did not poll"
     FATAL = "ended by an error"
 
 
-LOST = frozenset({Ending.FENCED, Ending.STALE, Ending.FATAL})
-"""It did not give up what it owned, but had to let it go."""
+LOST = frozenset({MembershipEnd.FENCED, MembershipEnd.STALE, MembershipEnd.FATAL})
+"""Ends after which the member lost its partitions without a revoked callback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stay:
-    joined: Moment | None
+class Membership:
+    joined: TraceEntry | None
     """None if it was in the group already when the trace began."""
-    first: Moment
-    last: Moment
-    """The farewell, the fence, or the last moment there is."""
-    epochs: tuple[tuple[int, Moment], ...]
+    first: TraceEntry
+    last: TraceEntry
+    """The request to leave, the fence, or the last entry of the trace."""
+    epochs: tuple[tuple[int, TraceEntry], ...]
     """Each epoch it reached, and when."""
-    ending: Ending = Ending.OPEN
+    ending: MembershipEnd = MembershipEnd.OPEN
     reason: str = ""
     """What it told the coordinator, or was told."""
 
@@ -50,25 +50,25 @@ class Stay:
         return self.epochs[-1][0] if self.epochs else 0
 
 
-def stays_of(steps: Sequence[Moment], member_id: str) -> tuple[Stay, ...]:
-    found: list[Stay] = []
-    stretch: list[Moment] = []
+def memberships_of(steps: Sequence[TraceEntry], member_id: str) -> tuple[Membership, ...]:
+    found: list[Membership] = []
+    stretch: list[TraceEntry] = []
     for step in steps:
         if step.epoch > 0 or step.epoch_before > 0:
             stretch.append(step)
         if step.epoch == 0 and stretch:
-            found.append(_stay(stretch, member_id))
+            found.append(_membership(stretch, member_id))
             stretch = []
     if stretch:
-        found.append(_stay(stretch, member_id))
+        found.append(_membership(stretch, member_id))
     return tuple(found)
 
 
-def _stay(stretch: list[Moment], member_id: str) -> Stay:
+def _membership(stretch: list[TraceEntry], member_id: str) -> Membership:
     first = stretch[0]
     epochs = {step.epoch: step for step in reversed(stretch) if step.epoch > 0}
     last, ending, reason = _ending(stretch, member_id)
-    return Stay(
+    return Membership(
         joined=first if first.epoch_before == 0 else None,
         first=first,
         last=last,
@@ -78,49 +78,49 @@ def _stay(stretch: list[Moment], member_id: str) -> Stay:
     )
 
 
-def _ending(stretch: list[Moment], member_id: str) -> tuple[Moment, Ending, str]:
+def _ending(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, MembershipEnd, str]:
     last = stretch[-1]
     if (fence := refusal_of(last)) is not None and last.epoch == 0:
-        ending = Ending.FATAL if last.state is S.FATAL else Ending.FENCED
+        ending = MembershipEnd.FATAL if last.state is S.FATAL else MembershipEnd.FENCED
         return last, ending, fence
     if last.state is S.FENCED:
-        return last, Ending.FENCED, last.cause or ""
+        return last, MembershipEnd.FENCED, last.cause or ""
     if last.state is S.STALE or (last.cause or "").startswith("poll interval"):
-        return last, Ending.STALE, "the poll interval was exceeded"
+        return last, MembershipEnd.STALE, "the poll interval was exceeded"
     if (farewell := _farewell(stretch, member_id)) is not None:
         return farewell
     if last.epoch > 0:
-        return last, Ending.FATAL if last.state is S.FATAL else Ending.OPEN, ""
-    return last, Ending.LEFT, _wish(stretch)
+        return last, MembershipEnd.FATAL if last.state is S.FATAL else MembershipEnd.OPEN, ""
+    return last, MembershipEnd.LEFT, _given_reason(stretch)
 
 
-def refusal_of(moment: Moment) -> str | None:
-    """What the coordinator said, if it refused something at that moment."""
-    event = moment.event
+def refusal_of(entry: TraceEntry) -> str | None:
+    """The error of the coordinator's answer in that entry, if it is one."""
+    event = entry.event
     if not isinstance(event, Answered) or not isinstance(event.response, Refused):
         return None
     name = code_name(event.response.code)
     return f"{name}: {event.response.message}" if event.response.message else name
 
 
-def _farewell(stretch: list[Moment], member_id: str) -> tuple[Moment, Ending, str] | None:
+def _farewell(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, MembershipEnd, str] | None:
     for step in reversed(stretch):
         for send in step.effects_of(Send):
             request = send.request
             if isinstance(request, LeaveGroup):
-                return step, _ended_by(step, Ending.LEFT), request.reason or _wish(stretch)
+                return step, _ended_by(step, MembershipEnd.LEFT), request.reason or _given_reason(stretch)
             if isinstance(request, Heartbeat) and request.epoch < 0 and request.member_id == member_id:
-                ending = Ending.AWAY if request.epoch < -1 else Ending.LEFT
-                return step, _ended_by(step, ending), _wish(stretch)
+                ending = MembershipEnd.AWAY if request.epoch < -1 else MembershipEnd.LEFT
+                return step, _ended_by(step, ending), _given_reason(stretch)
     return None
 
 
-def _ended_by(farewell: Moment, ending: Ending) -> Ending:
-    """A member that an error has ended says farewell too, but it did not give its partitions back."""
-    return Ending.FATAL if farewell.state is S.FATAL else ending
+def _ended_by(farewell: TraceEntry, ending: MembershipEnd) -> MembershipEnd:
+    """A member that an error has ended leaves, too, but it did not give its partitions back."""
+    return MembershipEnd.FATAL if farewell.state is S.FATAL else ending
 
 
-def _wish(stretch: list[Moment]) -> str:
-    """Why the application wanted to go."""
+def _given_reason(stretch: list[TraceEntry]) -> str:
+    """The reason that the application gave for the close or unsubscribe."""
     wishes = (step.event for step in reversed(stretch) if isinstance(step.event, Close | Unsubscribe))
     return next((wish.reason or reasons.CLOSED for wish in wishes), "")

@@ -1,4 +1,4 @@
-"""Times in which a member asked and nobody answered, although it worked all the time."""
+"""Times in which a member sent requests and got no answer, although it worked all the time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from membership_client.core.events import (
     MemberIdGiven,
     Refused,
 )
-from membership_client.debugger.model.history_step import Moment
 from membership_client.debugger.model.memberships import refusal_of
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.errors import ProblemKind
 from membership_client.types import Node
 
@@ -32,18 +32,18 @@ _SILENT = frozenset({FailureKind.UNREACHABLE, FailureKind.DISCONNECTED, FailureK
 class Outage:
     """From the first failure to the next heartbeat, or classic join, that was answered as such."""
 
-    failures: tuple[Moment, ...]
+    failures: tuple[TraceEntry, ...]
     """Steps that record a lost connection, an answer that did not come, or a broker that is not the coordinator."""
-    end: Moment | None
+    end: TraceEntry | None
     """None if the trace ends before it is over."""
-    last: Moment
+    last: TraceEntry
     node: Node | None
     """The coordinator that was lost; None if none was known."""
     moved_to: Node | None = None
     """Another one, if that was found."""
 
     @property
-    def first(self) -> Moment:
+    def first(self) -> TraceEntry:
         return self.failures[0]
 
     @property
@@ -51,10 +51,10 @@ class Outage:
         return self.last.at - self.first.at
 
 
-def outages_of(steps: Sequence[Moment], coordinator: Node | None) -> tuple[Outage, ...]:
-    """`coordinator` is who it was when the trace began."""
+def outages_of(steps: Sequence[TraceEntry], coordinator: Node | None) -> tuple[Outage, ...]:
+    """`coordinator` is the one that was known when the trace began."""
     found: list[Outage] = []
-    failures: list[Moment] = []
+    failures: list[TraceEntry] = []
     node = coordinator
     for step in steps:
         if failure_text(step) is not None:
@@ -69,12 +69,14 @@ def outages_of(steps: Sequence[Moment], coordinator: Node | None) -> tuple[Outag
     return tuple(found)
 
 
-def _outage(failures: list[Moment], end: Moment | None, last: Moment, old: Node | None, new: Node | None) -> Outage:
+def _outage(
+    failures: list[TraceEntry], end: TraceEntry | None, last: TraceEntry, old: Node | None, new: Node | None
+) -> Outage:
     moved_to = new if old is not None and new != old else None
     return Outage(failures=tuple(failures), end=end, last=last, node=old, moved_to=moved_to)
 
 
-def failure_text(step: Moment) -> str | None:
+def failure_text(step: TraceEntry) -> str | None:
     """What failed at that step, if something did."""
     event = step.event
     if isinstance(event, Failed) and event.kind in _SILENT:
@@ -88,7 +90,7 @@ def failure_text(step: Moment) -> str | None:
     return None
 
 
-def is_told(step: Moment) -> bool:
+def is_told(step: TraceEntry) -> bool:
     """Did a broker itself say that it is not, or not yet, the coordinator?"""
     event = step.event
     return (
@@ -96,17 +98,17 @@ def is_told(step: Moment) -> bool:
     )
 
 
-def is_broken(step: Moment) -> bool:
+def is_broken(step: TraceEntry) -> bool:
     """Did a connection end, or could none be made? A network that swallows everything does neither."""
     return isinstance(step.event, Failed) and step.event.kind in {FailureKind.DISCONNECTED, FailureKind.UNREACHABLE}
 
 
-def _is_answered(step: Moment) -> bool:
-    """A heartbeat or a join was, whatever the answer: then the coordinator is there."""
+def _is_answered(step: TraceEntry) -> bool:
+    """Was a heartbeat or a join answered? Any answer, also an error, shows that the coordinator is there."""
     return isinstance(step.event, Answered) and isinstance(step.event.response, _ANSWERS)
 
 
-def coordinator_of(step: Moment) -> Node | None:
+def coordinator_of(step: TraceEntry) -> Node | None:
     """The coordinator that was found at that step."""
     event = step.event
     if isinstance(event, Answered) and isinstance(event.response, CoordinatorFound):

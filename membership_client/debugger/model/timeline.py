@@ -1,6 +1,6 @@
-"""From the sections of any number of files to the history of each group: who lived when, and what happened to them.
+"""From the sections of any number of files to the history of each group: which runs it had, and what happened to them.
 
-Within one life the member's own monotonic clock decides what came first. Between lives only times of day can be
+Within one run the member's own monotonic clock decides what came first. Between runs only times of day can be
 compared, and those only when they differ by more than the clocks of the machines may.
 """
 
@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from membership_client.debugger.model.broker_log import Dismissal
+from membership_client.debugger.model.broker_log import RemovalLine
 from membership_client.debugger.model.checking import checked
 from membership_client.debugger.model.decoding import start_of
-from membership_client.debugger.model.history_step import Moment, moments_of
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.trace_entry import TraceEntry, entries_of
 from membership_client.trace.reading import Section
 
 
@@ -23,7 +23,7 @@ class Group:
     """All that the traces tell of one group."""
 
     name: str
-    lives: tuple[Life, ...]
+    runs: tuple[MemberRun, ...]
     """By when they began."""
     skew_s: float
     """By how much the clocks of two machines may differ."""
@@ -35,23 +35,25 @@ class Group:
         return later - earlier > self.skew_s
 
 
-def groups_of(sections: Iterable[Section], skew_s: float, dismissals: Iterable[Dismissal] = ()) -> tuple[Group, ...]:
+def groups_of(
+    sections: Iterable[Section], skew_s: float, removal_lines: Iterable[RemovalLine] = ()
+) -> tuple[Group, ...]:
     """By name. TraceError if a line is not what this version writes."""
     parts: dict[tuple[str, str, str, int], list[Section]] = defaultdict(list)
     for section in map(checked, sections):
         parts[_whose(section)].append(section)
-    told = tuple(dismissals)
-    lives = [life for key in sorted(parts) if (life := _life(parts[key], skew_s, told)) is not None]
-    until = max((life.ended for life in lives), default=0.0)
-    names = sorted({life.group for life in lives})
+    told = tuple(removal_lines)
+    runs = [run for key in sorted(parts) if (run := _run(parts[key], skew_s, told)) is not None]
+    until = max((run.ended for run in runs), default=0.0)
+    names = sorted({run.group for run in runs})
     return tuple(
-        Group(name=name, lives=_in_order(life for life in lives if life.group == name), skew_s=skew_s, until=until)
+        Group(name=name, runs=_in_order(run for run in runs if run.group == name), skew_s=skew_s, until=until)
         for name in names
     )
 
 
-def _in_order(lives: Iterable[Life]) -> tuple[Life, ...]:
-    return tuple(sorted(lives, key=lambda life: (life.began, life.member_id)))
+def _in_order(runs: Iterable[MemberRun]) -> tuple[MemberRun, ...]:
+    return tuple(sorted(runs, key=lambda run: (run.began, run.member_id)))
 
 
 def _whose(section: Section) -> tuple[str, str, str, int]:
@@ -59,7 +61,7 @@ def _whose(section: Section) -> tuple[str, str, str, int]:
     return header["group"], header["member"], header["host"], header["pid"]
 
 
-def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, ...]) -> Life | None:
+def _run(sections: list[Section], skew_s: float, broker_log: tuple[RemovalLine, ...]) -> MemberRun | None:
     """None where nothing happened."""
     dropped = tuple((f"{section.path}:{section.line}", section.dropped) for section in sections if section.dropped)
     sections = sorted((section for section in sections if section.entries), key=_order)
@@ -67,7 +69,7 @@ def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, .
         return None
     first, last = sections[0], sections[-1]
     group, member_id, host, pid = _whose(first)
-    return Life(
+    return MemberRun(
         group=group,
         member_id=member_id,
         instance_id=first.header["instance"],
@@ -76,7 +78,7 @@ def _life(sections: list[Section], skew_s: float, broker_log: tuple[Dismissal, .
         pod=first.header.get("pod"),
         spark=first.header.get("spark"),
         start=start_of(first),
-        moments=_moments(sections),
+        entries=_entries(sections),
         torn=last.torn,
         saved=last.header["at"] > last.entries[-1]["at"],
         dropped=dropped,
@@ -89,17 +91,17 @@ def _order(section: Section) -> tuple[float, str, int]:
     return section.entries[0]["at"], str(section.path), section.line
 
 
-def _moments(sections: list[Section]) -> tuple[Moment, ...]:
+def _entries(sections: list[Section]) -> tuple[TraceEntry, ...]:
     """What stands in two files, because one was saved beside the other, counts once."""
-    found: list[Moment] = []
+    found: list[TraceEntry] = []
     seen: set[tuple[float, str]] = set()
     for section in sections:
-        moments = moments_of(section, start_of(section))
+        entries = entries_of(section, start_of(section))
         if len(sections) == 1:
-            return tuple(moments)
-        for moment, entry in zip(moments, section.entries, strict=True):
-            key = moment.at, repr(entry)
+            return tuple(entries)
+        for entry, shown in zip(entries, section.entries, strict=True):
+            key = entry.at, repr(shown)
             if key not in seen:
                 seen.add(key)
-                found.append(moment)
+                found.append(entry)
     return tuple(found)

@@ -1,28 +1,31 @@
-"""Times in which a partition belonged to nobody that the traces know, between two owners or after the last."""
+"""Times in which a partition had no owner in the traces: between two owners, or after the last one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from membership_client.debugger.model.holdings import Holding
-from membership_client.debugger.model.member_history import Life
-from membership_client.debugger.model.memberships import Ending
+from membership_client.debugger.model.deaths import just_ends
+from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.memberships import LOST, MembershipEnd
+from membership_client.debugger.model.owned_periods import OwnedPeriod
 from membership_client.debugger.model.timeline import Group
-from membership_client.debugger.model.uncovered_time import uncovered
 from membership_client.types import MemberState, TopicPartition
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Void:
-    """From the end of one holding to the beginning of another; times of day of two machines, if there are two."""
+class UnownedPeriod:
+    """A partition without an owner, from its last owner to its next one; by the clocks of their machines."""
 
     partition: TopicPartition
-    before: Life
-    held: Holding
-    after: Life | None = None
-    taken: Holding | None = None
+    before: MemberRun
+    held: OwnedPeriod
+    after: MemberRun | None = None
+    taken: OwnedPeriod | None = None
     until: float
     """When it was taken, or when the group's traces end."""
 
@@ -35,30 +38,76 @@ class Void:
         return self.until - self.began
 
     @property
-    def ending(self) -> Ending | None:
-        """How its last owner came to leave the group, if that is why it owned it no more; None if it stayed on."""
+    def ending(self) -> MembershipEnd | None:
+        """How its last owner left the group, if it did; None if it stayed, and only gave up the partition."""
         if self.held.is_open:
-            return Ending.OPEN
+            return MembershipEnd.OPEN
         ended = self.held.ended
-        stay = next((stay for stay in reversed(self.before.stays) if stay.first.at <= ended.at), None)
-        went = stay is not None and (ended.at >= stay.last.at or ended.state_before is MemberState.LEAVING)
-        return stay.ending if stay is not None and went else None
+        membership = next(
+            (membership for membership in reversed(self.before.memberships) if membership.first.at <= ended.at), None
+        )
+        went = membership is not None and (ended.at >= membership.last.at or ended.state_before is MemberState.LEAVING)
+        return membership.ending if membership is not None and went else None
 
 
-def voids_of(group: Group) -> Iterator[Void]:
+def unowned_periods_of(group: Group) -> Iterator[UnownedPeriod]:
     """By partition and time, however short."""
-    held: dict[TopicPartition, list[tuple[Life, Holding]]] = defaultdict(list)
-    for life in group.lives:
-        for holding in life.holdings:
-            held[holding.partition].append((life, holding))
-    until = max(life.ended for life in group.lives)
+    held: dict[TopicPartition, list[tuple[MemberRun, OwnedPeriod]]] = defaultdict(list)
+    for run in group.runs:
+        for period in run.owned_periods:
+            held[period.partition].append((run, period))
+    until = max(run.ended for run in group.runs)
     for partition, owners in sorted(held.items()):
         yield from _between(partition, owners, until)
 
 
-def _between(partition: TopicPartition, owners: list[tuple[Life, Holding]], until: float) -> Iterator[Void]:
+def _between(
+    partition: TopicPartition, owners: list[tuple[MemberRun, OwnedPeriod]], until: float
+) -> Iterator[UnownedPeriod]:
     owners.sort(key=lambda owner: (owner[1].began.time, owner[0].member_id))
-    for (life, held), following in uncovered(owners, lambda o: o[1].began.time, lambda o: o[1].ended.time):
+    for (run, held), following in uncovered(owners, lambda o: o[1].began.time, lambda o: o[1].ended.time):
         after, taken = following or (None, None)
         taken_at = until if taken is None else taken.began.time
-        yield Void(partition=partition, before=life, held=held, after=after, taken=taken, until=taken_at)
+        yield UnownedPeriod(partition=partition, before=run, held=held, after=after, taken=taken, until=taken_at)
+
+
+def uncovered(
+    items: Sequence[_T], began: Callable[[_T], float], ended: Callable[[_T], float]
+) -> Iterator[tuple[_T, _T | None]]:
+    """Pairs of intervals with uncovered time between them; the last pair is the one that ends last, and None.
+
+    `items` are intervals by when each began, and at least one.
+    """
+    last = items[0]
+    for following in items[1:]:
+        if began(following) > ended(last):
+            yield last, following
+        if ended(following) >= ended(last):
+            last = following
+    yield last, None
+
+
+@dataclass(frozen=True, slots=True)
+class UnownedTotal:
+    """How long a partition had no owner, all times together; by the clocks of its owners' machines."""
+
+    partition: TopicPartition
+    total_s: float
+    longest_s: float
+    times: int
+
+
+def unowned_totals_of(group: Group) -> list[UnownedTotal]:
+    """Of each partition that lost its owner; the longest first."""
+    found: dict[TopicPartition, list[float]] = defaultdict(list)
+    for period in unowned_periods_of(group):
+        if _counts(group, period):
+            found[period.partition].append(period.lasted_s)
+    totals = [UnownedTotal(partition, sum(each), max(each), len(each)) for partition, each in found.items()]
+    return sorted(totals, key=lambda total: (-total.total_s, total.partition))
+
+
+def _counts(group: Group, period: UnownedPeriod) -> bool:
+    """It was owned again later, or its owner was lost. After a revoke, a member without a trace may own it."""
+    lost = period.ending in LOST or (period.ending is MembershipEnd.OPEN and just_ends(group, period.before))
+    return period.after is not None or lost

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from membership_client.core.events import Warn
-from membership_client.debugger.model.calls import Call
-from membership_client.debugger.model.history_step import Moment
-from membership_client.debugger.model.member_history import Life
-from membership_client.debugger.report.scene import Mark, MarkKind
+from membership_client.debugger.model.calls import CallbackRecord
+from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.trace_entry import TraceEntry
+from membership_client.debugger.report.content import Mark, MarkKind
 from membership_client.trace.values import Json
 from membership_client.types import MemberState
 
@@ -22,20 +22,20 @@ _ENTERED: dict[MemberState, tuple[MarkKind, str]] = {
 _NOTED: dict[str, MarkKind] = {"warning": "warning", "commit refused": "failure"}
 
 
-def marks_of(life: Life, *, vanishes: bool) -> tuple[Mark, ...]:
-    found = [mark for step in life.steps for mark in _of_step(step)]
-    found += [_of_failed(call) for call in life.calls if call.error is not None]
-    noted = [mark for note in life.notes if (mark := _of_note(note)) is not None]
+def marks_of(run: MemberRun, *, vanishes: bool) -> tuple[Mark, ...]:
+    found = [mark for step in run.steps for mark in _of_step(step)]
+    found += [_of_failed(call) for call in run.calls if call.error is not None]
+    noted = [mark for note in run.notes if (mark := _of_note(note)) is not None]
     # A note of a warning has the stack too; the bare effect is for runs that noted none.
     if not any(mark.kind == "warning" for mark in noted):
-        found += [mark for step in life.steps for mark in _warnings(step)]
+        found += [mark for step in run.steps for mark in _warnings(step)]
     if vanishes:
         text = "No close, no leave: the process was killed or stopped, or the rest of its trace is missing."
-        noted.append(Mark(life.ended, "end", "the trace ends here", text))
+        noted.append(Mark(run.ended, "end", "the trace ends here", text))
     return tuple(sorted(found + noted, key=lambda mark: mark.at))
 
 
-def _of_step(step: Moment) -> Iterator[Mark]:
+def _of_step(step: TraceEntry) -> Iterator[Mark]:
     if step.state is not step.state_before and step.state in _ENTERED:
         kind, headline = _ENTERED[step.state]
         problem = step.problem.detail if step.problem and step.state is MemberState.FATAL else None
@@ -44,17 +44,17 @@ def _of_step(step: Moment) -> Iterator[Mark]:
         yield Mark(step.time, "problem", step.problem.kind.value, step.problem.detail)
 
 
-def _of_failed(call: Call) -> Mark:
+def _of_failed(call: CallbackRecord) -> Mark:
     return Mark(call.last.time, "failure", f"the {call.kind.value} callback raised", call.error or "")
 
 
-def _warnings(step: Moment) -> Iterator[Mark]:
+def _warnings(step: TraceEntry) -> Iterator[Mark]:
     for warn in step.effects_of(Warn):
         text = f"{warn.spent_s:.3g} s of {warn.limit_s:.3g} s are gone."
         yield Mark(step.time, "warning", f"{warn.budget.value} takes long", text)
 
 
-def _of_note(note: Moment) -> Mark | None:
+def _of_note(note: TraceEntry) -> Mark | None:
     """Sums of commits that went well are no news."""
     if note.note == "commits":
         return None

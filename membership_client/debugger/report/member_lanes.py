@@ -2,59 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from membership_client.core.events import RunCallback
-from membership_client.debugger.model.calls import Call
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.calls import CallbackRecord
+from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.outages import Outage, failure_text
+from membership_client.debugger.model.silences import Silence
 from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.report.content import CallSpan, MemberLane, Stretch
 from membership_client.debugger.report.marks import marks_of
 from membership_client.debugger.report.presence import Presence
-from membership_client.debugger.report.scene import CallSpan, MemberLane
 from membership_client.debugger.report.states import states_of
-from membership_client.debugger.report.stretches import stretches_of
 
 
-def lanes_of(group: Group) -> list[list[Life]]:
+def lanes_of(group: Group) -> list[list[MemberRun]]:
     """Runs of one name that followed each other are together: a static member that was restarted stays one lane."""
-    lanes: list[list[Life]] = []
-    for life in group.lives:
-        free = (lane for lane in lanes if lane[0].name == life.name and lane[-1].ended <= life.began)
+    lanes: list[list[MemberRun]] = []
+    for run in group.runs:
+        free = (lane for lane in lanes if lane[0].name == run.name and lane[-1].ended <= run.began)
         lane = next(free, None)
         if lane is None:
-            lanes.append([life])
+            lanes.append([run])
         else:
-            lane.append(life)
+            lane.append(run)
     return sorted(lanes, key=lambda lane: (lane[0].name, lane[0].began))
 
 
-def member_lane(lives: Sequence[Life], presences: Mapping[Life, Presence], *, alone: bool) -> MemberLane:
+def member_lane(runs: Sequence[MemberRun], presences: Mapping[MemberRun, Presence], *, alone: bool) -> MemberLane:
     """`alone`: no other lane has this name."""
-    first, ends = lives[0], _ends(lives, presences)
+    first, ends = runs[0], _ends(runs, presences)
     return MemberLane(
         name=first.name,
         label=first.name if alone else f"{first.name} ({first.host}:{first.pid})",
         group=first.group,
-        details=tuple(detail for life in lives for detail in _details(life)),
-        states=tuple(span for life, end in zip(lives, ends, strict=True) for span in states_of(life, end)),
-        calls=tuple(_call_span(call) for life in lives for call in life.calls),
-        stretches=tuple(stretch for life in lives for stretch in stretches_of(life)),
-        marks=tuple(mark for life in lives for mark in marks_of(life, vanishes=presences[life].vanished)),
+        details=tuple(detail for run in runs for detail in _details(run)),
+        states=tuple(span for run, end in zip(runs, ends, strict=True) for span in states_of(run, end)),
+        calls=tuple(_call_span(call) for run in runs for call in run.calls),
+        stretches=tuple(stretch for run in runs for stretch in stretches_of(run)),
+        marks=tuple(mark for run in runs for mark in marks_of(run, vanishes=presences[run].vanished)),
     )
 
 
-def _ends(lives: Sequence[Life], presences: Mapping[Life, Presence]) -> list[float]:
+def _ends(runs: Sequence[MemberRun], presences: Mapping[MemberRun, Presence]) -> list[float]:
     """A run is over at the latest when the next one of its lane begins."""
-    nexts = [life.began for life in lives[1:]] + [float("inf")]
-    return [min(presences[life].until, following) for life, following in zip(lives, nexts, strict=True)]
+    nexts = [run.began for run in runs[1:]] + [float("inf")]
+    return [min(presences[run].until, following) for run, following in zip(runs, nexts, strict=True)]
 
 
-def _details(life: Life) -> list[tuple[str, str]]:
-    named = [("instance id", life.instance_id)] if life.instance_id else []
-    return [*named, ("member id", life.member_id), ("where", life.where), ("steps", str(len(life.steps)))]
+def _details(run: MemberRun) -> list[tuple[str, str]]:
+    named = [("instance id", run.instance_id)] if run.instance_id else []
+    return [*named, ("member id", run.member_id), ("where", run.where), ("steps", str(len(run.steps)))]
 
 
-def _call_span(call: Call) -> CallSpan:
+def _call_span(call: CallbackRecord) -> CallSpan:
     offset_s = call.wanted.time - call.wanted.at
     began = call.wanted.at if call.began_at is None else call.began_at
     return CallSpan(
@@ -68,5 +69,25 @@ def _call_span(call: Call) -> CallSpan:
     )
 
 
-def cause_of(call: Call) -> str:
-    return next(str(run.cause) for run in call.wanted.effects_of(RunCallback) if run.call_id == call.call_id)
+def cause_of(call: CallbackRecord) -> str:
+    return next(str(effect.cause) for effect in call.wanted.effects_of(RunCallback) if effect.call_id == call.call_id)
+
+
+def stretches_of(run: MemberRun) -> Iterator[Stretch]:
+    for silence in run.silences:
+        if not silence.awaited:
+            yield Stretch(silence.before.time, silence.after.time, "silent", _stood_still(silence))
+    for outage in run.outages:
+        yield Stretch(outage.first.time, outage.last.time, "unanswered", _unanswered(outage))
+
+
+def _stood_still(silence: Silence) -> str:
+    return (
+        f"Its next step came {silence.late_s:.1f} s later than it was due. "
+        f"The process used {silence.cpu_s:.1f} s of processor time meanwhile."
+    )
+
+
+def _unanswered(outage: Outage) -> str:
+    first, count = failure_text(outage.first) or "", len(outage.failures)
+    return first if count == 1 else f"{first}\nand {count - 1} more until a heartbeat was answered"

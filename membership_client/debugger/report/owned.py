@@ -1,48 +1,48 @@
-"""One holding of a partition, with whose it was and why it began and ended."""
+"""One period in which a run owned a partition, and why it began and ended."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from membership_client.debugger.model.holdings import Holding
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.owned_periods import OwnedPeriod
+from membership_client.debugger.report.content import OwnedSpan
 from membership_client.debugger.report.member_lanes import cause_of
 from membership_client.debugger.report.presence import Presence
-from membership_client.debugger.report.scene import Ownership
 from membership_client.types import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
     partition: TopicPartition
-    life: Life
-    span: Ownership
+    run: MemberRun
+    span: OwnedSpan
     ends: bool
-    """False if nobody knows whether it went on: its trace was saved meanwhile, or all traces end."""
+    """False if it may have gone on: its trace was saved meanwhile, or all traces end."""
 
 
-def owned_by(life: Life, presence: Presence, lane: int) -> Iterator[Owned]:
-    # By identity: a holding begins and ends with the very moment in which a callback returned.
-    causes = {id(call.last): cause_of(call) for call in life.calls if call.returned}
-    for holding in life.holdings:
-        ended = presence.until if holding.is_open else holding.ended.time
-        span = Ownership(
-            began=holding.began.time,
-            ended=max(ended, holding.began.time),
+def owned_by(run: MemberRun, presence: Presence, lane: int) -> Iterator[Owned]:
+    # By identity: a period begins and ends with the very entry in which a callback returned.
+    causes = {id(call.last): cause_of(call) for call in run.calls if call.returned}
+    for period in run.owned_periods:
+        ended = presence.until if period.is_open else period.ended.time
+        span = OwnedSpan(
+            began=period.began.time,
+            ended=max(ended, period.began.time),
             owner=lane,
-            epoch=holding.began.epoch,
-            reason=causes.get(id(holding.began), "owned when the trace began"),
-            ending=_ending(holding, life, presence) or causes.get(id(holding.ended), ""),
+            epoch=period.began.epoch,
+            reason=causes.get(id(period.began), "owned when the trace began"),
+            ending=_ending(period, run, presence) or causes.get(id(period.ended), ""),
         )
-        ends = not holding.is_open or presence.vanished or life.stop is not None
-        yield Owned(holding.partition, life, span, ends)
+        ends = not period.is_open or presence.vanished or run.stop is not None
+        yield Owned(period.partition, run, span, ends)
 
 
-def _ending(holding: Holding, life: Life, presence: Presence) -> str:
+def _ending(period: OwnedPeriod, run: MemberRun, presence: Presence) -> str:
     """Why it ended without a callback."""
-    if not holding.is_open:
+    if not period.is_open:
         return ""
     if presence.vanished:
         return "the trace ends: the process was killed or stopped, or the rest is missing"
-    return "closed without giving it back" if life.stop is not None else "still owned when its trace ends"
+    return "closed without giving it back" if run.stop is not None else "still owned when its trace ends"

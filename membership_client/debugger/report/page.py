@@ -7,28 +7,28 @@ import hashlib
 import html
 from importlib.resources import files
 
+from membership_client.cli.terminal_text import json_text
+from membership_client.debugger.report.content import ReportContent
 from membership_client.debugger.report.page_data import page_data, title_of
-from membership_client.debugger.report.scene import Scene
-from membership_client.terminal_text import json_text
 from membership_client.trace.values import Json
 
 SCRIPTS = (
     "time", "model", "viewport", "lanes", "theme", "glyphs", "places", "pen", "member_row", "partition_row", "draw",
     "axis", "minimap", "tip", "findings", "legend", "input", "page", "main",
 )  # fmt: skip
-"""In this order: each uses what stands in those before it."""
+"""In this order: each uses the ones before it."""
 
 
-def render(scene: Scene) -> str:
+def render(content: ReportContent) -> str:
     """Nothing out of a trace is markup in it: texts are data, which the program inserts as text."""
     style = _asset("page.css")
     script = "\n".join(['(() => {\n"use strict";', *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
     parts = {
         "policy": html.escape(_policy(style, script)),
-        "title": html.escape(title_of(scene)),
+        "title": html.escape(title_of(content)),
         "style": style,
         "script": script,
-        "data": _inert(page_data(scene)),
+        "data": _inert(page_data(content)),
     }
     page = _asset("page.html")
     pieces = page.split("{{")

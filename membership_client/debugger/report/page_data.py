@@ -1,12 +1,13 @@
-"""A scene as the JSON that the page reads: times from its beginning, repeated texts by number, so that it stays small."""
+"""The content of a report as the JSON that the page reads: times from its beginning, repeated texts by number, so that it stays small."""
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable
 from typing import get_args
 
 from membership_client.debugger.findings.finding import Finding, Kind
-from membership_client.debugger.report.colours import colours_of
-from membership_client.debugger.report.scene import CallSpan, MarkKind, MemberLane, PartitionLane, Scene
+from membership_client.debugger.report.content import CallSpan, MarkKind, MemberLane, PartitionLane, ReportContent
 from membership_client.debugger.words import partitions_text
 from membership_client.trace.values import Json
 from membership_client.types import MemberState
@@ -15,37 +16,38 @@ _MARKS: tuple[str, ...] = get_args(MarkKind)
 _STATES = [state.name for state in MemberState]
 
 
-def page_data(scene: Scene) -> Json:
-    return _Writer(scene).write()
+def page_data(content: ReportContent) -> Json:
+    return _Writer(content).write()
 
 
-def title_of(scene: Scene) -> str:
-    return f"Group {', '.join(scene.groups)}" if scene.groups else "No group"
+def title_of(content: ReportContent) -> str:
+    return f"Group {', '.join(content.groups)}" if content.groups else "No group"
 
 
 class _Writer:
     """Used once, by `page_data`."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, content: ReportContent) -> None:
+        self._content = content
         self._strings: dict[str, int] = {}
-        self._colours = colours_of(lane.name for lane in scene.members)
+        self._colours = colours_of(lane.name for lane in content.members)
 
     def write(self) -> Json:
         return {
-            "title": title_of(self._scene),
-            "began": self._scene.began,
-            "span": max(self._scene.ended - self._scene.began, 0.001),
+            "title": title_of(self._content),
+            "began": self._content.began,
+            "span": max(self._content.ended - self._content.began, 0.001),
             "states": _STATES,
             "marks": _MARKS,
-            "members": [self._member(lane) for lane in self._scene.members],
-            "partitions": [self._partition(lane) for lane in self._scene.partitions],
-            "findings": [self._finding(finding) for finding in self._scene.findings],
+            "memberCount": self._content.member_count,
+            "members": [self._member(lane) for lane in self._content.members],
+            "partitions": [self._partition(lane) for lane in self._content.partitions],
+            "findings": [self._finding(finding) for finding in self._content.findings],
             "strings": list(self._strings),
         }
 
     def _at(self, time: float) -> float:
-        return round(time - self._scene.began, 6)
+        return round(time - self._content.began, 6)
 
     def _text(self, text: str | None) -> int | None:
         return self._strings.setdefault(text, len(self._strings)) if text else None
@@ -100,10 +102,10 @@ class _Writer:
             "evidence": [f"{e.path.name}:{e.line}  {e.member}: {e.text}" for e in finding.evidence],
             "start": self._at(finding.began),
             "end": self._at(finding.ended),
-            "members": [i for i, lane in enumerate(self._scene.members) if _is_about(finding, lane)],
+            "members": [i for i, lane in enumerate(self._content.members) if _is_about(finding, lane)],
             "partitions": [
                 i
-                for i, lane in enumerate(self._scene.partitions)
+                for i, lane in enumerate(self._content.partitions)
                 if lane.group == finding.group and lane.partition in partitions
             ],
         }
@@ -117,3 +119,19 @@ def _severity(kind: Kind) -> str:
     if not kind.is_fault:
         return "info"
     return "error" if kind.weight <= Kind.CALLBACK_FAILED.weight else "warning"
+
+
+COLOURS = 10
+TEXTURES = 5
+
+
+def colours_of(names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Colour and texture by name. A name decides its colour, unless it is taken; textures come once colours run out."""
+    chosen: dict[str, tuple[int, int]] = {}
+    taken = [0] * COLOURS
+    for name in sorted(set(names)):
+        wanted = zlib.crc32(name.encode(errors="replace")) % COLOURS
+        colour = min(range(COLOURS), key=lambda one: (taken[one], (one - wanted) % COLOURS))
+        chosen[name] = colour, taken[colour] % TEXTURES
+        taken[colour] += 1
+    return chosen

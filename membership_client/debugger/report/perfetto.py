@@ -1,4 +1,4 @@
-"""A scene as Chrome's trace events, which ui.perfetto.dev and chrome://tracing open.
+"""A report as Chrome's trace events, which ui.perfetto.dev and chrome://tracing open.
 
 A member is a process; its states, its callbacks and each partition it owned are threads. What lies on one thread is
 nested or apart, never interleaved, because that is all the format can say.
@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from membership_client.debugger.report.scene import CallSpan, Mark, MemberLane, PartitionLane, Scene
-from membership_client.terminal_text import json_text
+from membership_client.cli.terminal_text import json_text
+from membership_client.debugger.report.content import CallSpan, Mark, MemberLane, PartitionLane, ReportContent
 from membership_client.trace.values import Json
 
 _STATES, _CALLBACKS, _FIRST_PARTITION = 1, 2, 10
 _ALONE = {"silent": 3, "unanswered": 4}
 
 
-def perfetto(scene: Scene) -> str:
-    return json_text({"displayTimeUnit": "ms", "traceEvents": list(_events(scene))})
+def perfetto(content: ReportContent) -> str:
+    return json_text({"displayTimeUnit": "ms", "traceEvents": list(_events(content))})
 
 
-def _events(scene: Scene) -> Iterator[Json]:
-    for number, member in enumerate(scene.members):
-        yield from _member(number + 1, member, scene.groups)
-    yield from _owned(scene.partitions)
-    for number, group in enumerate(scene.groups, len(scene.members) + 1):
-        yield from _trouble(number, group, [lane for lane in scene.partitions if lane.group == group], scene)
+def _events(content: ReportContent) -> Iterator[Json]:
+    for number, member in enumerate(content.members):
+        yield from _member(number + 1, member, content.groups)
+    yield from _owned(content.partitions)
+    for number, group in enumerate(content.groups, len(content.members) + 1):
+        yield from _trouble(number, group, [lane for lane in content.partitions if lane.group == group], content)
 
 
 def _member(pid: int, lane: MemberLane, groups: tuple[str, ...]) -> Iterator[Json]:
@@ -63,7 +63,7 @@ def _owned(lanes: Iterable[PartitionLane]) -> Iterator[Json]:
             yield _span(owned.owner + 1, tid, str(lane.partition), owned.began, owned.ended, **told)
 
 
-def _trouble(pid: int, group: str, lanes: Iterable[PartitionLane], scene: Scene) -> Iterator[Json]:
+def _trouble(pid: int, group: str, lanes: Iterable[PartitionLane], content: ReportContent) -> Iterator[Json]:
     """A process for what no member has: times without an owner, and with two."""
     yield _named(pid, None, f"group {group}: no owner, two owners")
     for tid, lane in enumerate(lanes, _FIRST_PARTITION):
@@ -72,7 +72,7 @@ def _trouble(pid: int, group: str, lanes: Iterable[PartitionLane], scene: Scene)
         for gap in lane.gaps:
             yield _span(pid, tid, "no owner", gap.began, gap.ended, reason=gap.reason)
         for overlap in lane.overlaps:
-            owners = [scene.members[owner].label for owner in overlap.owners]
+            owners = [content.members[owner].label for owner in overlap.owners]
             name = f"{len(owners)} owners" if overlap.sure else f"{len(owners)} owners, or clocks that differ"
             yield _span(pid, tid, name, overlap.began, overlap.ended, owners=owners)
 

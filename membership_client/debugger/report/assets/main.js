@@ -7,7 +7,7 @@ function figures(model) {
   const overlaps = model.partitions.flatMap((partition) => partition.overlaps.filter((overlap) => overlap.sure));
   const longest = gaps.reduce((most, gap) => (most && most.end - most.start > gap.end - gap.start ? most : gap), null);
   return [
-    { name: "members", value: model.members.length },
+    { name: "members", value: model.memberCount },
     { name: "partitions", value: model.partitions.length },
     { name: "longest without owner", value: longest ? duration(longest.end - longest.start) : "–", items: longest ? [longest] : [] },
     { name: "two owners", value: times(overlaps.length), items: overlaps, bad: overlaps.length > 0 },

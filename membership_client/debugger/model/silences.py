@@ -22,7 +22,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.member import IN_GROUP, Member
 from membership_client.core.requests import JOIN_PATIENCE_S
-from membership_client.debugger.model.history_step import Moment
+from membership_client.debugger.model.trace_entry import TraceEntry
 
 _LATE_S = 1.0
 """A busy machine is late by less."""
@@ -33,17 +33,17 @@ _INSTEAD_OF_BEATS = frozenset({"lookup", "dialogue"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """Several that follow each other closely are one."""
+class Silence:
+    """A time in which a member did nothing; several that follow each other closely are one."""
 
-    before: Moment
-    after: Moment
+    before: TraceEntry
+    after: TraceEntry
     late_s: float
     """How long after it was due the next step came."""
     cpu_s: float
-    """What the process used meanwhile."""
+    """Processor time that the process used meanwhile."""
     slept_s: float = 0.0
-    """How much of it the member's own clock did not see, because the whole machine slept, or somebody set its clock."""
+    """How much of it the member's own clock did not see, because the machine slept, or its clock was set."""
     awaited: bool = False
     """It waited for the answer to a heartbeat, which it then read: nothing else was due, and the answer may have been late."""
 
@@ -70,7 +70,7 @@ class _Clock:
         self._beat_at = 0.0
         self._throttle_s = 0.0
 
-    def take_in(self, step: Moment) -> None:
+    def take_in(self, step: TraceEntry) -> None:
         event = step.event
         if isinstance(event, Answered | Failed):
             self._flights = {slot: (id_, end) for slot, (id_, end) in self._flights.items() if id_ != event.request_id}
@@ -92,7 +92,7 @@ class _Clock:
         longest_s = self._config.max_poll_interval_ms / 1000 + JOIN_PATIENCE_S
         return max(self._timeout_s, longest_s) if waits else self._timeout_s
 
-    def due(self, step: Moment) -> float | None:
+    def due(self, step: TraceEntry) -> float | None:
         """When the step after this one must come at the latest; None if it need not come at all."""
         if step.state not in IN_GROUP:
             return None
@@ -101,14 +101,14 @@ class _Clock:
             timeouts["heartbeat"] = self.next_beat(step)
         return min(timeouts.values())
 
-    def is_awaited(self, step: Moment) -> bool:
+    def is_awaited(self, step: TraceEntry) -> bool:
         """Does this step bring the answer to a heartbeat that was under way?"""
         event, (under_way, _) = step.event, self._flights.get("dialogue", (None, 0.0))
         if not isinstance(event, Answered) or event.request_id != under_way:
             return False
         return isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed)
 
-    def next_beat(self, step: Moment) -> float:
+    def next_beat(self, step: TraceEntry) -> float:
         """When the heartbeat after this step is due at the latest, if none is under way."""
         rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
         return max(step.at, self._beat_at) + max(self._interval_s, rest_s) + self._throttle_s
@@ -122,30 +122,30 @@ def _slot(request: Request) -> str:
     return "naming" if isinstance(request, ResolveTopics) else "dialogue"
 
 
-def gaps_of(steps: Sequence[Moment], start: Member) -> tuple[Gap, ...]:
+def silences_of(steps: Sequence[TraceEntry], start: Member) -> tuple[Silence, ...]:
     """In order of time. What lies between two files is left out: a third may be missing."""
-    found: list[Gap] = []
-    for gap in _single(steps, start):
-        if found and gap.before.at - found[-1].after.at < _LATE_S:
+    found: list[Silence] = []
+    for silence in _single(steps, start):
+        if found and silence.before.at - found[-1].after.at < _LATE_S:
             last = found.pop()
-            found.append(_both(last, gap))
+            found.append(_both(last, silence))
         else:
-            found.append(gap)
+            found.append(silence)
     return tuple(found)
 
 
-def _both(gap: Gap, following: Gap) -> Gap:
+def _both(silence: Silence, following: Silence) -> Silence:
     return replace(
-        gap,
+        silence,
         after=following.after,
-        late_s=gap.late_s + following.late_s,
-        cpu_s=gap.cpu_s + following.cpu_s,
-        slept_s=gap.slept_s + following.slept_s,
-        awaited=gap.awaited and following.awaited,
+        late_s=silence.late_s + following.late_s,
+        cpu_s=silence.cpu_s + following.cpu_s,
+        slept_s=silence.slept_s + following.slept_s,
+        awaited=silence.awaited and following.awaited,
     )
 
 
-def _single(steps: Sequence[Moment], start: Member) -> Iterator[Gap]:
+def _single(steps: Sequence[TraceEntry], start: Member) -> Iterator[Silence]:
     clock, due, before = _Clock(start), None, None
     for step in steps:
         slept_s = step.jumped_s if step.jumped_s > _SLEEP_S else 0.0
@@ -154,6 +154,6 @@ def _single(steps: Sequence[Moment], start: Member) -> Iterator[Gap]:
             late_s = step.at + slept_s - (clock.next_beat(before) if awaited else due)
             if late_s > _LATE_S:
                 cpu_s = max(0.0, (step.cpu_s or 0.0) - (before.cpu_s or 0.0))
-                yield Gap(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s, awaited=awaited)
+                yield Silence(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s, awaited=awaited)
         clock.take_in(step)
         due, before = clock.due(step), step

@@ -1,4 +1,4 @@
-"""One run of one member, from its first recorded moment to its last, out of all files that hold a part of it."""
+"""One run of one member, from its first trace entry to its last, out of all files that hold a part of it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Stop
 from membership_client.core.member import Member
 from membership_client.debugger.findings.finding import Evidence
-from membership_client.debugger.model.broker_log import Dismissal
-from membership_client.debugger.model.calls import Call, calls_of
-from membership_client.debugger.model.fences import Fence, Surroundings, fences_of
-from membership_client.debugger.model.gaps import Gap, gaps_of
-from membership_client.debugger.model.heartbeats import Beat, beats_of
-from membership_client.debugger.model.history_step import Moment
-from membership_client.debugger.model.holdings import Holding, holdings_of
-from membership_client.debugger.model.memberships import Stay, stays_of
+from membership_client.debugger.model.broker_log import RemovalLine
+from membership_client.debugger.model.calls import CallbackRecord, calls_of
+from membership_client.debugger.model.fences import Fence, FenceContext, fences_of
+from membership_client.debugger.model.heartbeats import SentHeartbeat, heartbeats_of
+from membership_client.debugger.model.memberships import Membership, memberships_of
 from membership_client.debugger.model.outages import Outage, outages_of
-from membership_client.debugger.model.removals import Told, lines_about
+from membership_client.debugger.model.owned_periods import OwnedPeriod, owned_periods_of
+from membership_client.debugger.model.removals import BrokerLogLines, lines_about
+from membership_client.debugger.model.silences import Silence, silences_of
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import GroupProtocol
 
 
-# Without slots, for what is computed once; compared by identity, because nobody asks for more.
+# Without slots, for what is computed once; compared by identity, which is enough.
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Life:
-    """Its moments are in order of its own clock. Times of day of two lives are only as comparable as their clocks."""
+class MemberRun:
+    """Entries are in order of the member's own clock. Times of day of two runs are only as comparable as their machines' clocks."""
 
     group: str
     member_id: str
@@ -37,16 +37,16 @@ class Life:
     spark: str | None
     """The slot and task of a Spark job that it was."""
     start: Member
-    moments: tuple[Moment, ...]
+    entries: tuple[TraceEntry, ...]
     torn: bool
     """It ends in half a line: the process was killed while it wrote, or the file was cut."""
     saved: bool
-    """It was saved from memory, so its end is nobody's end."""
+    """The trace was saved from memory: the member may have gone on after its end."""
     dropped: tuple[tuple[str, int], ...] = ()
     """Where steps are missing, as file and line, and how many: the file could not be written as fast as they came."""
     skew_s: float
     """By how much other machines' clocks may differ from its own."""
-    broker_log: tuple[Dismissal, ...] = ()
+    broker_log: tuple[RemovalLine, ...] = ()
     """Of all members."""
 
     @functools.cached_property
@@ -69,7 +69,7 @@ class Life:
         return frozenset({self.member_id, self.start.classic.given_id, *self._given_ids()} - {""})
 
     @property
-    def _dismissals(self) -> tuple[Dismissal, ...]:
+    def _removal_lines(self) -> tuple[RemovalLine, ...]:
         return lines_about(self.broker_log, self.group, self.ids, self.instance_id)
 
     @property
@@ -80,39 +80,39 @@ class Life:
 
     @property
     def began(self) -> float:
-        return self.moments[0].time
+        return self.entries[0].time
 
     @property
     def ended(self) -> float:
-        return self.moments[-1].time
+        return self.entries[-1].time
 
     @functools.cached_property
-    def steps(self) -> tuple[Moment, ...]:
-        return tuple(moment for moment in self.moments if moment.is_step)
+    def steps(self) -> tuple[TraceEntry, ...]:
+        return tuple(entry for entry in self.entries if entry.is_step)
 
     @functools.cached_property
-    def notes(self) -> tuple[Moment, ...]:
-        return tuple(moment for moment in self.moments if not moment.is_step)
+    def notes(self) -> tuple[TraceEntry, ...]:
+        return tuple(entry for entry in self.entries if not entry.is_step)
 
     @functools.cached_property
-    def calls(self) -> tuple[Call, ...]:
-        return calls_of(self.moments)
+    def calls(self) -> tuple[CallbackRecord, ...]:
+        return calls_of(self.entries)
 
     @functools.cached_property
-    def beats(self) -> tuple[Beat, ...]:
-        return beats_of(self.steps)
+    def heartbeats(self) -> tuple[SentHeartbeat, ...]:
+        return heartbeats_of(self.steps)
 
     @functools.cached_property
-    def holdings(self) -> tuple[Holding, ...]:
-        return holdings_of(self.steps, self.moments)
+    def owned_periods(self) -> tuple[OwnedPeriod, ...]:
+        return owned_periods_of(self.steps, self.entries)
 
     @functools.cached_property
-    def stays(self) -> tuple[Stay, ...]:
-        return stays_of(self.steps, self.member_id)
+    def memberships(self) -> tuple[Membership, ...]:
+        return memberships_of(self.steps, self.member_id)
 
     @functools.cached_property
-    def gaps(self) -> tuple[Gap, ...]:
-        return gaps_of(self.steps, self.start)
+    def silences(self) -> tuple[Silence, ...]:
+        return silences_of(self.steps, self.start)
 
     @functools.cached_property
     def outages(self) -> tuple[Outage, ...]:
@@ -120,33 +120,33 @@ class Life:
 
     @functools.cached_property
     def fences(self) -> tuple[Fence, ...]:
-        around = Surroundings(
-            beats=self.beats,
-            gaps=self.gaps,
+        around = FenceContext(
+            heartbeats=self.heartbeats,
+            silences=self.silences,
             outages=self.outages,
             calls=self.calls,
             patience_s=self.poll_interval_s,
             interval_s=self.interval_s,
             is_classic=self.is_classic,
-            told=Told(self._dismissals, self.skew_s + self.start.request_timeout_s),
+            told=BrokerLogLines(self._removal_lines, self.skew_s + self.start.request_timeout_s),
         )
         return fences_of(self.steps, around)
 
     @functools.cached_property
-    def closing(self) -> Moment | None:
+    def closing(self) -> TraceEntry | None:
         """When close() was called."""
-        return next((moment for moment in self.steps if isinstance(moment.event, Close)), None)
+        return next((entry for entry in self.steps if isinstance(entry.event, Close)), None)
 
     @functools.cached_property
-    def stop(self) -> Moment | None:
+    def stop(self) -> TraceEntry | None:
         """When a close had ended."""
-        return next((moment for moment in self.steps if moment.effects_of(Stop)), None)
+        return next((entry for entry in self.steps if entry.effects_of(Stop)), None)
 
     @functools.cached_property
     def _times(self) -> list[float]:
         return [step.at for step in self.steps]
 
-    def steps_between(self, began_at: float, ended_at: float) -> Sequence[Moment]:
+    def steps_between(self, began_at: float, ended_at: float) -> Sequence[TraceEntry]:
         """By its own clock, both included."""
         return self.steps[bisect_left(self._times, began_at) : bisect_right(self._times, ended_at)]
 
@@ -155,7 +155,10 @@ class Life:
         """Its own in a classic group; under KIP-848 the longest that it was told."""
         if self.is_classic:
             return self.start.config.heartbeat_interval_ms / 1000
-        return max((beat.interval_s for beat in self.beats if beat.interval_s), default=self.start.interval_s)
+        return max(
+            (heartbeat.interval_s for heartbeat in self.heartbeats if heartbeat.interval_s),
+            default=self.start.interval_s,
+        )
 
     @functools.cached_property
     def is_classic(self) -> bool:
@@ -166,5 +169,5 @@ class Life:
     def poll_interval_s(self) -> float:
         return self.start.poll_interval_s
 
-    def evidence(self, moment: Moment, text: str) -> Evidence:
-        return Evidence(moment.path, moment.line, moment.time, self.name, text)
+    def evidence(self, entry: TraceEntry, text: str) -> Evidence:
+        return Evidence(entry.path, entry.line, entry.time, self.name, text)

@@ -1,4 +1,4 @@
-"""One entry of a trace as a value: what happened to a member at one moment, and where that is written."""
+"""One entry of a trace as a value: what happened to a member, and where that is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Effect = TypeVar("_Effect")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class TraceEntry:
     """State, epoch, owned and problem are those after it. A note changes nothing and has no event."""
 
     path: Path
@@ -60,8 +60,8 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a moment hands on to the next."""
+class MemberStanding:
+    """State that an entry hands on to the next one."""
 
     state: MemberState
     epoch: int
@@ -69,65 +69,65 @@ class Standing:
     problem: Problem | None
 
 
-def standing_of(start: Member) -> Standing:
-    return Standing(start.state, start.epoch, frozenset(start.owned.named(start.names)), start.problem)
+def standing_of(start: Member) -> MemberStanding:
+    return MemberStanding(start.state, start.epoch, frozenset(start.owned.named(start.names)), start.problem)
 
 
-def moments_of(section: Section, start: Member) -> Iterator[Moment]:
+def entries_of(section: Section, start: Member) -> Iterator[TraceEntry]:
     """In the order they were written."""
     standing, offset_s = standing_of(start), _first_offset_s(section)
-    for line, entry in enumerate(section.entries, section.line + 1):
+    for line, shown in enumerate(section.entries, section.line + 1):
         with reading(section, line):
-            offset_s += entry.get("jumped", 0.0)
-            moment = _moment(section, line, entry, standing, offset_s)
-            check_time_of_day(moment.time)
-        standing = Standing(moment.state, moment.epoch, moment.owned, moment.problem)
-        yield moment
+            offset_s += shown.get("jumped", 0.0)
+            entry = _entry(section, line, shown, standing, offset_s)
+            check_time_of_day(entry.time)
+        standing = MemberStanding(entry.state, entry.epoch, entry.owned, entry.problem)
+        yield entry
 
 
 def _first_offset_s(section: Section) -> float:
     """What turns the member's clock into time of day; the header of a trace that was saved later is the last to know."""
     header, entries = section.header, section.entries
     saved_later = header["at"] > entries[-1]["at"]
-    jumps_s = sum(entry.get("jumped", 0.0) for entry in entries) if saved_later else 0.0
+    jumps_s = sum(shown.get("jumped", 0.0) for shown in entries) if saved_later else 0.0
     return float(header["wall"] - header["at"] - jumps_s)
 
 
-def _moment(section: Section, line: int, entry: dict[str, Json], before: Standing, offset_s: float) -> Moment:
-    is_note = "note" in entry
-    after = before if is_note else _after(section, line, entry, before)
-    return Moment(
+def _entry(section: Section, line: int, shown: dict[str, Json], before: MemberStanding, offset_s: float) -> TraceEntry:
+    is_note = "note" in shown
+    after = before if is_note else _after(section, line, shown, before)
+    return TraceEntry(
         path=section.path,
         line=line,
         opens=line == section.line + 1,
-        at=float(entry["at"]),
-        time=float(entry["at"]) + offset_s,
+        at=float(shown["at"]),
+        time=float(shown["at"]) + offset_s,
         state_before=before.state,
         state=after.state,
         epoch_before=before.epoch,
         epoch=after.epoch,
-        event=None if is_note else decoded(section, line, Event, entry["event"]),
-        effects=tuple(decoded(section, line, Effect, effect) for effect in entry.get("effects", ())),
-        cause=None if is_note or "cause" not in entry else str(entry["cause"]),
+        event=None if is_note else decoded(section, line, Event, shown["event"]),
+        effects=tuple(decoded(section, line, Effect, effect) for effect in shown.get("effects", ())),
+        cause=None if is_note or "cause" not in shown else str(shown["cause"]),
         owned_before=before.owned,
         owned=after.owned,
         problem_before=before.problem,
         problem=after.problem,
-        late_s=decode(float, entry.get("late", 0.0)),
-        cpu_s=decode(float, entry["cpu"]) if "cpu" in entry else None,
-        jumped_s=decode(float, entry.get("jumped", 0.0)),
-        note=str(entry["note"]) if is_note else None,
-        facts=entry if is_note else {},
+        late_s=decode(float, shown.get("late", 0.0)),
+        cpu_s=decode(float, shown["cpu"]) if "cpu" in shown else None,
+        jumped_s=decode(float, shown.get("jumped", 0.0)),
+        note=str(shown["note"]) if is_note else None,
+        facts=shown if is_note else {},
     )
 
 
-def _after(section: Section, line: int, entry: dict[str, Json], before: Standing) -> Standing:
-    owned = _owned(entry["owned"]) if "owned" in entry else before.owned
+def _after(section: Section, line: int, shown: dict[str, Json], before: MemberStanding) -> MemberStanding:
+    owned = _owned(shown["owned"]) if "owned" in shown else before.owned
     problem = before.problem
-    if "problem" in entry:
-        problem = decoded(section, line, Problem, entry["problem"]) if entry["problem"] else None
-    state = decoded(section, line, MemberState, entry["state"])
-    return Standing(state, decoded(section, line, int, entry["epoch"]), owned, problem)
+    if "problem" in shown:
+        problem = decoded(section, line, Problem, shown["problem"]) if shown["problem"] else None
+    state = decoded(section, line, MemberState, shown["state"])
+    return MemberStanding(state, decoded(section, line, int, shown["epoch"]), owned, problem)
 
 
 def _owned(shown: Mapping[str, str]) -> frozenset[TopicPartition]:

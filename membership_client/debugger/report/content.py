@@ -1,4 +1,4 @@
-"""What a picture of traces shows: lanes of members and of partitions, and what lies in them. Times are times of day."""
+"""What a report of traces shows: lanes of members and of partitions, and what lies in them. Times are times of day."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CallSpan:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A time in which a member did nothing, or in which nobody answered it."""
+    """A time in which a member did nothing, or in which no broker answered it."""
 
     began: float
     ended: float
@@ -68,8 +68,8 @@ class MemberLane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ownership:
-    """`owner` is an index into the scene's members."""
+class OwnedSpan:
+    """`owner` is an index into the report's members."""
 
     began: float
     ended: float
@@ -80,7 +80,7 @@ class Ownership:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnownedSpan:
     began: float
     ended: float
     reason: str
@@ -100,18 +100,23 @@ class Overlap:
 class PartitionLane:
     group: str
     partition: TopicPartition
-    owned: tuple[Ownership, ...]
-    gaps: tuple[Gap, ...]
+    owned: tuple[OwnedSpan, ...]
+    gaps: tuple[UnownedSpan, ...]
     overlaps: tuple[Overlap, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class ReportContent:
     began: float
     ended: float
     members: tuple[MemberLane, ...]
     partitions: tuple[PartitionLane, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def member_count(self) -> int:
+        """By name, as `diagnose` counts: runs of one name at the same time have several lanes and are one member."""
+        return len({(lane.group, lane.name) for lane in self.members})
 
     @property
     def groups(self) -> tuple[str, ...]:
