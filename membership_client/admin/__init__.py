@@ -1,6 +1,5 @@
-"""Groups seen from outside: look at them, find who holds them back, remove members, set offsets and settings."""
+"""Administration of groups: describe them, find the members they wait for, remove members, change offsets and settings."""
 
-from membership_client.admin.blockers import Blocker, Waiting
 from membership_client.admin.errors import (
     AdminError,
     GroupNotEmptyError,
@@ -22,6 +21,7 @@ from membership_client.admin.settings import Setting
 from membership_client.admin.signs import Life, Sign
 from membership_client.admin.targets import Change, Earliest, Given, Latest, Shift, Since, Target
 from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
+from membership_client.admin.waiting import Blocker, Waiting
 
 __all__ = [
     "AdminError",

@@ -1,4 +1,4 @@
-"""Questions to brokers from outside a group: one at a time, each answered, or an error within its time."""
+"""Requests of an administrator to brokers: one at a time, each with an answer or an error before its timeout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import tenacity
 
-from membership_client.admin.connection import Connection
+from membership_client.admin.connection import AdminConnection
 from membership_client.admin.errors import NoAnswerError, UnsupportedByBrokerError, error_name, expect
 from membership_client.core.error_codes import COORDINATOR_AWAY, Code
 from membership_client.core.events import (
@@ -36,17 +36,17 @@ PASSING = COORDINATOR_AWAY | {Code.REQUEST_TIMED_OUT, Code.THROTTLING_QUOTA_EXCE
 
 
 class AgainError(Exception):
-    """This attempt came to nothing, and another may do better."""
+    """The attempt failed for a reason that may pass; the text is the reason. `Asker.insist` tries again."""
 
 
 class Asker:
-    """Belongs to one thread. Connections stay open until `close`; a forked child makes its own.
+    """Sends requests and waits for their answers, on one thread. Connections stay open until `close`; a forked child opens its own.
 
-    Every method has an answer, also if that is a refusal for good, or raises NoAnswerError in time,
-    UnsupportedByBrokerError at once, or MemberClosedError after `close`.
+    Every method returns an answer, which may be a refusal that is final. It raises NoAnswerError when the timeout has passed,
+    UnsupportedByBrokerError at once, and MemberClosedError after `close`.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
         self._timeout_s = connection.timeout_s
         self._ids = itertools.count(1)
@@ -59,18 +59,18 @@ class Asker:
         return self.insist(lambda: self.ask_coordinator_once(group_id, request))
 
     def ask(self, request: Request, to: Node | None = None) -> Response:
-        """Of that broker, or of any."""
+        """Send the request to that broker, or to any broker if `to` is None."""
         return self.insist(lambda: self.ask_once(request, to))
 
     def coordinator(self, group_id: str) -> Node:
         return self.insist(lambda: self._coordinator_once(group_id))
 
     def leaders(self, topics: frozenset[str] = frozenset()) -> LeadersLocated:
-        """All brokers, and who leads these topics' partitions."""
+        """All brokers, and the leaders of the partitions of these topics."""
         return expect(LeadersLocated, self.ask(LocateLeaders(topics=topics)), None, "be asked where partitions are")
 
     def insist(self, attempt: Callable[[], T]) -> T:
-        """Until it raises no AgainError any more, or the time is up."""
+        """Call `attempt` until it raises no AgainError. NoAnswerError if the timeout passes before."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(AgainError),
             stop=tenacity.stop_after_delay(self._timeout_s),
@@ -88,13 +88,13 @@ class Asker:
         self._transport.close()
 
     def after_fork(self) -> None:
-        """In the child. Two processes on one connection would each read a part of the other's answers."""
+        """Open new connections in a forked child: two processes on one connection would read each other's answers."""
         self._transport.abandon()
         if not self._closed:
             self._transport = _transport_of(self._connection)
 
     def ask_coordinator_once(self, group_id: str, request: Request) -> Response:
-        """One attempt; after an AgainError the coordinator is looked for anew."""
+        """One attempt. After an AgainError the next attempt finds the coordinator again."""
         try:
             return self.ask_once(request, self._coordinator_once(group_id))
         except AgainError:
@@ -111,7 +111,7 @@ class Asker:
         return self._coordinators[group_id]
 
     def ask_once(self, request: Request, to: Node | None) -> Response:
-        """One attempt; AgainError if another may do better."""
+        """One attempt. AgainError if another attempt may succeed."""
         if self._closed:
             raise MemberClosedError("This GroupAdmin is closed.")
         request_id, deadline = next(self._ids), time.monotonic() + self._timeout_s
@@ -135,7 +135,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _transport_of(connection: Connection) -> BrokerTransport:
+def _transport_of(connection: AdminConnection) -> BrokerTransport:
     return BrokerTransport(
         connection.bootstrap,
         client_id=connection.client_id,
@@ -154,7 +154,7 @@ def _answer(outcome: Answered | Failed) -> Response:
 
 
 def _failure(failed: Failed) -> Exception:
-    """Trying again helps against silence, and not against these."""
+    """The error for a failed request: AgainError unless the same request would fail again."""
     match failed.kind:
         case FailureKind.UNSUPPORTED:
             return UnsupportedByBrokerError(f"This {failed.detail}.")

@@ -1,4 +1,4 @@
-"""How an administrator reaches a cluster."""
+"""Configuration of an administrator's connections."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from membership_client.security.weaknesses import warn_of_weaknesses
 from membership_client.types import Node
 
 _LONGEST_TIMEOUT_S = MOST_INT32 / 1000
-"""As request.timeout.ms has it; epoll takes no more either."""
+"""The largest request.timeout.ms; epoll accepts no larger value either."""
 _KEYS = ("bootstrap.servers", "client.id", "request.timeout.ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class AdminConnection:
     bootstrap: tuple[Node, ...]
     client_id: str
     timeout_s: float
     security: Security = PLAINTEXT
 
     @classmethod
-    def of(cls, config: str | Mapping[str, Any], *, client_id: str, timeout_s: float) -> Connection:
+    def of(cls, config: str | Mapping[str, Any], *, client_id: str, timeout_s: float) -> AdminConnection:
         """From `host:port,...`, or from librdkafka's keys, which win over the arguments. ConfigError for any other key."""
         given = {"bootstrap.servers": config} if isinstance(config, str) else config
         security, rest = split_security(given)
         rest = with_dots(rest, _KEYS)
         if unknown := sorted(rest.keys() - set(_KEYS)):
             raise ConfigError(
-                f"{', '.join(map(shown, unknown))}: of no use to an administrator, who takes {', '.join(_KEYS)} and "
-                "security keys."
+                f"{', '.join(map(shown, unknown))}: not used by GroupAdmin, which takes {', '.join(_KEYS)} and "
+                "the security keys."
             )
         warn_of_weaknesses(security)
         if "bootstrap.servers" not in rest:
@@ -51,7 +51,7 @@ class Connection:
 
 
 def _seconds(milliseconds: object, default_s: object) -> float:
-    """Properties files have numbers as text."""
+    """The timeout in seconds. Numbers in properties files are text."""
     if milliseconds is None:
         return _checked(default_s)
     return checked_milliseconds("request.timeout.ms", whole_from(milliseconds)) / 1000

@@ -1,4 +1,4 @@
-"""A group as its coordinator describes it, with what it has committed and how far it is behind."""
+"""Describes a group as its coordinator does, with committed offsets and lag."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from membership_client.admin.log_offsets import log_offsets
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.core.events import (
     DescribeClassicGroup,
-    DescribedMember,
     DescribeGroup,
     FetchOffsets,
     GroupDescribed,
+    MemberDescription,
     OffsetsFetched,
     Refused,
 )
@@ -24,15 +24,15 @@ from membership_client.net.admin_requests import FetchAllOffsets, Moment
 from membership_client.types import Offset, TopicPartition
 
 _OTHER_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
-"""What a coordinator says when asked about a classic group as if it were one of KIP-848."""
+"""A coordinator's answers to ConsumerGroupDescribe for a classic group."""
 
 _NO_EPOCH = -1
 
 
 def describe(asker: Asker, group_id: str) -> GroupView:
-    """Members only."""
+    """The group and its members, without offsets."""
     if not group_id:
-        raise InvalidGroupError("A group has a name, and this one is empty.")
+        raise InvalidGroupError("The group id is empty.")
     described = _consumer_group(asker, group_id) or _classic_group(asker, group_id)
     is_classic = described.epoch < 0
     return GroupView(
@@ -47,7 +47,7 @@ def describe(asker: Asker, group_id: str) -> GroupView:
 
 
 def with_offsets(asker: Asker, view: GroupView) -> GroupView:
-    """And its coordinator, what it has committed, and where the partitions end."""
+    """`view` with the coordinator, the committed offsets and the ends of the partitions."""
     committed = all_committed(asker, view.group_id)
     return replace(
         view,
@@ -58,16 +58,16 @@ def with_offsets(asker: Asker, view: GroupView) -> GroupView:
 
 
 def all_committed(asker: Asker, group_id: str) -> dict[TopicPartition, Offset]:
-    """Whatever the group has ever committed and not forgotten."""
+    """All offsets that the coordinator holds for the group."""
     answer = asker.ask_coordinator(group_id, FetchAllOffsets(group_id=group_id))
     found = expect(OffsetsFetched, answer, group_id, "be asked for its offsets").offsets
     return {partition: offset for partition, offset in found.items() if offset is not None}
 
 
 def committed(asker: Asker, group_id: str, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Offset]:
-    """Of these partitions, as a member that takes them over would find it: nothing that may still be taken back.
+    """Committed offsets of these partitions, as their next owner would get them: open transactions are waited for.
 
-    The error that a broker has for one of them is raised: what may not be seen is not what was never committed.
+    A broker's error for one partition is raised, because a denied offset is not a missing one.
     """
     request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=partitions)
     answer = asker.insist(lambda: _fetch_stable(asker, request))
@@ -87,7 +87,7 @@ def _fetch_stable(asker: Asker, request: FetchOffsets) -> OffsetsFetched:
 
 
 def _consumer_group(asker: Asker, group_id: str) -> GroupDescribed | None:
-    """None if it may be a classic one, or brokers know no others."""
+    """None if the group may be a classic one, or the brokers do not know KIP-848."""
     try:
         answer = asker.ask_coordinator(group_id, DescribeGroup(group_id=group_id))
     except UnsupportedByBrokerError:
@@ -105,13 +105,13 @@ def _classic_group(asker: Asker, group_id: str) -> GroupDescribed:
     return described
 
 
-def _member(member: DescribedMember) -> MemberView:
+def _member(member: MemberDescription) -> MemberView:
     return MemberView(
         member_id=member.member_id,
         instance_id=member.instance_id,
         client_id=member.client_id,
         host=member.host,
-        # A static member that has left for a while is at -2.
+        # -2 is the epoch of a static member that has left temporarily.
         epoch=None if member.epoch == _NO_EPOCH else member.epoch,
         current=member.current,
         target=member.target,

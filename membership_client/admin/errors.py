@@ -1,21 +1,21 @@
-"""What can go wrong in administration, as types that say what to do next.
+"""The errors of administration.
 
     MembershipError
     ├── GroupNotFoundError, ConfigError   as everywhere
     ├── ConnectionProblem
     │   └── NoAnswerError            the cluster did not answer in time
     ├── GroupAuthorizationError
-    │   └── NotAuthorizedError       no access to the group, a topic of it, or its settings
+    │   └── NotAuthorizedError       no access to the group, its topics or its settings
     └── AdminError
         ├── UnsupportedByBrokerError the brokers are too old for this
-        ├── InvalidGroupError        no group id, or not a group of consumers
-        ├── GroupNotEmptyError       offsets cannot be changed while it has members
+        ├── InvalidGroupError        an empty group id, or not a group of consumers
+        ├── GroupNotEmptyError       the group has members, so its offsets cannot be changed
         ├── UnknownMemberError       the group has no such member
-        ├── MemberAliveError         the member to be removed looks alive, or may be
+        ├── MemberAliveError         the member to remove looks alive, or may be alive
         ├── OffsetsNotChangedError   not all offsets were changed; says which were
-        └── SettingRefusedError      (also a ValueError) a group setting that the brokers do not take
+        └── SettingRefusedError      (also a ValueError) the brokers refuse a setting of a group
 
-Brokers answer with codes; `expect` and `refusal` make errors of them.
+Brokers answer with error codes; `expect` and `refusal` turn them into these errors.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ T = TypeVar("T")
 
 
 class AdminError(MembershipError):
-    """A broker said no, or what was asked for would do harm."""
+    """A broker refused the request, or the request would do harm."""
 
 
 class NoAnswerError(ConnectionProblem):
-    advice = "Check the address, the brokers, and how they want to be spoken to (TLS, SASL)."
+    advice = "Check the address, the brokers, and the security settings (TLS, SASL)."
 
 
 class NotAuthorizedError(GroupAuthorizationError):
     advice = (
-        "To look at a group takes DESCRIBE on it and on its topics; to remove members READ on it; to change offsets READ on "
-        "both, and DELETE on the group to forget them; its settings take DESCRIBE_CONFIGS and ALTER_CONFIGS."
+        "Describing a group needs DESCRIBE on the group and its topics; removing members needs READ on the group; changing "
+        "offsets needs READ on both, and forgetting them DELETE on the group; settings need DESCRIBE_CONFIGS and ALTER_CONFIGS."
     )
 
 
@@ -57,7 +57,7 @@ class InvalidGroupError(AdminError):
 
 class GroupNotEmptyError(AdminError):
     advice = (
-        "Stop its members first: a live one would go on from where it is, and brokers refuse it. "
+        "Stop its members first: a live member would go on from its own position, and brokers refuse the change. "
         "A static member that has stopped stays in the group until it is removed, or its session ends."
     )
 
@@ -67,11 +67,11 @@ class UnknownMemberError(AdminError):
 
 
 class MemberAliveError(AdminError):
-    advice = "Stop it, or force its removal: it then loses its partitions, and joins again if it lives."
+    advice = "Stop the member, or force its removal: it then loses its partitions, and joins again if it is alive."
 
 
 class OffsetsNotChangedError(AdminError):
-    """`changed` has what was committed before or in spite of the error, `refused` why the others were not."""
+    """`changed` has the offsets that were changed in spite of the error; `refused` has a reason for each of the others."""
 
     def __init__(
         self, detail: str, changed: Mapping[TopicPartition, int | None], refused: Mapping[TopicPartition, str]
@@ -95,7 +95,7 @@ DENIED = frozenset(
 
 
 def error_name(code: int) -> str:
-    """Kafka's name for a code, or its number where we know none."""
+    """Kafka's name for an error code; its number if the code is unknown."""
     try:
         return ErrorCode(code).name.upper()
     except ValueError:
@@ -103,9 +103,9 @@ def error_name(code: int) -> str:
 
 
 def expect(kind: type[T], response: Response, group_id: str | None, wish: str) -> T:
-    """The answer, if it is of that kind; otherwise the error that a refusal stands for.
+    """The answer if it is of that kind; otherwise raises the error for the refusal.
 
-    `wish` is what the group, or without one the cluster, "cannot" do, as in "be described".
+    `wish` ends the sentence "Group g cannot ..." or "The cluster cannot ...", for example "be described".
     """
     if isinstance(response, kind):
         return response
@@ -114,13 +114,13 @@ def expect(kind: type[T], response: Response, group_id: str | None, wish: str) -
 
 
 def raise_if_denied(codes: Mapping[T, int], group_id: str | None, wish: str) -> None:
-    """NotAuthorizedError if these are the codes of topics or partitions of which access was denied to every one."""
+    """NotAuthorizedError if access was denied to every topic or partition in `codes`."""
     if codes and DENIED.issuperset(codes.values()):
         raise refusal(next(iter(codes.values())), f"of {', '.join(sorted(map(str, codes)))}", group_id, wish)
 
 
 def refusal(code: int, message: str | None, group_id: str | None, wish: str) -> MembershipError:
-    """The error for a code that a broker answered with."""
+    """The error for a broker's error code."""
     who = "The cluster" if group_id is None else f"Group {group_id}"
     what = f"{who} cannot {wish}: {error_name(code)}{f' ({message})' if message else ''}."
     if code == ErrorCode.group_id_not_found:

@@ -1,4 +1,4 @@
-"""GroupAdmin: ask a cluster about its groups, and put right what went wrong in them."""
+"""GroupAdmin: describes the groups of a cluster, removes members, and changes offsets and settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any, Self
 from membership_client.admin import describing, listing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import Asker
-from membership_client.admin.blockers import Waiting, waiting
-from membership_client.admin.connection import Connection
+from membership_client.admin.connection import AdminConnection
 from membership_client.admin.errors import UnsupportedByBrokerError
 from membership_client.admin.listing import GroupSummary
 from membership_client.admin.removal import Removal
@@ -22,7 +21,7 @@ from membership_client.admin.settings import Setting
 from membership_client.admin.signs import Life, Sign, Signs
 from membership_client.admin.targets import Target, checked_target
 from membership_client.admin.views import GroupView
-from membership_client.admin.watching import Watch
+from membership_client.admin.waiting import Waiting, Watch, waiting
 from membership_client.arguments import (
     PartitionLike,
     checked_flag,
@@ -42,16 +41,16 @@ from membership_client.types import Offset, TopicPartition
 _LOOK_S = 0.25
 
 WATCH_S = 10.0
-"""For how long members are watched before they are removed: long enough to see the commits of most applications."""
+"""Seconds for which members are watched before they are removed: most applications commit within this time."""
 
 
 class GroupAdmin:
-    """Over connections of its own; belongs to one thread. Groups of both protocols, on clusters of any size.
+    """Administers groups of both protocols, over connections of its own. Use it from one thread.
 
     `config` is `host:port,...`, or a mapping with librdkafka's names: bootstrap.servers, client.id, request.timeout.ms
-    and whatever TLS and SASL need. Every method raises GroupNotFoundError, NotAuthorizedError, UnsupportedByBrokerError
-    or InvalidGroupError where that is the matter, NoAnswerError if the cluster does not answer in time, and
-    MemberClosedError after close(). A forked child may go on using it, over connections of its own.
+    and the keys for TLS and SASL. Every method may raise GroupNotFoundError, NotAuthorizedError, UnsupportedByBrokerError
+    and InvalidGroupError; it raises NoAnswerError if the cluster does not answer in time, and MemberClosedError after
+    close(). A forked child may go on using it; the child opens connections of its own.
     """
 
     def __init__(
@@ -61,15 +60,15 @@ class GroupAdmin:
         client_id: str = "membership-client-admin",
         timeout_s: float = 10.0,
     ) -> None:
-        self._asker = Asker(Connection.of(config, client_id=client_id, timeout_s=timeout_s))
+        self._asker = Asker(AdminConnection.of(config, client_id=client_id, timeout_s=timeout_s))
         self._watches: dict[str, Watch] = {}
 
-    # --- looking -----------------------------------------------------------------------------------------------------
+    # --- describing --------------------------------------------------------------------------------------------------
 
     def list(
         self, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
     ) -> tuple[GroupSummary, ...]:
-        """Groups of consumers, as all brokers together know them; of these states, protocols and beginnings of names."""
+        """Groups of consumers on all brokers; only those with one of these states, one of these protocols, and this prefix."""
         return listing.list_groups(
             self._asker,
             states=checked_items("states", states, checked_text),
@@ -78,19 +77,19 @@ class GroupAdmin:
         )
 
     def describe(self, group_id: str, *, lag: bool = True) -> GroupView:
-        """As its coordinator sees it; with committed offsets and lag, unless that is not wanted."""
+        """The group as its coordinator describes it, with committed offsets and lag unless `lag` is False."""
         checked_flag("lag", lag)
         view = describing.describe(self._asker, checked_text("group_id", group_id))
         return describing.with_offsets(self._asker, view) if lag else view
 
     def committed(self, group_id: str, partitions: Iterable[PartitionLike]) -> dict[TopicPartition, Offset]:
-        """What the group has committed of these; those of which it has not are missing. Open transactions are waited for."""
+        """Committed offsets; a partition without one is missing. Waits for open transactions that commit offsets."""
         checked_text("group_id", group_id)
         wanted = frozenset(checked_partitions("partitions", partitions))
         return describing.committed(self._asker, group_id, wanted)
 
     def waiting_for(self, group_id: str) -> Waiting:
-        """Who holds the group back. Asked again, it also knows since when: it remembers what this GroupAdmin has seen."""
+        """The members that the group waits for. Durations count from the first call for the group on this GroupAdmin."""
         view = self.describe(group_id, lag=False)
         watched = self._watches.setdefault(group_id, Watch()).see(view, time.monotonic())
         return waiting(watched, self._session_timeout_s(group_id) if watched.waits else None)
@@ -105,9 +104,10 @@ class GroupAdmin:
         watch_s: float = WATCH_S,
         progress: Callable[[float], None] | None = None,
     ) -> dict[str, Sign]:
-        """Watches these members (or all), by instance id or member id, and says what shows whether they live.
+        """Watches members (by default all), named by instance id or member id, for signs that they are alive.
 
-        Returns when all have shown it, or after `watch_s`; who is no member is missing. `progress` is told the seconds left.
+        Returns when every member has shown a sign, or after `watch_s`. Names that are no member are missing from the result.
+        `progress` is called with the seconds left.
         """
         members = optional(_checked_names, "members", members)
         optional(_checked_progress, "progress", progress)
@@ -134,16 +134,16 @@ class GroupAdmin:
         watch_s: float = WATCH_S,
         progress: Callable[[float], None] | None = None,
     ) -> tuple[Removal, ...]:
-        """Removes members, by instance id or member id; an outcome for each, in their order.
+        """Removes members, named by instance id or member id; returns an outcome for each, in the given order.
 
-        First they are watched as `signs_of_life` does. Who looks alive, or may be, is not removed, but has
-        MemberAliveError as its outcome. `force` removes all of them, at once. The reason is in the coordinator's log.
+        Watches them first, as `signs_of_life` does. A member that looks alive, or may be alive, is not removed; its outcome
+        is MemberAliveError. `force` removes all of them at once. The coordinator writes the reason to its log.
         """
         names = tuple(dict.fromkeys(_checked_names("members", members)))
         checked_flag("force", force)
         checked_seconds("watch_s", watch_s)
         optional(_checked_progress, "progress", progress)
-        # Before they are watched: who takes an instance id meanwhile is not the one to be removed.
+        # Found before the watch: a process that takes over an instance id during the watch must not be removed.
         view = self.describe(group_id, lag=False)
         found = {name: view.find(name) for name in names}
         signs = {} if force else self.signs_of_life(group_id, names, watch_s=watch_s, progress=progress)
@@ -166,7 +166,7 @@ class GroupAdmin:
         watch_s: float = WATCH_S,
         progress: Callable[[float], None] | None = None,
     ) -> tuple[Removal, ...]:
-        """All members, as `remove` does."""
+        """Removes all members, as `remove` does."""
         checked_flag("force", force)
         checked_seconds("watch_s", watch_s)
         optional(_checked_progress, "progress", progress)
@@ -183,9 +183,9 @@ class GroupAdmin:
         topics: Iterable[str] = (),
         partitions: Iterable[PartitionLike] = (),
     ) -> Plan:
-        """What setting these offsets would do; without topics and partitions, those that the group has committed.
+        """What a reset of these offsets would change; without topics and partitions, of all that the group has committed.
 
-        Changes nothing, so a group with members may be asked about as well. `Given` names its partitions itself.
+        Changes nothing, so the group may have members. A `Given` target names its partitions itself.
         """
         checked_text("group_id", group_id)
         to, topics = checked_target(to), checked_items("topics", topics, checked_text)
@@ -194,20 +194,20 @@ class GroupAdmin:
         return resetting.plan(self._asker, group_id, to, committed, topics=topics, partitions=partitions)
 
     def reset(self, plan: Plan) -> None:
-        """Commits what was planned.
+        """Commits the planned offsets.
 
         Raises:
-            GroupNotEmptyError: it has members; nothing was changed.
-            OffsetsNotChangedError: not all could be changed; says which were.
+            GroupNotEmptyError: the group has members; nothing was changed.
+            OffsetsNotChangedError: some offsets could not be changed; the error says which were.
         """
         plan = resetting.checked_plan(plan)
-        # Offsets may be there before the group has its first member.
+        # Offsets can be committed before the group has its first member.
         with contextlib.suppress(GroupNotFoundError):
             resetting.require_empty(self.describe(plan.group_id, lag=False))
         resetting.commit(self._asker, plan)
 
     def forget_offsets(self, group_id: str, partitions: Iterable[PartitionLike]) -> None:
-        """Deletes committed offsets, of topics that no member subscribes to. Raises as `reset` does."""
+        """Deletes committed offsets of topics that no member subscribes to. Raises the errors of `reset`."""
         checked_text("group_id", group_id)
         resetting.forget(self._asker, group_id, frozenset(checked_partitions("partitions", partitions)))
 
@@ -218,7 +218,7 @@ class GroupAdmin:
         return group_settings.settings(self._asker, checked_text("group_id", group_id))
 
     def change_settings(self, group_id: str, values: Mapping[str, int | None]) -> None:
-        """By name, in milliseconds; None goes back to the default. SettingRefusedError, and none of them is changed."""
+        """Sets values in milliseconds, by name; None restores the default. SettingRefusedError if one is refused: none is changed."""
         checked_text("group_id", group_id)
         group_settings.change_settings(self._asker, group_id, checked_mapping("values", values))
 
@@ -240,7 +240,7 @@ class GroupAdmin:
         return replace(view, committed=describing.all_committed(self._asker, group_id))
 
     def _session_timeout_s(self, group_id: str) -> float | None:
-        """None where the brokers do not tell, or not us."""
+        """None if the brokers do not report it, or deny access."""
         try:
             answer = self._asker.ask(DescribeSessionTimeout(group_id=group_id))
         except UnsupportedByBrokerError:

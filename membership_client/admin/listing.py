@@ -1,4 +1,4 @@
-"""All groups of a cluster: every broker knows those that it coordinates."""
+"""Lists all groups of a cluster. Each broker lists the groups that it coordinates, so all brokers are asked."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _CONSUMERS = "consumer"
 class GroupSummary:
     group_id: str
     protocol: str
-    """`consumer` (KIP-848) or `classic`; empty where the brokers do not tell (before Kafka 3.7)."""
+    """`consumer` (KIP-848) or `classic`; empty if the broker does not report it (before Kafka 3.7)."""
     state: str
-    """Empty where the brokers do not tell (before Kafka 2.6)."""
+    """Empty if the broker does not report it (before Kafka 2.6)."""
 
 
 def list_groups(
     asker: Asker, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
 ) -> tuple[GroupSummary, ...]:
-    """Groups of consumers, by name. Filters are applied here: old brokers have none, and names differ in case."""
+    """Groups of consumers, sorted by name. Filters are applied here, because old brokers have none and spell states differently."""
     wanted_states, wanted_protocols = ({name.lower() for name in names} for names in (states, protocols))
     found = {group.group_id: _summary(group) for group in _all(asker) if group.protocol_type in {_CONSUMERS, ""}}
     return tuple(

@@ -1,4 +1,4 @@
-"""Where partitions begin and end, and where they were at some time: asked of the brokers that lead them."""
+"""Start and end offsets of partitions, and their offsets at a time, from the partitions' leaders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from membership_client.types import Node, TopicPartition
 
 @dataclass(slots=True)
 class LogOffsets:
-    """What was found, what was refused with which code, and why of others nothing was told in time."""
+    """Offsets that were found; error codes of refused partitions; reasons for partitions without an answer in time."""
 
     found: dict[TopicPartition, int] = field(default_factory=dict)
     codes: dict[TopicPartition, int] = field(default_factory=dict)
@@ -23,12 +23,12 @@ class LogOffsets:
 
     @property
     def missing(self) -> dict[TopicPartition, str]:
-        """Why what was not found was not."""
+        """The reason for each partition whose offset was not found."""
         return {partition: error_name(code) for partition, code in self.codes.items()} | self.untold
 
 
 def log_offsets(asker: Asker, partitions: Iterable[TopicPartition], at: int) -> LogOffsets:
-    """By a Moment or a time in milliseconds; -1 where no record is that late. Leaders that move are followed."""
+    """Offsets at a Moment or a time in milliseconds; -1 if no record is as late as that. Follows leaders that move."""
     wanted, result = frozenset(partitions), LogOffsets()
     try:
         if wanted:
@@ -40,7 +40,7 @@ def log_offsets(asker: Asker, partitions: Iterable[TopicPartition], at: int) -> 
 
 
 def _ask_leaders(asker: Asker, wanted: frozenset[TopicPartition], at: int, result: LogOffsets) -> None:
-    """Adds what is told to the result; AgainError if something may be told later."""
+    """Add the answers to `result`. AgainError if a partition may have an answer later."""
     cluster = asker.leaders(frozenset(partition.topic for partition in wanted))
     result.codes.update({p: _why(p, cluster) for p in wanted - cluster.leaders.keys() - cluster.unled})
     moving = dict.fromkeys(wanted & cluster.unled, "no leader")

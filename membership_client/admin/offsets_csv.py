@@ -1,4 +1,4 @@
-"""Offsets as Kafka's own tool writes and reads them: `topic,partition,offset`, a line each."""
+"""Offsets in the CSV format of kafka-consumer-groups: one line `topic,partition,offset` for each partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from membership_client.errors import ConfigError
 from membership_client.types import TopicPartition
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
-"""Of an int64 at most."""
+"""An int64 has at most 19 digits."""
 
 
 def write_csv(offsets: Mapping[TopicPartition, int]) -> str:
@@ -23,10 +23,10 @@ def write_csv(offsets: Mapping[TopicPartition, int]) -> str:
 
 
 def read_csv(text: str, group_id: str) -> dict[TopicPartition, int]:
-    """Also with the group as a first column, as the tool writes several groups; other groups' lines are passed over.
+    """Offsets of the group. With four columns the first is the group, and lines of other groups are ignored.
 
     Raises:
-        ConfigError: names the line that is none, or says a partition twice.
+        ConfigError: a line cannot be read, or names a partition a second time.
     """
     offsets: dict[TopicPartition, int] = {}
     checked_text("group_id", group_id)

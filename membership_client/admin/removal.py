@@ -1,4 +1,4 @@
-"""Members removed from outside, with a reason for whoever reads the broker's log."""
+"""Removes members from a group, with a reason for the broker's log."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
 
 DEFAULT_REASON = "member was removed by an admin"
-"""What Kafka's own tools say."""
+"""The reason that Kafka's own tools give."""
 
 _LONGEST_REASON = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What became of one of those who were to be removed."""
+    """The outcome for one member that was to be removed."""
 
     name: str
-    """As it was given: instance id or member id."""
+    """The instance id or member id that the caller gave."""
     member: MemberView | None
     error: MembershipError | None = None
-    """Why it was not removed."""
+    """Why the member was not removed; None if it was."""
 
     @property
     def removed(self) -> bool:
@@ -39,17 +39,17 @@ class Removal:
 
 
 def full_reason(reason: object) -> str:
-    """As Kafka's own admin client words it, and brokers take at most this much."""
+    """The reason as Kafka's admin client words it, cut to the 255 characters that brokers accept."""
     reason = reason_text(reason)
     return (f"{DEFAULT_REASON}: {reason}" if reason else DEFAULT_REASON)[:_LONGEST_REASON]
 
 
 def remove(asker: Asker, group_id: str, members: dict[str, MemberView], reason: str) -> dict[str, Removal]:
-    """All in one request."""
+    """Remove all members with one request; an outcome for each."""
     if not members:
         return {}
     leavers = {name: _leaver(member) for name, member in members.items()}
-    # Named twice, by both of its ids, a member is still one: brokers would know it once.
+    # A member named by both of its ids is sent once: a broker would not know it the second time.
     request = RemoveMembers(group_id=group_id, members=tuple(dict.fromkeys(leavers.values())), reason=reason)
     codes = _codes(asker, request)
     return {
@@ -59,7 +59,7 @@ def remove(asker: Asker, group_id: str, members: dict[str, MemberView], reason: 
 
 
 def _codes(asker: Asker, request: RemoveMembers) -> Mapping[Leaver, int]:
-    """Who is unknown when the broker is asked again was removed when it was asked before, and the answer was lost."""
+    """Error codes by member. A member unknown to a second attempt was removed by the first, whose answer was lost."""
     attempts = itertools.count()
 
     def attempt() -> tuple[bool, Response]:
@@ -73,7 +73,7 @@ def _codes(asker: Asker, request: RemoveMembers) -> Mapping[Leaver, int]:
 
 
 def _leaver(member: MemberView) -> Leaver:
-    """By both ids: should another process have taken the instance id since, it is not the one who is removed."""
+    """Both ids, so that a process that has taken over the instance id meanwhile is not removed."""
     return Leaver(member.member_id, member.instance_id)
 
 
@@ -90,7 +90,7 @@ def _error(code: int, group_id: str, name: str) -> MembershipError | None:
     if code == ErrorCode.none:
         return None
     if code == ErrorCode.unknown_member_id:
-        return UnknownMemberError(f"{name} was no member of group {group_id} any more.")
+        return UnknownMemberError(f"{name} is no longer a member of group {group_id}.")
     if code == ErrorCode.fenced_instance_id:
         return MemberAliveError(f"{name} looks alive: another process has taken its instance id meanwhile.")
     return refusal(code, None, group_id, f"have {name} removed")

@@ -1,4 +1,4 @@
-"""Offsets of a group, changed from outside: first a plan, then all of it or an error that says what was done."""
+"""Changes a group's offsets: makes a plan, then carries it out, or raises an error that names what was changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Plan:
 
 
 def checked_plan(value: object) -> Plan:
-    """ConfigError unless it is one that can be carried out, as `plan` makes it."""
+    """The plan, if it can be carried out; otherwise ConfigError."""
     made = checked_instance("plan", value, Plan)
     return Plan(
         checked_text("plan: the group", made.group_id),
@@ -68,7 +68,7 @@ def plan(
     topics: Iterable[str],
     partitions: Iterable[TopicPartition],
 ) -> Plan:
-    """Of these topics and partitions, or of whatever the group has committed if none are named."""
+    """A plan for these topics and partitions; for all committed partitions if none are named."""
     if isinstance(to, Given):
         return Plan(group_id, changes(asker, to, to.offsets, committed))
     wanted = frozenset(partitions) | _all_of(asker, frozenset(topics)) or committed.keys()
@@ -87,14 +87,14 @@ def _all_of(asker: Asker, topics: frozenset[str]) -> frozenset[TopicPartition]:
 
 
 def require_empty(view: GroupView) -> None:
-    """Brokers refuse commits from outside while a group has members, also for partitions that nobody owns."""
+    """GroupNotEmptyError if the group has members: brokers refuse such commits, even for partitions without an owner."""
     if view.members:
         names = ", ".join(member.name for member in view.members)
         raise GroupNotEmptyError(f"Group {view.group_id} is {view.state} and has members: {names}.")
 
 
 def commit(asker: Asker, made: Plan) -> None:
-    """OffsetsNotChangedError if not all of it could be done."""
+    """Commit the plan's offsets. OffsetsNotChangedError if some could not be changed."""
     if not made.changes:
         return
     offsets = {change.partition: Offset(change.after) for change in made.changes}
@@ -103,7 +103,7 @@ def commit(asker: Asker, made: Plan) -> None:
 
 
 def forget(asker: Asker, group_id: str, partitions: frozenset[TopicPartition]) -> None:
-    """OffsetsNotChangedError if not all of them could be forgotten."""
+    """Delete committed offsets. OffsetsNotChangedError if some could not be deleted."""
     if partitions:
         request = ForgetOffsets(group_id=group_id, partitions=partitions)
         _carry_out(asker, request, group_id, dict.fromkeys(partitions))
@@ -113,7 +113,7 @@ def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[To
     try:
         answer = asker.insist(lambda: _attempt(asker, request, group_id))
     except NoAnswerError as silence:
-        unknown = f"Whether any offset was changed is not known, look before you go on. {silence.detail}"
+        unknown = f"It is not known whether an offset was changed; show the offsets before you go on. {silence.detail}"
         raise OffsetsNotChangedError(unknown, {}, dict.fromkeys(wished, "no answer")) from silence
     codes = expect(OffsetsCommitted, answer, group_id, "have its offsets changed").codes
     raise_if_denied(codes, group_id, "have its offsets changed")
@@ -124,7 +124,7 @@ def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[To
 
 
 def _attempt(asker: Asker, request: Request, group_id: str) -> Response:
-    """A coordinator that has moved, or is loading, says so of each partition: then it is asked again, or its successor."""
+    """One attempt. AgainError if the coordinator has moved or is loading, which it answers for each partition."""
     answer = asker.ask_coordinator_once(group_id, request)
     if isinstance(answer, OffsetsCommitted) and (passing := PASSING.intersection(answer.codes.values())):
         asker.forget_coordinator(group_id)

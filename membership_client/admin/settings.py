@@ -1,4 +1,4 @@
-"""The settings of a group that matter to membership, with the limits that its brokers put on them."""
+"""A group's settings for session and heartbeats, with the brokers' limits."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ from membership_client.net.admin_requests import (
 )
 
 SETTINGS = {
-    "consumer.session.timeout.ms": "a member that sends no heartbeat for so long is removed",
-    "consumer.heartbeat.interval.ms": "how often members send one, and so how soon they learn of changes",
-    "consumer.assignment.interval.ms": "changes within so long are assigned together (Kafka 4.3 and later)",
+    "consumer.session.timeout.ms": "a member without a heartbeat for this time is removed",
+    "consumer.heartbeat.interval.ms": "time between heartbeats, and so the delay until members learn of changes",
+    "consumer.assignment.interval.ms": "changes within this time are assigned together (Kafka 4.3 and later)",
 }
 _REFUSED = frozenset({ErrorCode.invalid_config, ErrorCode.invalid_request})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """In milliseconds, all of them. `session.timeout.ms` has no value here: each classic member chooses its own."""
+    """One setting; all numbers are milliseconds. `session.timeout.ms` has no value: each classic member chooses its own."""
 
     name: str
     value: int | None
     is_own: bool = False
-    """Set for this group, and not the brokers' default."""
+    """The value is set for this group; otherwise it is the brokers' default."""
     default: int | None = None
     lowest: int | None = None
     highest: int | None = None
 
 
 def settings(asker: Asker, group_id: str) -> tuple[Setting, ...]:
-    """Those that the brokers have; the limits are the coordinator's."""
+    """The settings that the brokers know, with the coordinator's limits."""
     answer = asker.ask(DescribeConfigs(resource=Resource.GROUP, name=group_id, keys=tuple(SETTINGS)))
     if isinstance(answer, Refused) and answer.code == ErrorCode.invalid_request:
-        raise UnsupportedByBrokerError("These brokers keep no settings of groups (Kafka 4.0 or later does).")
+        raise UnsupportedByBrokerError("These brokers have no settings for groups; Kafka 4.0 and later have.")
     own = expect(ConfigsDescribed, answer, group_id, "be asked for its settings")
     entries, limits = {entry.name: entry for entry in own.entries}, _limits(asker, group_id)
     return (*(_setting(entries[name], limits) for name in SETTINGS if name in entries), _classic(limits))
 
 
 def change_settings(asker: Asker, group_id: str, values: Mapping[str, int | None]) -> None:
-    """None goes back to the brokers' default. SettingRefusedError if they do not take a value; then none is changed."""
+    """Set values; None restores the brokers' default. SettingRefusedError if a value is refused; then none is changed."""
     if unknown := [shown(name).strip("'") for name in values if name not in SETTINGS]:
-        raise SettingRefusedError(f"{', '.join(unknown)}: not among {', '.join(SETTINGS)}.")
+        raise SettingRefusedError(f"{', '.join(unknown)}: unknown; the settings are {', '.join(SETTINGS)}.")
     wanted = {name: optional(_checked_ms, name, value) for name, value in values.items()}
     texts = {name: None if value is None else str(value) for name, value in wanted.items()}
     answer = asker.ask(AlterGroupConfigs(group_id=group_id, values=texts))
     if isinstance(answer, Refused) and answer.code in _REFUSED:
-        raise SettingRefusedError(f"The brokers refuse this: {answer.message}")
+        raise SettingRefusedError(f"The brokers refuse the settings of group {group_id}: {answer.message}")
     expect(ConfigsAltered, answer, group_id, "have its settings changed")
 
 
@@ -88,7 +88,7 @@ def _classic(limits: Mapping[str, int | None]) -> Setting:
 
 
 def _limits(asker: Asker, group_id: str) -> dict[str, int | None]:
-    """Nothing where we may not look into a broker's configuration."""
+    """The coordinator's limits; empty without access to its configuration."""
     coordinator = asker.coordinator(group_id)
     keys = [_limit(end, name) for name in SETTINGS for end in ("min", "max")]
     keys += [f"group.{end}.session.timeout.ms" for end in ("min", "max")]

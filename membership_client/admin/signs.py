@@ -1,10 +1,9 @@
-"""What shows, from outside, whether a member lives.
+"""Finds out whether a member is alive, from what the coordinator shows of it.
 
-Coordinators do not tell when a member sent its last heartbeat. What can be seen is what a live member causes: its epoch
-moves, it gives up or takes partitions (in a classic group others do that for it), offsets of its partitions are
-committed, it joins again. Records that wait for a member which commits nothing speak against it. An idle member of a quiet
-group shows neither, so it may be alive; only one of KIP-848 that is watched for longer than a session and is still there
-has certainly sent heartbeats.
+Coordinators do not report the time of a member's last heartbeat. They show what a live member does: its epoch changes, its
+partitions change (in a classic group the leader changes them), it commits offsets, it joins again. A member that commits
+nothing while records wait in its partitions looks dead. A member without records to read shows neither, so it may be alive.
+A KIP-848 member that is still there after a whole session timeout has sent heartbeats.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from membership_client.admin.commands.words import named
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
+from membership_client.partition_text import named
 
 
 class Life(enum.Enum):
@@ -24,14 +23,14 @@ class Life(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Whether a member lives, as far as can be seen, and what was seen."""
+    """Whether a member is alive, as far as can be seen, and the observation that shows it."""
 
     life: Life
     why: str
 
 
 class Signs:
-    """Looks at one group again and again. Every view must have its committed offsets, and the first its lag."""
+    """Compares successive views of one group. Every view needs committed offsets, and the first one its lag."""
 
     def __init__(self, view: GroupView, now: float, session_timeout_s: float | None) -> None:
         self._first, self._began, self._session_timeout_s = view, now, session_timeout_s
@@ -43,7 +42,7 @@ class Signs:
 
     @property
     def settled(self) -> frozenset[str]:
-        """Those of whom no more need be seen, by instance id or else member id."""
+        """Names of members whose sign will not change: alive, left, or left temporarily."""
         return frozenset(self._alive) | self._away | self._left
 
     def see(self, view: GroupView, now: float) -> None:
@@ -57,15 +56,15 @@ class Signs:
 
     def of(self, member: MemberView) -> Sign:
         if member.name in self._left:
-            return Sign(Life.GONE, "it is no member any more")
+            return Sign(Life.GONE, "it is no longer a member")
         if member.name in self._away:
-            return Sign(Life.GONE, "it has left for a while, and said so")
+            return Sign(Life.GONE, "it has left temporarily")
         if member.name in self._alive:
             return Sign(Life.ALIVE, self._alive[member.name])
         seen = f"it committed nothing in {self._watched_s:.0f} s"
         if waiting := {p: lag for p, lag in self._first.lag.items() if p in member.current and lag}:
             return Sign(Life.GONE, f"{seen}, and {sum(waiting.values())} records of {named(waiting)} wait for it")
-        return Sign(Life.UNKNOWN, f"{seen}, but nothing is known to wait for it")
+        return Sign(Life.UNKNOWN, f"{seen}, but no records are known to wait for it")
 
     def _note_absent(self, view: GroupView) -> None:
         self._away = {member.name for member in view.members if member.epoch == LEFT_TEMPORARILY}
@@ -77,13 +76,13 @@ class Signs:
         if before.epoch != after.epoch:
             return f"its epoch moved from {before.epoch} to {after.epoch}"
         if before.current != after.current and not after.is_classic:
-            return "what it has changed"
+            return "its partitions changed"
         both = before.current & after.current
         moved = [p for p in both if self._first.committed.get(p) != view.committed.get(p)]
         return f"it committed offsets of {named(moved)}" if moved else None
 
     def _outlived(self, member: MemberView) -> str | None:
-        """A classic member's session timeout is its own, and not told."""
+        """The sign of a member that stayed longer than a session; never for classic members, whose timeout is not reported."""
         if self._session_timeout_s is None or member.is_classic or self._watched_s <= self._session_timeout_s:
             return None
         return f"it is still there after a session timeout of {self._session_timeout_s:g} s, so it sends heartbeats"

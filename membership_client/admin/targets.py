@@ -1,4 +1,4 @@
-"""Where offsets can be set to, and what that means for each partition."""
+"""Targets of an offset reset, and the change that a target means for each partition."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from membership_client.types import Offset, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Earliest:
-    """The first record that is still there."""
+    """The start of the partition: the first record that was not deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The end: what comes from now on."""
+    """The end of the partition: records that are produced from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,25 @@ class Since:
 
     @classmethod
     def ago(cls, duration: dt.timedelta) -> Since:
-        """By duration: so long before now."""
+        """The time that lies `duration` before now."""
         try:
             return cls(dt.datetime.now(dt.UTC) - checked_instance("duration", duration, dt.timedelta))
         except OverflowError:
-            raise ConfigError(f"duration reaches back beyond all times that a datetime holds: {duration}.") from None
+            raise ConfigError(
+                f"duration is too long: {duration} ago is before the first time that a datetime can hold."
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """These offsets, each moved into what its partition has."""
+    """These offsets, each moved into the range of its partition."""
 
     offsets: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """By so many records forth, or back if negative, from what is committed."""
+    """The committed offset plus `by` records; back if negative."""
 
     by: int
 
@@ -58,7 +60,7 @@ Target = Earliest | Latest | Since | Given | Shift
 
 
 def checked_target(value: object) -> Target:
-    """ConfigError unless it is one, with what it needs in it."""
+    """The target, if its type and content are right; otherwise ConfigError."""
     match value:
         case Earliest() | Latest():
             return value
@@ -75,18 +77,18 @@ def checked_target(value: object) -> Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is to become of one partition's offset."""
+    """The planned change of one partition's offset."""
 
     partition: TopicPartition
     before: int | None
     after: int
     note: str = ""
-    """Where it is not exactly what was asked for."""
+    """Why `after` differs from the offset that was asked for; empty if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Logs:
-    """What is committed of some partitions, where they begin, and where they end."""
+    """Committed offsets, starts and ends of partitions."""
 
     committed: Mapping[TopicPartition, int]
     starts: Mapping[TopicPartition, int]
@@ -96,7 +98,7 @@ class _Logs:
 def changes(
     asker: Asker, target: Target, partitions: Iterable[TopicPartition], committed: Mapping[TopicPartition, Offset]
 ) -> tuple[Change, ...]:
-    """OffsetsNotChangedError if one of the partitions cannot be asked: nothing is planned by halves."""
+    """The change of each partition. OffsetsNotChangedError if one of them has no known offsets: a plan is complete."""
     wanted = frozenset(partitions)
     logs = _Logs(
         committed={p: committed[p].offset for p in wanted & committed.keys()},
@@ -122,7 +124,7 @@ def _wished(target: Earliest | Latest | Given | Shift, logs: _Logs) -> Mapping[T
 def _since(asker: Asker, target: Since, logs: _Logs) -> Mapping[TopicPartition, int]:
     at = target.when if target.when.tzinfo else target.when.replace(tzinfo=dt.UTC)
     found = _found(asker, frozenset(logs.ends), max(0, int(at.timestamp() * 1000)))
-    # -1 stands for a time after the last record.
+    # Brokers answer -1 for a time after the last record.
     return {partition: offset if offset >= 0 else logs.ends[partition] for partition, offset in found.items()}
 
 
@@ -132,7 +134,7 @@ def _found(asker: Asker, partitions: frozenset[TopicPartition], at: int) -> dict
         raise_if_denied(told.codes, None, "be asked for offsets")
         why = "; ".join(f"{partition}: {reason}" for partition, reason in sorted(told.missing.items()))
         raise OffsetsNotChangedError(
-            f"Nothing was changed, for not all partitions can be asked. {why}", {}, told.missing
+            f"Nothing was changed, because the offsets of some partitions are not known. {why}", {}, told.missing
         )
     return told.found
 

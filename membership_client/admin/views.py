@@ -1,4 +1,4 @@
-"""A group as its coordinator describes it."""
+"""Values that describe a group as its coordinator does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from membership_client.types import Node, Offset, TopicPartition
 
 LEFT_TEMPORARILY = -2
-"""The epoch of a static member that said goodbye and may come back until its session ends."""
+"""The epoch of a static member that has left temporarily: it may come back until its session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,11 @@ class MemberView:
     current: frozenset[TopicPartition]
     target: frozenset[TopicPartition]
     topics: frozenset[str] = frozenset()
-    """What it subscribed to by name."""
+    """Topics that it subscribes to by name."""
     regex: str = ""
-    """And by pattern; KIP-848 only."""
+    """The pattern that it subscribes to; KIP-848 only."""
     is_classic: bool = False
-    """It speaks the classic protocol; in a group of KIP-848, while that is being migrated."""
+    """It uses the classic protocol, perhaps in a KIP-848 group that is being migrated."""
 
     @property
     def name(self) -> str:
@@ -38,26 +38,26 @@ class MemberView:
 
     @property
     def to_release(self) -> frozenset[TopicPartition]:
-        """What it still has and should give up."""
+        """Partitions that it still owns and must revoke."""
         return self.current - self.target
 
 
 class WaitKind(enum.Enum):
-    """What a group waits for."""
+    """What a group waits for a member to do."""
 
     RELEASE = "to release"
-    """It has partitions that others are to get."""
+    """It owns partitions that the target gives to other members."""
 
     RETURN = "to come back, and meanwhile nobody works on"
-    """A static member that left for a while: its partitions are kept for it until its session ends."""
+    """A static member left temporarily: its partitions are kept for it until its session ends."""
 
     ANSWER = "to take note of the newest epoch, and then work on"
-    """Its next heartbeat would bring it what it should have."""
+    """The answer to its next heartbeat will bring its target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A group waits for one of its members; `waiting` are those who are to get its partitions."""
+    """A group waits for one of its members; `waiting` names the members that will get its partitions."""
 
     holder: MemberView
     partitions: frozenset[TopicPartition]
@@ -76,9 +76,9 @@ class GroupView:
     members: tuple[MemberView, ...]
     coordinator: Node | None = None
     committed: Mapping[TopicPartition, Offset] = field(default_factory=dict)
-    """Whatever the group has committed, of partitions that somebody owns and of others."""
+    """All committed offsets of the group, also of partitions without an owner."""
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Where these partitions end, and those that somebody owns; one whose end was not told is missing."""
+    """End offsets of committed and owned partitions; a partition is missing if its end is not known."""
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
@@ -95,7 +95,7 @@ class GroupView:
         return next((m for m in self.members if name in (m.instance_id, m.member_id)), None)
 
     def waits(self) -> tuple[Wait, ...]:
-        """Whom the group waits for. In a classic group the coordinator does not tell."""
+        """The members that the group waits for; always empty for a classic group, whose coordinator does not report them."""
         return tuple(wait for member in self.members if (wait := self._wait_for(member)) is not None)
 
     def _wait_for(self, member: MemberView) -> Wait | None:
@@ -110,13 +110,13 @@ class GroupView:
         return None
 
     def _wait_for_late(self, member: MemberView) -> Wait:
-        """It has not told that it is done. Before Kafka 4.3 (KAFKA-20431) what it is to release is no longer said to be its."""
+        """The wait for a member at an old epoch. Before Kafka 4.3 (KAFKA-20431) its current partitions lack those it must release."""
         if withheld := self._withheld():
             return Wait(member, withheld, self._waiting_for(member, withheld), WaitKind.RELEASE)
         return Wait(member, member.target, (), WaitKind.ANSWER)
 
     def _withheld(self) -> frozenset[TopicPartition]:
-        """What nobody is said to have, and members that know the newest assignment still did not get."""
+        """Partitions without an owner that are in the target of a member at the newest epoch."""
         known = (member.target for member in self.members if member.epoch == self.assignment_epoch)
         return frozenset().union(*known) - self.owners.keys()
 

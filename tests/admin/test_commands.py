@@ -53,7 +53,7 @@ def test_a_group_is_described_waited_for_and_its_member_removed(
     (blocker,) = json.loads(shown)["blockers"]
     assert (blocker["instance"], blocker["kind"], blocker["seen_s"] > 0) == ("till-1", "return", True)
     assert run("remove", peers.id, "till-1") == 3
-    assert "Nobody is here to ask: give --yes." in capsys.readouterr().err
+    assert "Standard input is no terminal, so this cannot be confirmed: give --yes." in capsys.readouterr().err
     assert run("remove", peers.id, "till-1", "--reason", "node lost", "--yes") == 0
     assert capsys.readouterr().out == f"till-1 was removed; it had {peers.id}[0-5].\n"
     assert "client reason: member was removed by an admin: node lost" in log_about(kafka, peers.id)()
@@ -216,7 +216,7 @@ def test_settings_are_shown_and_refused(run: Run, group: str, capsys: pytest.Cap
     """With limits; a value beyond them is refused in the brokers' words."""
     assert "consumer.session.timeout.ms      45000  no" in told(run, group, capsys)
     assert run("config", "set", group, "consumer.session.timeout.ms=1", "--yes") == 2
-    assert "The brokers refuse this" in capsys.readouterr().err
+    assert "The brokers refuse the settings of group" in capsys.readouterr().err
 
 
 @pytest.mark.kafka
@@ -250,12 +250,15 @@ def test_the_cluster_may_be_named_in_a_properties_file(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["list"], "Where is the cluster?"),
+        (["list"], "The cluster's address is missing"),
         (["list", "--command-config", "no-such-file"], "no-such-file"),
         (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"], "Given up after 0.3 s"),
         (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.4"], "Connection refused. Check the address"),
-        (["remove", "shop", "--bootstrap-server", "h:1"], "Say which members to remove"),
-        (["offsets", "reset", "shop", "--to-latest", "--bootstrap-server", "h:1"], "Say which topics"),
+        (["remove", "shop", "--bootstrap-server", "h:1"], "Give either the members to remove, or --all."),
+        (
+            ["offsets", "reset", "shop", "--to-latest", "--bootstrap-server", "h:1"],
+            "Give either --topic, which may be repeated, or --all-topics.",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_and_ends_with_2(
@@ -276,7 +279,7 @@ def test_a_file_without_offsets_of_the_group_is_refused(
     file.write_text(content)
     where = ["--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"]
     assert main(["groups", "offsets", "import", "shop", str(file), *where, *arguments]) == 2
-    why = f"every line of {file} is of another group than shop" if content.strip() else f"{file} has no lines"
+    why = f"no line of {file} is about group shop" if content.strip() else f"{file} has no lines"
     assert capsys.readouterr().err.splitlines()[0] == f"Nothing was changed: {why}."
 
 

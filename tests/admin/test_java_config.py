@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from membership_client import ConfigError
-from membership_client.admin.connection import Connection
+from membership_client.admin.connection import AdminConnection
 from membership_client.admin.java.java_config import from_java
 from membership_client.admin.java.properties import read_properties
 from membership_client.security.settings import Security
@@ -149,14 +149,14 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("one.p12", "PKCS12", {"ssl_keystore_password": "geheim"}, "read as PKCS12.*password was incorrect"),
         ("key.jks", "JKS", {}, "or ssl.key.password does not open its key: .*Cannot recover key"),
         ("key.jks", "JKS", {"ssl_key_password": "geheim"}, "or ssl.key.password does not open its key"),
-        ("one.p12", "PKCS12", {"ssl_key_password": "geheim"}, "a PKCS12 store has one for both"),
+        ("one.p12", "PKCS12", {"ssl_key_password": "geheim"}, "a PKCS12 store has one password for both"),
         ("one.p12", "PKCS12", {"ssl_keystore_password": ""}, "ssl.keystore.password is missing"),
         ("no-such.jks", "JKS", {}, r"no-such.jks cannot be read as JKS: .*does not exist"),
         ("ca.pem", "JKS", {}, "ca.pem cannot be read as JKS"),
         ("ca.pem", "PKCS12", {}, "ca.pem cannot be read as PKCS12"),
         ("one.p12", "BCFKS", {}, "cannot be read as BCFKS: .*BCFKS not found"),
         ("trust.jks", "JKS", {}, "trust.jks has no private key"),
-        ("two.p12", "PKCS12", {}, r"has 2 private keys \(first, second\): there must be one"),
+        ("two.p12", "PKCS12", {}, r"has 2 private keys \(first, second\): it must have exactly one"),
     ],
 )
 def test_a_key_store_that_cannot_be_used_is_an_error_at_once(
@@ -189,7 +189,7 @@ def test_without_keytool_a_store_of_javas_is_refused(store: str, monkeypatch: py
     """With the command that makes a PEM file of it."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(ConfigError, match=r"type=JKS: only PEM .* openssl .* keytool"):
+    with pytest.raises(ConfigError, match=r"type=JKS: without .* only PEM .* openssl .* keytool"):
         from_java({"security.protocol": "SSL", f"ssl.{store}.location": "ca.jks"})
 
 
@@ -232,7 +232,7 @@ PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         (PLAIN, "sasl.jaas.config is missing"),
         (PLAIN | {"sasl.jaas.config": 'a.ScramLoginModule required username="a";'}, "needs PlainLoginModule"),
         (PLAIN | {"sasl.jaas.config": 'a.PlainLoginModule required username="a";'}, "has no password"),
-        (PLAIN | {"sasl.login.class": "Own"}, r"sasl\.login\.class: not supported here"),
+        (PLAIN | {"sasl.login.class": "Own"}, r"sasl\.login\.class: not supported\."),
     ],
 )
 def test_what_cannot_be_used_is_an_error_that_says_what_to_do(properties: dict[str, str], complaint: str) -> None:
@@ -251,12 +251,12 @@ def test_what_security_protocol_has_no_use_for_is_passed_over() -> None:
 
 def test_an_administrator_takes_keys_about_connections_only() -> None:
     """A typing error would otherwise be a setting that nobody acts on."""
-    made = Connection.of(
+    made = AdminConnection.of(
         {"bootstrap.servers": "a:1,b:2", "client.id": "me", "request.timeout.ms": "2500"}, client_id="-", timeout_s=10
     )
     assert (len(made.bootstrap), made.client_id, made.timeout_s) == (2, "me", 2.5)
     for wrong in ({"group.id": "shop"}, {"bootstrap.server": "a:1"}):
-        with pytest.raises(ConfigError, match="of no use to an administrator"):
-            Connection.of({"bootstrap.servers": "a:1"} | wrong, client_id="-", timeout_s=10)
+        with pytest.raises(ConfigError, match="not used by GroupAdmin"):
+            AdminConnection.of({"bootstrap.servers": "a:1"} | wrong, client_id="-", timeout_s=10)
     with pytest.raises(ConfigError, match=r"bootstrap\.servers must be set"):
-        Connection.of({}, client_id="-", timeout_s=10)
+        AdminConnection.of({}, client_id="-", timeout_s=10)

@@ -35,7 +35,7 @@ def test_an_old_broker_is_administered_as_far_as_it_goes(old_kafka_version: str)
             for target, expected in ((Latest(), view.ends), (Earliest(), dict.fromkeys(view.ends, 0))):
                 admin.reset(admin.plan_reset(group.id, target, topics=[group.topic]))
                 assert {p: offset.offset for p, offset in admin.describe(group.id).committed.items()} == expected
-            with pytest.raises(UnsupportedByBrokerError, match="keep no settings of groups"):
+            with pytest.raises(UnsupportedByBrokerError, match="have no settings for groups"):
                 admin.settings(group.id)
             with pytest.raises(GroupNotFoundError):
                 admin.describe("no-such-group")

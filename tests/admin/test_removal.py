@@ -10,7 +10,7 @@ import pytest
 
 from membership_client.admin import UnknownMemberError, UnsupportedByBrokerError
 from membership_client.admin.asking import Asker
-from membership_client.admin.connection import Connection
+from membership_client.admin.connection import AdminConnection
 from membership_client.admin.removal import remove
 from tests.admin.test_watch import SLOW
 from tests.net import answers
@@ -56,7 +56,7 @@ def _unknown(members: tuple[Any, ...]) -> Any:
 @contextlib.contextmanager
 def asking(coordinator: Coordinator) -> Iterator[Asker]:
     with coordinator.broker:
-        asker = Asker(Connection(bootstrap=(coordinator.broker.node,), client_id="test", timeout_s=30))
+        asker = Asker(AdminConnection(bootstrap=(coordinator.broker.node,), client_id="test", timeout_s=30))
         with contextlib.closing(asker):
             yield asker
 

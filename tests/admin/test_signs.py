@@ -29,7 +29,7 @@ def seen(first: GroupView, after: GroupView, *, after_s: float = 6.0) -> Sign:
     ("after", "sign"),
     [
         (replace(FIRST, members=(replace(SLOW, epoch=5),)), "its epoch moved from 4 to 5"),
-        (replace(FIRST, members=(replace(SLOW, current=SLOW.target),)), "what it has changed"),
+        (replace(FIRST, members=(replace(SLOW, current=SLOW.target),)), "its partitions changed"),
         (replace(FIRST, members=(replace(SLOW, member_id="m9"),)), "it joined again, as m9"),
         (replace(FIRST, committed={TopicPartition("orders", 0): Offset(8)}), "it committed offsets of orders[0]"),
     ],
@@ -58,7 +58,7 @@ def test_a_member_that_said_goodbye_is_gone() -> None:
     away = replace(FIRST, members=(replace(SLOW, epoch=-2),))
     signs = Signs(away, 100.0, session_timeout_s=45.0)
     assert signs.settled == {"till-1"}
-    assert signs.of(SLOW) == Sign(Life.GONE, "it has left for a while, and said so")
+    assert signs.of(SLOW) == Sign(Life.GONE, "it has left temporarily")
 
 
 def test_who_is_no_member_any_more_is_gone() -> None:
@@ -67,7 +67,7 @@ def test_who_is_no_member_any_more_is_gone() -> None:
     signs = Signs(idle, 100.0, session_timeout_s=45.0)
     signs.see(replace(idle, members=()), 101.0)
     assert signs.settled == {"till-1"}
-    assert signs.of(SLOW) == Sign(Life.GONE, "it is no member any more")
+    assert signs.of(SLOW) == Sign(Life.GONE, "it is no longer a member")
 
 
 def test_an_idle_member_may_be_alive() -> None:

@@ -8,10 +8,9 @@ import pytest
 
 from membership_client import GroupMember
 from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind
-from membership_client.admin.blockers import waiting
 from membership_client.admin.commands import as_json
-from membership_client.admin.commands.picture import waiting_lines
-from membership_client.admin.watching import Watch
+from membership_client.admin.commands.group_text import waiting_lines
+from membership_client.admin.waiting import Watch, waiting
 from membership_client.testing import KafkaCluster
 from tests.admin.test_watch import NEW, SLOW, VIEW
 from tests.integration.members import PATIENCE_S, RecordingListener, eventually
@@ -33,12 +32,12 @@ def test_a_holder_may_be_dead_or_slow_and_both_are_bounded() -> None:
     _, who, how_long = told(VIEW, 12.0, 45.0)
     assert who == "m2 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s."
     assert "If it is dead, the coordinator removes it in at most 33 s." in how_long
-    assert "does not tell: in at most 288 s if that is the default of 300 s." in how_long
+    assert "does not report: at most 288 s more if that is the default of 300 s." in how_long
 
 
 def test_a_holder_that_outlives_a_session_is_alive() -> None:
     """So it is its callback that takes long."""
-    assert "It lives: it has been there for longer than a session." in told(VIEW, 50.0, 45.0)[-1]
+    assert "It is alive: it has been a member for longer than a session." in told(VIEW, 50.0, 45.0)[-1]
 
 
 def test_without_the_session_timeout_no_bound_is_made_up() -> None:
@@ -49,7 +48,10 @@ def test_without_the_session_timeout_no_bound_is_made_up() -> None:
 def test_of_a_classic_holder_the_groups_session_timeout_says_nothing() -> None:
     """It has chosen its own: one of ten minutes was once said to live after the group's 45 seconds."""
     migrating = replace(VIEW, members=(replace(SLOW, is_classic=True), NEW))
-    assert "Its session timeout is its own" in told(migrating, 50.0, 45.0)[-1]
+    assert (
+        "It is a classic member, whose session timeout the coordinator does not report."
+        in told(migrating, 50.0, 45.0)[-1]
+    )
 
 
 @pytest.mark.parametrize("epoch", [-2, 4])
@@ -79,7 +81,7 @@ def test_a_member_that_has_not_answered_since_the_assignment_is_waited_for() -> 
     _, who, how_long = told(silent, 1.0, 45.0)
     assert "The group waits for m2 (10.0.0.1) to take note of the newest epoch" in who
     assert how_long.strip() == (
-        "If it is dead, the coordinator removes it in at most 44 s. If it lives, its next heartbeat ends this."
+        "If it is dead, the coordinator removes it in at most 44 s. If it is alive, its next heartbeat ends the wait."
     )
 
 
@@ -91,7 +93,7 @@ def test_a_classic_coordinator_keeps_it_to_itself(state: str, says: str) -> None
     classic = replace(VIEW, protocol="classic", state=state, epoch=None, assignment_epoch=None, members=())
     lines = told(classic, 12.0, None)
     assert lines[0] == f"shop is {state}, seen for 12 s."
-    assert "does not tell who is waited for" in lines[1]
+    assert "does not say which members it waits for" in lines[1]
     assert says in lines[1]
 
 
@@ -108,7 +110,7 @@ def test_a_quiet_group_waits_for_nobody() -> None:
     """Of either protocol."""
     assert told(replace(VIEW, members=(), state="Stable"), 1.0, 45.0) == [
         "shop is Stable, seen for 1 s.",
-        "Nobody is waited for.",
+        "The group waits for no member.",
     ]
 
 

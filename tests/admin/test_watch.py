@@ -17,8 +17,8 @@ import pytest
 from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind
 from membership_client.admin.commands import as_json
-from membership_client.admin.commands.picture import lines
-from membership_client.admin.watching import Watch
+from membership_client.admin.commands.group_text import lines
+from membership_client.admin.waiting import Watch
 from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
@@ -103,11 +103,11 @@ def test_partitions_that_nobody_had_are_not_said_to_be_held() -> None:
 def test_a_quiet_group_is_said_to_be_quiet() -> None:
     """And a classic one to keep it to itself."""
     settled = replace(VIEW, members=(replace(SLOW, epoch=5, target=HELD),))
-    assert "Nobody is waited for." in lines(Watch().see(settled, 0.0))
+    assert "The group waits for no member." in lines(Watch().see(settled, 0.0))
     classic = replace(settled, protocol="classic", epoch=None, assignment_epoch=None)
     watch = Watch()
     watch.see(classic, 0.0)
-    told = "The coordinator of a classic group does not tell who is waited for. The group is Reconciling, seen for 7 s."
+    told = "The coordinator of a classic group does not say which members it waits for. The group is Reconciling, seen for 7 s."
     assert lines(watch.see(classic, 7.0))[-1] == told
 
 

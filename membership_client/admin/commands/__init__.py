@@ -1,1 +1,1 @@
-"""The commands `membership-client groups` and `watch`, and what they print."""
+"""The commands `membership-client groups` and `membership-client watch`, and their output."""

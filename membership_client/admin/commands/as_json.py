@@ -1,23 +1,22 @@
-"""What administration has to say, as plain values for machines. Partitions are `topic-number`, times seconds."""
+"""The `--json` output of the commands: values for `json.dumps`. Partitions are `topic-number`, durations are seconds."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from membership_client.admin.blockers import Waiting
 from membership_client.admin.listing import GroupSummary
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
 from membership_client.admin.views import GroupView, MemberView, Wait
-from membership_client.admin.watching import Watched
+from membership_client.admin.waiting import ObservedGroup, Waiting
 
 
 def summary(group: GroupSummary) -> dict[str, Any]:
     return {"group": group.group_id, "protocol": group.protocol or None, "state": group.state or None}
 
 
-def watched(seen: Watched) -> dict[str, Any]:
+def watched(seen: ObservedGroup) -> dict[str, Any]:
     waits = [wait(one, seconds) for one, seconds in seen.waits]
     return {**view(seen.view), "seen_s": seen.seen_s, "waits": waits}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from membership_client.admin.commands import as_json
+from membership_client.admin.commands.group_text import table
 from membership_client.admin.commands.groups_command import DONE, NOT_CONFIRMED, is_confirmed, show
-from membership_client.admin.commands.tables import table
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.settings import SETTINGS, Setting
 
 _HEAD = ("SETTING", "MS", "SET FOR THE GROUP", "DEFAULT", "LOWEST", "HIGHEST", "MEANING")
-_CLASSIC = "each classic member chooses its own, within these limits"
+_CLASSIC = "each classic member chooses its own value within these limits"
 
 
 def show_settings(admin: GroupAdmin, options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What all `groups` commands share: reaching the cluster, asking back, progress, errors as exit codes."""
+"""Shared by all `groups` commands: connection, confirmation, progress, and exit codes for errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.java.java_config import from_java
 from membership_client.admin.java.properties import read_properties
+from membership_client.cli.terminal_text import harmless
 from membership_client.errors import ConfigError, MembershipError
-from membership_client.terminal_text import harmless
 
 DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Namespace], int]) -> int:
-    """Its exit code; an error is told on stderr, and is IMPOSSIBLE."""
+    """Run the command and return its exit code. An error is written to stderr; the exit code is then IMPOSSIBLE."""
     try:
         with GroupAdmin(connection_of(options)) as admin:
             return command(admin, options)
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Nam
 
 
 def connection_of(options: argparse.Namespace) -> dict[str, Any]:
-    """From --command-config, over which --bootstrap-server and --timeout win. ConfigError or OSError."""
+    """The configuration from --command-config; --bootstrap-server and --timeout override it. Raises ConfigError."""
     file = options.command_config
     config = {} if file is None else from_java(read_properties(_text(file)))
     if options.bootstrap_server:
@@ -40,12 +40,14 @@ def connection_of(options: argparse.Namespace) -> dict[str, Any]:
     if options.timeout is not None:
         config["request.timeout.ms"] = str(round(options.timeout * 1000))
     if "bootstrap.servers" not in config:
-        raise ConfigError("Where is the cluster? Give --bootstrap-server, or bootstrap.servers in --command-config.")
+        raise ConfigError(
+            "The cluster's address is missing: give --bootstrap-server, or bootstrap.servers in --command-config."
+        )
     return config
 
 
 def content_of(file: Path) -> bytes:
-    """ConfigError, which names the file, if it cannot be read."""
+    """The file's bytes. ConfigError, which names the file, if it cannot be read."""
     try:
         return file.read_bytes()
     except OSError as error:
@@ -53,7 +55,7 @@ def content_of(file: Path) -> bytes:
 
 
 def _text(file: Path) -> str:
-    """Java takes every byte for a letter of Latin-1, so a file that is not UTF-8 must be that."""
+    """The file's text: UTF-8, or else Latin-1, which java.util.Properties uses for streams of bytes."""
     content = content_of(file)
     try:
         return content.decode("utf-8")
@@ -62,31 +64,34 @@ def _text(file: Path) -> str:
 
 
 def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> None:
-    """Lines for people, or JSON."""
+    """Print the lines, or with --json the value `machine`."""
     _end_progress()
     print(json.dumps(machine) if options.json else "\n".join(map(harmless, lines)), flush=True)
 
 
 def complain(error: Exception) -> None:
-    """On stderr; errors may name what others chose, too."""
+    """Write the error to stderr, without control characters: it may quote names that other people chose."""
     _end_progress()
     print(*map(harmless, str(error).split("\n")), sep="\n", file=sys.stderr)
 
 
 def is_confirmed(options: argparse.Namespace, question: str) -> bool:
-    """By --yes, or by somebody at the terminal."""
+    """True if --yes was given, or the user answers yes at the terminal."""
     _end_progress()
     if options.yes:
         return True
     if not sys.stdin.isatty():
-        print(f"{harmless(question)} Nobody is here to ask: give --yes.", file=sys.stderr)
+        print(
+            f"{harmless(question)} Standard input is no terminal, so this cannot be confirmed: give --yes.",
+            file=sys.stderr,
+        )
         return False
     print(f"{harmless(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def progress(what: str) -> Callable[[float], None]:
-    """Told the seconds left, keeps one line on a terminal up to date; elsewhere it says it once."""
+    """A function of the seconds left: updates one line on a terminal; writes one line, once, if stderr is no terminal."""
     told: list[int] = []
 
     def tell(left_s: float) -> None:

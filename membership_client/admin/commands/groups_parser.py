@@ -8,16 +8,16 @@ import re
 from importlib import import_module
 from typing import Any
 
+from membership_client.arguments import duration_s
 from membership_client.cli.values import path, seconds
-from membership_client.durations import seconds_of
 from membership_client.types import TopicPartition
 
 EXIT_CODES = """\
 exit codes:
   0  done, or nothing to report
-  1  bad news: somebody is waited for, a member was not removed, an offset was not changed
-  2  not possible: a wrong command line, no answer, no access, no such group, a refusal of the brokers
-  3  not done, because nobody confirmed it (answer y, or give --yes)
+  1  a finding: the group waits for a member, a member was not removed, an offset was not changed
+  2  not possible: a wrong command line, no answer, no access, no such group, or the brokers refuse
+  3  not done, because it was not confirmed (answer y, or give --yes)
   130  interrupted
   141  the reader of the output is gone, as in "| head -1"
 """
@@ -45,15 +45,15 @@ _SubParsers = Any
 
 
 def add_groups(groups: argparse.ArgumentParser) -> None:
-    groups.description = "Look at groups of both protocols, find who holds one back, and put it right."
+    groups.description = "Describe groups of both protocols, find the members that a group waits for, remove members, change offsets and settings."
     groups.formatter_class = argparse.RawDescriptionHelpFormatter
     groups.epilog = (
         f"examples:\n  {_EXAMPLES['list']}\n  {_EXAMPLES['waiting']}\n  {_EXAMPLES['remove']}\n\n{EXIT_CODES}"
     )
     commands = groups.add_subparsers(required=True, metavar="command")
     _add_list(_command(commands, "list", "all groups of consumers, from every broker"))
-    _add_group(_command(commands, "describe", "members, what they have and should have, offsets and lag"), "describe")
-    _add_waiting(_command(commands, "waiting", "who holds the group back, and how long that can last"))
+    _add_group(_command(commands, "describe", "members, their partitions and targets, offsets and lag"), "describe")
+    _add_waiting(_command(commands, "waiting", "the members that the group waits for, and how long that can last"))
     _add_remove(_command(commands, "remove", "remove members, with a reason for the broker's log"))
     _add_offsets(_command(commands, "offsets", "show, reset, export, import or forget committed offsets"))
     _add_config(_command(commands, "config", "session timeout and intervals of a KIP-848 group"))
@@ -71,7 +71,7 @@ def _command(commands: _SubParsers, name: str, about: str, example: str | None =
 
 
 def _runs(parser: argparse.ArgumentParser, module: str, function: str) -> None:
-    """Imported late: --help answers at once."""
+    """Set the parser's command. Its module is imported when it runs, so that --help is fast."""
 
     def run(options: argparse.Namespace) -> int:
         from membership_client.admin.commands import groups_command  # noqa: PLC0415 - see above
@@ -85,8 +85,8 @@ def _runs(parser: argparse.ArgumentParser, module: str, function: str) -> None:
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """The options of Kafka's own tools, which say where the cluster is and how to speak to it."""
-    parser.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="where the cluster is")
+    """The connection options of Kafka's own tools."""
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="addresses of brokers")
     parser.add_argument(
         "--command-config",
         type=path,
@@ -94,7 +94,10 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         help="a client.properties of Kafka's own tools; it may also name bootstrap.servers",
     )
     parser.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help="for each answer; default: request.timeout.ms of FILE, or 10"
+        "--timeout",
+        type=seconds,
+        metavar="SECONDS",
+        help="time limit for each answer; default: request.timeout.ms of FILE, or 10",
     )
 
 
@@ -113,12 +116,14 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
         choices=["consumer", "classic"],
         help="may be repeated",
     )
-    parser.add_argument("--prefix", default="", help="groups whose names begin so")
+    parser.add_argument("--prefix", default="", help="groups whose names begin with this")
     _runs(parser, "look_command", "list_groups")
 
 
 def _add_waiting(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--watch", type=seconds, default=0.0, metavar="SECONDS", help="look for so long; default: once")
+    parser.add_argument(
+        "--watch", type=seconds, default=0.0, metavar="SECONDS", help="observe the group for this time; default: once"
+    )
     _add_group(parser, "waiting")
 
 
@@ -130,12 +135,16 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
     parser.add_argument("members", nargs="*", metavar="MEMBER", help="instance ids or member ids")
     parser.add_argument("--all", action="store_true", help="all members")
-    parser.add_argument("--reason", help="for the broker's log; default: that an admin did it")
+    parser.add_argument("--reason", help="for the broker's log; default: removed by an admin")
     parser.add_argument(
-        "--force", action="store_true", help="also members that look alive or may be, without watching them"
+        "--force", action="store_true", help="also remove members that are or may be alive, without watching them"
     )
     parser.add_argument(
-        "--watch", type=seconds, default=10.0, metavar="SECONDS", help="for signs of life before removing; default: 10"
+        "--watch",
+        type=seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="watch members for this time before removing them; default: 10",
     )
     _add_yes(parser)
     _runs(parser, "remove_command", "remove")
@@ -143,7 +152,7 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
 
 def _add_offsets(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="command")
-    _add_group(_command(commands, "show", "what is committed, where partitions end, and the lag", "offsets"), "offsets")
+    _add_group(_command(commands, "show", "committed offsets, ends of partitions, and lag", "offsets"), "offsets")
     _add_group(
         _command(commands, "export", "committed offsets as topic,partition,offset", "offsets"),
         "export",
@@ -151,7 +160,7 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
     )
     _add_reset(_command(commands, "reset", "set offsets; without --execute only the plan is shown", "offsets"))
     _add_import(_command(commands, "import", "set offsets to those of a CSV file", "offsets"))
-    _add_forget(_command(commands, "forget", "delete offsets of topics that nobody subscribes to", "offsets"))
+    _add_forget(_command(commands, "forget", "delete offsets of topics that no member subscribes to", "offsets"))
 
 
 def _add_execution(parser: argparse.ArgumentParser) -> None:
@@ -175,14 +184,14 @@ def _add_topics(parser: argparse.ArgumentParser, *, required: bool) -> None:
 def _add_reset(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
     _add_topics(parser, required=False)
-    parser.add_argument("--all-topics", action="store_true", help="whatever the group has committed")
+    parser.add_argument("--all-topics", action="store_true", help="all partitions that the group has committed")
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--to-earliest", action="store_true", help="the first records that are still there")
-    where.add_argument("--to-latest", action="store_true", help="the end")
+    where.add_argument("--to-earliest", action="store_true", help="the start of each partition")
+    where.add_argument("--to-latest", action="store_true", help="the end of each partition")
     where.add_argument("--to-time", type=_time, metavar="TIME", help="ISO 8601; without a zone it is UTC")
-    where.add_argument("--by-duration", type=_duration, metavar="PnDTnHnMnS", help="so long ago, for example PT6H")
+    where.add_argument("--by-duration", type=_duration, metavar="PnDTnHnMnS", help="this long ago, for example PT6H")
     where.add_argument("--to-offset", type=int, metavar="OFFSET", help="the same for every partition")
-    where.add_argument("--shift-by", type=int, metavar="COUNT", help="so many records forth, or back if negative")
+    where.add_argument("--shift-by", type=int, metavar="COUNT", help="this many records forward; back if negative")
     _add_execution(parser)
     _runs(parser, "offsets_command", "reset")
 
@@ -234,12 +243,12 @@ def _time(text: str) -> dt.datetime:
 
 
 def _duration(text: str) -> dt.timedelta:
-    if (long_s := seconds_of(text)) is None:
+    if (long_s := duration_s(text)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as P1D, PT6H or PT1H30M")
     try:
         return dt.timedelta(seconds=long_s)
     except OverflowError:
-        raise argparse.ArgumentTypeError(f"{text[:100]!r} is longer than any time that is known") from None
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is too long for a duration") from None
 
 
 def _setting(text: str) -> tuple[str, int | None]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import time
 
-from membership_client.admin.blockers import Waiting
-from membership_client.admin.commands import as_json, picture
+from membership_client.admin.commands import as_json, group_text
+from membership_client.admin.commands.group_text import table
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, progress, show
-from membership_client.admin.commands.tables import table
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.watching import Watch
+from membership_client.admin.waiting import Waiting, Watch
 
 _LOOK_S = 0.5
 
@@ -25,20 +24,20 @@ def list_groups(admin: GroupAdmin, options: argparse.Namespace) -> int:
 def describe(admin: GroupAdmin, options: argparse.Namespace) -> int:
     view = admin.describe(options.group)
     watched = Watch().see(view, time.monotonic())
-    lines = [*picture.lines(watched), "", *picture.subscriptions(view), "", *picture.offsets(view)]
+    lines = [*group_text.lines(watched), "", *group_text.subscriptions(view), "", *group_text.offsets(view)]
     show(options, lines, as_json.watched(watched))
     return DONE
 
 
 def waiting(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """BAD_NEWS if somebody is waited for, or nobody can tell."""
+    """Exit code BAD_NEWS if the group waits for a member, or this cannot be known."""
     told = _watch(admin, options)
-    show(options, picture.waiting_lines(told), as_json.waiting(told))
+    show(options, group_text.waiting_lines(told), as_json.waiting(told))
     return BAD_NEWS if told.blockers or told.unknown else DONE
 
 
 def _watch(admin: GroupAdmin, options: argparse.Namespace) -> Waiting:
-    """Looks until the time is up, so that it is known for how long somebody has been waited for."""
+    """Observe the group for --watch seconds, so that the durations of its waits are known."""
     told = admin.waiting_for(options.group)
     until, tell = time.monotonic() + options.watch, progress(f"watching {options.group}")
     while (left_s := until - time.monotonic()) > 0:
@@ -50,5 +49,5 @@ def _watch(admin: GroupAdmin, options: argparse.Namespace) -> Waiting:
 
 def offsets(admin: GroupAdmin, options: argparse.Namespace) -> int:
     view = admin.describe(options.group)
-    show(options, picture.offsets(view), as_json.offsets(view))
+    show(options, group_text.offsets(view), as_json.offsets(view))
     return DONE

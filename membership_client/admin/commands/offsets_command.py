@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from membership_client.admin.commands import as_json
+from membership_client.admin.commands.group_text import table
 from membership_client.admin.commands.groups_command import (
     BAD_NEWS,
     DONE,
@@ -17,7 +18,6 @@ from membership_client.admin.commands.groups_command import (
     is_confirmed,
     show,
 )
-from membership_client.admin.commands.tables import table
 from membership_client.admin.errors import OffsetsNotChangedError
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.offsets_csv import read_csv, write_csv
@@ -28,9 +28,9 @@ from membership_client.types import TopicPartition
 
 
 def reset(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """BAD_NEWS if not all could be changed."""
+    """Exit code BAD_NEWS if an offset could not be changed."""
     if bool(options.topics) == options.all_topics:
-        raise ConfigError("Say which topics (--topic, may be repeated), or --all-topics.")
+        raise ConfigError("Give either --topic, which may be repeated, or --all-topics.")
     topics, partitions = _places(options)
     if options.to_offset is not None:
         at_ends = admin.plan_reset(options.group, Latest(), topics=topics, partitions=partitions)
@@ -55,14 +55,14 @@ def import_offsets(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 
 def _offsets_in(file: Path, group: str) -> dict[TopicPartition, int]:
-    """ConfigError if there are none: a file of another group must not look like one that was imported."""
+    """The group's offsets in the file. ConfigError if there are none, so that a file of another group is not a success."""
     try:
         text = content_of(file).decode("utf-8")
     except UnicodeDecodeError:
-        raise ConfigError(f"{file} is not text in UTF-8.") from None
+        raise ConfigError(f"{file} is not UTF-8 text.") from None
     offsets = read_csv(text, group)
     if not offsets:
-        why = f"every line of {file} is of another group than {group}" if text.strip() else f"{file} has no lines"
+        why = f"no line of {file} is about group {group}" if text.strip() else f"{file} has no lines"
         raise ConfigError(f"Nothing was changed: {why}.")
     return offsets
 
@@ -105,7 +105,7 @@ def forget(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 
 def _places(options: argparse.Namespace) -> tuple[list[str], list[TopicPartition]]:
-    """Whole topics, and single partitions."""
+    """The topics and the partitions that --topic names."""
     whole = [given for given in options.topics if isinstance(given, str)]
     single = [place for given in options.topics if not isinstance(given, str) for place in given]
     return whole, single

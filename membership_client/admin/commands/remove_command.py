@@ -15,26 +15,26 @@ from membership_client.admin.commands.groups_command import (
     progress,
     show,
 )
-from membership_client.admin.commands.words import named
 from membership_client.admin.errors import UnknownMemberError
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.removal import Removal, spared
 from membership_client.admin.signs import Life, Sign
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.errors import ConfigError
+from membership_client.partition_text import named
 
 
 def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """BAD_NEWS if one of them was not removed."""
+    """Exit code BAD_NEWS if a member was not removed."""
     if bool(options.members) == options.all:
-        raise ConfigError("Say which members to remove, or --all of them.")
+        raise ConfigError("Give either the members to remove, or --all.")
     members = _chosen(admin.describe(options.group, lag=False), options)
     signs = {} if options.force else _signs(admin, options, members)
     kept = {name: sign for name, sign in signs.items() if sign.life is not Life.GONE}
     others = {name: member for name, member in members.items() if name not in kept}
     if others and not is_confirmed(options, _question(options, others, signs)):
         return NOT_CONFIRMED
-    # Decided, and perhaps after a while: by member id, so that it is not a successor under the same instance id who goes.
+    # By member id: the answer may have taken minutes, and a new process with the same instance id must not be removed.
     ids = [member.member_id for member in others.values()]
     removed = {gone.name: gone for gone in admin.remove(options.group, ids, reason=options.reason, force=True)}
     outcomes = [replace(removed[member.member_id], name=name) for name, member in others.items()]

@@ -8,18 +8,18 @@ import sys
 import time
 
 from membership_client.admin.commands import as_json
+from membership_client.admin.commands.group_text import lines
 from membership_client.admin.commands.groups_command import DONE, INTERRUPTED, complain, run
-from membership_client.admin.commands.picture import lines
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.watching import Watch, Watched
+from membership_client.admin.waiting import ObservedGroup, Watch
+from membership_client.cli.terminal_text import harmless
 from membership_client.errors import ConnectionProblem
-from membership_client.terminal_text import harmless
 
 _CLEAR = "\x1b[H\x1b[J"
 
 
 def watch(options: argparse.Namespace) -> int:
-    """Shows the group until interrupted, or once. IMPOSSIBLE if it cannot be looked at."""
+    """Show the group until interrupted, or once. Exit code IMPOSSIBLE if it cannot be described."""
     code = run(options, _watch)
     return DONE if code == INTERRUPTED else code
 
@@ -34,7 +34,7 @@ def _watch(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 
 def _look(admin: GroupAdmin, options: argparse.Namespace, seen: Watch) -> None:
-    """A cluster that does not answer for a while is told, and asked again; once it must answer."""
+    """Describe and print the group. A cluster that does not answer is reported, and an error only with --once."""
     try:
         watched = seen.see(admin.describe(options.group), time.monotonic())
     except ConnectionProblem as problem:
@@ -46,7 +46,7 @@ def _look(admin: GroupAdmin, options: argparse.Namespace, seen: Watch) -> None:
     _show(watched, machine=options.json, clears=not options.once and sys.stdout.isatty())
 
 
-def _show(watched: Watched, *, machine: bool, clears: bool) -> None:
+def _show(watched: ObservedGroup, *, machine: bool, clears: bool) -> None:
     if machine:
         print(json.dumps(as_json.watched(watched)), flush=True)
         return

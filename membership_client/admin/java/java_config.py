@@ -1,8 +1,8 @@
-"""A client.properties of Kafka's own tools, in librdkafka's names.
+"""Translates a client.properties file of Kafka's own tools to librdkafka's keys.
 
-Keys that say nothing about how to reach a cluster (deserialisers, group ids) are passed over, as Kafka's tools do. What
-says something and cannot be used here, such as Kerberos, is an error that says what to do instead. Java's own stores are
-read by Java's keytool, where there is one.
+Keys that do not concern the connection (deserialisers, group ids) are ignored, as by Kafka's tools. A key that concerns it
+and is not supported, such as Kerberos, is an error that names the alternative. Java's key and trust stores are read with
+Java's keytool, if it is installed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from membership_client.admin.java.keytool import find_keytool
-from membership_client.admin.java.trust_store import trusted_certificates
+from membership_client.admin.java.keytool import find_keytool, trusted_certificates
 from membership_client.errors import ConfigError
 
 _SAME = frozenset(
@@ -33,7 +32,7 @@ _IDLE = (
     "ssl.secure.random.implementation",
     "ssl.trustmanager.algorithm",
 )
-"""Beginnings of keys about how Java does it, which is not our affair, and about Kerberos, which is refused already."""
+"""Prefixes of ignored keys: they configure Java's own TLS, or Kerberos, which `_sasl` refuses."""
 
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;]+))""")
 _PEM = (
@@ -43,7 +42,7 @@ _PEM = (
 
 
 def from_java(properties: Mapping[str, str]) -> dict[str, str]:
-    """ConfigError for what cannot be translated. Secrets are in the result, and never in an error."""
+    """The configuration by librdkafka's keys. ConfigError for a key that is not supported; no error shows a secret."""
     given = {key: value.strip() for key, value in properties.items() if value.strip()}
     found = {key: value for key, value in given.items() if key in _SAME}
     if "security.protocol" in given:
@@ -59,7 +58,7 @@ def from_java(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_used(key: str, *, uses_tls: bool, uses_sasl: bool) -> bool:
-    """Java passes over what its security.protocol has no use for, and so do we."""
+    """False for keys that security.protocol does not need: Java ignores them, too."""
     return (uses_tls or not key.startswith("ssl.")) and (uses_sasl or not key.startswith("sasl."))
 
 
@@ -89,7 +88,7 @@ _TLS_KNOWN = frozenset(
 
 
 def _trust(given: Mapping[str, str]) -> dict[str, str] | None:
-    """Java's own trust store, which is most files' only store; None if it is none, or Java is not here to read it."""
+    """Certificates of a JKS or PKCS12 trust store; None if there is no such store, or no keytool to read it."""
     location, keytool = given.get("ssl.truststore.location"), find_keytool()
     if location is None or keytool is None or _type(given, "truststore") == "PEM":
         return None
@@ -97,7 +96,7 @@ def _trust(given: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _identity(given: Mapping[str, str]) -> dict[str, str] | None:
-    """Java's own key store; None if it is none, or Java is not here to read it."""
+    """Certificate and key of a JKS or PKCS12 key store; None if there is no such store, or no keytool to read it."""
     location, kind, keytool = given.get("ssl.keystore.location"), _type(given, "keystore"), find_keytool()
     if location is None or keytool is None or kind == "PEM":
         return None
@@ -123,7 +122,7 @@ def _store(
     inline = {ours: given[f"ssl.{store}.{part}"] for part, ours in parts.items() if f"ssl.{store}.{part}" in given}
     if (location or inline) and kind != "PEM":
         raise ConfigError(
-            f"ssl.{store}.type={kind}: only PEM can be read without a file and Java's keytool. Convert it once, {_PEM}, "
+            f"ssl.{store}.type={kind}: without Java's keytool only PEM can be read. Convert the store once, {_PEM}, "
             f"and set ssl.{store}.type=PEM and ssl.{store}.location to the file."
         )
     return inline | (dict.fromkeys(locations, location) if location else {})
@@ -162,11 +161,11 @@ def _jaas(entry: str | None, mechanism: str) -> dict[str, str]:
     if entry is None:
         if mechanism == "OAUTHBEARER":
             return {}
-        raise ConfigError("sasl.jaas.config is missing; a login configuration of the JVM's is not read here.")
+        raise ConfigError("sasl.jaas.config is missing; a JAAS file of the JVM is not read.")
     module, options = (*entry.split(None, 1), "")[:2]
     wanted = {"PLAIN": "PlainLoginModule", "OAUTHBEARER": "OAuthBearerLoginModule"}.get(mechanism, "ScramLoginModule")
     if not module.endswith(wanted):
-        raise ConfigError(f"sasl.jaas.config names {module}, and sasl.mechanism={mechanism} needs {wanted}.")
+        raise ConfigError(f"sasl.jaas.config names {module}, but sasl.mechanism={mechanism} needs {wanted}.")
     return {m[1]: re.sub(r"\\(.)", r"\1", m[2] or m[3] or m[4] or "") for m in _OPTION.finditer(options)}
 
 
@@ -188,7 +187,7 @@ def _token(given: Mapping[str, str], options: Mapping[str, str]) -> dict[str, st
 
 
 def _refuse_unknown(given: Mapping[str, str], prefix: str, known: frozenset[str]) -> None:
-    """About security nothing else is passed over in silence."""
+    """ConfigError for unknown keys: no key about security is ignored silently."""
     ours = {key for key in given if key.startswith(prefix) and not key.startswith(_IDLE)}
     if unknown := sorted(ours - known):
-        raise ConfigError(f"{', '.join(unknown)}: not supported here. Take it out if the brokers do not need it.")
+        raise ConfigError(f"{', '.join(unknown)}: not supported. Remove it if the brokers do not need it.")

@@ -1,8 +1,8 @@
-"""A key store of Java's: who we are, for brokers that want to know.
+"""Reads the client certificate and its key from a Java key store.
 
-Java's own keytool copies the private key into a PKCS#12 file of its own, locked with a password that was drawn for it and
-that nobody else has. In that file the key is an encrypted PKCS#8, which OpenSSL takes as it is: the key is never in the
-clear on a disk, and not in this process either until OpenSSL opens it.
+Java's keytool copies the private key into a temporary PKCS#12 file, encrypted with a random password that only this process
+has. In that file the key is an encrypted PKCS#8, which OpenSSL reads directly. So the key is never unencrypted on a disk, and
+not in this process either until OpenSSL decrypts it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IS_KEY = re.compile(r"^Entry type: PrivateKeyEntry", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyStore:
-    """As its file is described by ssl.keystore.* and ssl.key.password."""
+    """The store that ssl.keystore.* and ssl.key.password describe. Its repr shows no password."""
 
     location: str
     kind: str
@@ -40,10 +40,12 @@ class KeyStore:
 
 
 def identity(keytool: str, store: KeyStore) -> dict[str, str]:
-    """Certificates and encrypted private key as PEM, and what opens it, by librdkafka's keys. ConfigError."""
-    # keytool would pass over the second password, and so hide a mistake that stops Kafka's own tools.
+    """Certificates, encrypted private key and its password, by librdkafka's keys. Raises ConfigError."""
+    # keytool ignores the second password, and would hide a mistake with which Kafka's own tools fail.
     if store.kind == "PKCS12" and store.key_password not in {None, store.password}:
-        raise ConfigError("ssl.key.password differs from ssl.keystore.password: a PKCS12 store has one for both.")
+        raise ConfigError(
+            "ssl.key.password differs from ssl.keystore.password: a PKCS12 store has one password for both."
+        )
     alias, chain = _only_key(keytool, store)
     password = secrets.token_urlsafe(32)
     return {
@@ -54,7 +56,7 @@ def identity(keytool: str, store: KeyStore) -> dict[str, str]:
 
 
 def _only_key(keytool: str, store: KeyStore) -> tuple[str, list[str]]:
-    """Its alias, and its certificates, our own first."""
+    """The alias of the store's only private key, and its certificates, the client's own first."""
     listing = run_keytool(
         keytool,
         ["-list", "-rfc", "-keystore", store.location, "-storetype", store.kind],
@@ -64,13 +66,13 @@ def _only_key(keytool: str, store: KeyStore) -> tuple[str, list[str]]:
     keys = {alias: certificates_in(entry) for alias, entry in _ENTRY.findall(listing) if _IS_KEY.search(entry)}
     if len(keys) != 1:
         found = f"{len(keys)} private keys ({', '.join(keys)})" if keys else "no private key"
-        raise ConfigError(f"{store.location} has {found}: there must be one, so that it is clear who we are.")
+        raise ConfigError(f"{store.location} has {found}: it must have exactly one.")
     return next(iter(keys.items()))
 
 
 def _copy(keytool: str, store: KeyStore, alias: str, password: str) -> bytes:
-    """A PKCS#12 file with this key alone."""
-    # In a directory that only this user enters, and gone on return.
+    """The bytes of a PKCS#12 file that holds only this key."""
+    # The directory is readable by this user only, and is deleted on return.
     with tempfile.TemporaryDirectory(prefix="membership-client-") as directory:
         copy = Path(directory) / "key.p12"
         run_keytool(
@@ -90,7 +92,7 @@ def _copy(keytool: str, store: KeyStore, alias: str, password: str) -> bytes:
 
 
 def _locked_key(store: bytes) -> str:
-    """Out of a PKCS#12 file as keytool writes it: only the certificates are encrypted as a whole, and the key by itself."""
+    """The encrypted key, as PEM, of a PKCS#12 file that keytool wrote: keytool encrypts the key separately."""
     parts = pkcs12.Pfx.load(store).authenticated_safe
     readable = (part["content"].native for part in parts if part["content_type"].native == "data")
     bags = (bag for content in readable for bag in pkcs12.SafeContents.load(content))

@@ -1,4 +1,4 @@
-"""Java's own keytool, which reads Java's stores."""
+"""Runs Java's keytool, which reads Java's key and trust stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from membership_client.errors import ConfigError
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _TIMEOUT_S = 60
 _JVM = ("-J-Duser.language=en", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
-"""In English, because it is read here; and as quick as a JVM can be that has little to do."""
+"""English, because the output is parsed here; the other two options make a short run fast."""
 
 
 def find_keytool() -> str | None:
@@ -22,10 +22,10 @@ def find_keytool() -> str | None:
 
 
 def run_keytool(keytool: str, arguments: list[str], passwords: Mapping[str, str], complaint: str) -> str:
-    """What it prints; ConfigError that begins with `complaint` if it cannot do it.
+    """The output of keytool. ConfigError that begins with `complaint` if it fails.
 
-    `passwords` are by option, such as `-storepass`. They are told in its environment: command lines can be seen by everybody on
-    the machine.
+    `passwords` are by option, such as `-storepass`. keytool gets them in its environment, because all users of the machine can
+    see command lines.
     """
     told = {f"MEMBERSHIP_CLIENT_{option.strip('-').upper()}": text for option, text in passwords.items()}
     options = [word for option, name in zip(passwords, told, strict=True) for word in (f"{option}:env", name)]
@@ -47,5 +47,18 @@ def run_keytool(keytool: str, arguments: list[str], passwords: Mapping[str, str]
 
 
 def certificates_in(listing: str) -> list[str]:
-    """As PEM, of what `keytool -list -rfc` prints."""
+    """The certificates, as PEM, in the output of `keytool -list -rfc`."""
     return _CERTIFICATE.findall(listing)
+
+
+def trusted_certificates(keytool: str, location: str, password: str | None) -> str:
+    """The certificates of a JKS or PKCS12 trust store, as PEM. ConfigError if it cannot be read.
+
+    Without a password keytool asks for one, and goes on without it when it gets an empty line, as Java does.
+    """
+    passwords = {} if password is None else {"-storepass": password}
+    complaint = f"ssl.truststore.location: {location} cannot be read"
+    found = certificates_in(run_keytool(keytool, ["-list", "-rfc", "-keystore", location], passwords, complaint))
+    if not found:
+        raise ConfigError(f"{location} has no certificate that can be read with ssl.truststore.password.")
+    return "\n".join(found) + "\n"

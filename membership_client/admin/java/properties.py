@@ -1,4 +1,4 @@
-"""Java's properties files, as java.util.Properties reads them."""
+"""Reads Java's properties files, as java.util.Properties does."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from membership_client.errors import ConfigError
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# A key ends at the first separator that is not escaped; one = or : may stand among blanks.
+# A key ends at the first separator that is not escaped; blanks may surround one = or :.
 _PAIR = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The last of two equal keys wins. ConfigError for a broken escape, without the value it is in."""
+    """The keys and values; the last of two equal keys wins. ConfigError for a broken escape; it does not show the value."""
     pairs = (_pair(line) for line in _logical_lines(text))
     return dict(pairs)
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Without comments and blank lines; a line that ends in an odd number of backslashes goes on in the next."""
+    """Lines without comments and blank lines. A line that ends in an odd number of backslashes continues on the next."""
     begun = ""
     for line in re.split(r"\r\n|\r|\n", text):
         part = line.lstrip(" \t\f")

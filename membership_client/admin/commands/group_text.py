@@ -1,24 +1,22 @@
-"""A group as lines of text, for a terminal."""
+"""A group as lines of text: the output of the commands without `--json`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from membership_client.admin.blockers import Blocker, Waiting
-from membership_client.admin.commands.tables import table
-from membership_client.admin.commands.words import named
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
-from membership_client.admin.watching import Watched
+from membership_client.admin.waiting import CLASSIC_IS_SILENT, Blocker, ObservedGroup, Waiting
+from membership_client.partition_text import named
 from membership_client.types import TopicPartition
 
 _MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
 _OFFSETS = ("PARTITION", "COMMITTED", "END", "LAG", "OWNER")
 _REBALANCE_S = 300
-"""Java's and our default of max.poll.interval.ms."""
+"""The default of max.poll.interval.ms, in Kafka's Java client and here."""
 
 
-def lines(watched: Watched) -> list[str]:
-    """The group, a table of its members, and who is waited for."""
+def lines(watched: ObservedGroup) -> list[str]:
+    """The group, a table of its members, and the members that it waits for."""
     return [title(watched.view), "", *members(watched.view), "", *_waits(watched)]
 
 
@@ -50,7 +48,7 @@ def _member(member: MemberView, lag: Mapping[TopicPartition, int]) -> Sequence[o
 
 
 def subscriptions(view: GroupView) -> list[str]:
-    """A line for each member that tells what it wants."""
+    """One line for each member whose subscription the coordinator reports."""
     wanted = ((m.name, " ".join(sorted(m.topics)), m.regex) for m in view.members)
     return [
         f"{name} subscribes to {' and '.join(filter(None, (topics, regex and f'/{regex}/')))}."
@@ -60,7 +58,7 @@ def subscriptions(view: GroupView) -> list[str]:
 
 
 def offsets(view: GroupView) -> list[str]:
-    """Of every partition that somebody owns or the group has committed."""
+    """A table of all partitions with an owner or a committed offset."""
     places = sorted(view.committed.keys() | view.owners.keys())
     committed = {partition: offset.offset for partition, offset in view.committed.items()}
     owners = {partition: member.name for partition, member in view.owners.items()}
@@ -68,11 +66,10 @@ def offsets(view: GroupView) -> list[str]:
     return table(_OFFSETS, ((p, committed.get(p), view.ends.get(p), lag.get(p), owners.get(p)) for p in places))
 
 
-def _waits(watched: Watched) -> list[str]:
+def _waits(watched: ObservedGroup) -> list[str]:
     if watched.view.protocol == "classic":
-        silent = "The coordinator of a classic group does not tell who is waited for."
-        return [f"{silent} The group is {watched.view.state}{_since(watched.seen_s)}."]
-    return [f"{_wait(wait, seconds)}." for wait, seconds in watched.waits] or ["Nobody is waited for."]
+        return [f"{CLASSIC_IS_SILENT} The group is {watched.view.state}{_since(watched.seen_s)}."]
+    return [f"{_wait(wait, seconds)}." for wait, seconds in watched.waits] or ["The group waits for no member."]
 
 
 def _wait(wait: Wait, seconds: float) -> str:
@@ -87,12 +84,12 @@ def _since(seconds: float) -> str:
 
 
 def waiting_lines(waiting: Waiting) -> list[str]:
-    """Who is waited for, and how long that can last."""
+    """The members that the group waits for, and how long that can last."""
     state = f"{waiting.view.group_id} is {waiting.view.state}{_since(waiting.seen_s)}."
     if waiting.unknown:
         return [state, waiting.unknown]
     told = [line for blocker in waiting.blockers for line in _blocker(blocker)]
-    return [state, *(told or ["Nobody is waited for."])]
+    return [state, *(told or ["The group waits for no member."])]
 
 
 def _blocker(blocker: Blocker) -> list[str]:
@@ -100,12 +97,12 @@ def _blocker(blocker: Blocker) -> list[str]:
 
 
 def _patience(blocker: Blocker) -> str:
-    """What the coordinator will do about it, and when."""
+    """When the coordinator will end the wait."""
     match blocker.wait.kind:
         case WaitKind.RETURN:
             return _if_dead(blocker)
         case WaitKind.ANSWER:
-            return f"{_if_dead(blocker)} If it lives, its next heartbeat ends this."
+            return f"{_if_dead(blocker)} If it is alive, its next heartbeat ends the wait."
         case WaitKind.RELEASE:
             return f"{_if_dead(blocker)} {_rebalance(blocker)}"
 
@@ -115,17 +112,28 @@ def _if_dead(blocker: Blocker) -> str:
     if blocker.removed_within_s is not None:
         return f"If it {if_dead}, the coordinator removes it in at most {blocker.removed_within_s:.0f} s."
     if blocker.is_alive:
-        return "It lives: it has been there for longer than a session."
+        return "It is alive: it has been a member for longer than a session."
     if blocker.is_overdue:
-        return "Its session should have ended by now; it begins anew when the coordinator moves."
+        return "Its session should have ended by now; a session starts again when the coordinator moves."
     if blocker.holder.is_classic:
-        return "Its session timeout is its own, and the coordinator does not tell it."
+        return "It is a classic member, whose session timeout the coordinator does not report."
     return "The group's session timeout is not known."
 
 
 def _rebalance(blocker: Blocker) -> str:
     left_s = max(0.0, _REBALANCE_S - blocker.seen_s)
     return (
-        "If it lives, it has until its own max.poll.interval.ms, which the coordinator does not tell: "
-        f"in at most {left_s:.0f} s if that is the default of {_REBALANCE_S} s."
+        f"{'It' if blocker.is_alive else 'If it is alive, it'} has until its max.poll.interval.ms ends, which the coordinator does not report: "
+        f"at most {left_s:.0f} s more if that is the default of {_REBALANCE_S} s."
     )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Rows in columns. `None` and empty cells are shown as a dash."""
+    cells = [list(head), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None or value == "" else str(value)
