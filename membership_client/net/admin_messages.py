@@ -1,20 +1,19 @@
-"""Administrators' requests and answers on the wire, in every version that a broker may still speak."""
+"""Requests of administrators as kio's messages, and the meaning of their answers, in every version of brokers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from membership_client.core import events
+from membership_client.core.error_codes import Code
 from membership_client.net import admin_requests as admin
 from membership_client.net.classic_messages import said
-from membership_client.net.fields import fill
-from membership_client.net.messages import by_topic, incomplete, offsets_of, partitions_of, refused
+from membership_client.net.messages import by_topic, fill, incomplete, offsets_of, partitions_of, refused
 from membership_client.types import Node, TopicPartition
 
 _GROUP_CONFIG_SOURCE = 8
 _SET, _DELETE = 0, 1
-_NOBODY = -1
-_TOPIC_DENIED = 29
+_NO_REPLICA = -1
 
 # --- ListGroups ------------------------------------------------------------------------------------------------------
 
@@ -61,7 +60,7 @@ def leaders_located(_request: admin.LocateLeaders, answer: Any) -> events.Respon
         brokers=brokers,
         leaders={partition: leader for partition, leader in known if leader is not None},
         unled=frozenset(partition for partition, leader in known if leader is None),
-        denied=frozenset(topic.name for topic in answer.topics if topic.error_code == _TOPIC_DENIED),
+        denied=frozenset(topic.name for topic in answer.topics if topic.error_code == Code.TOPIC_AUTHORIZATION_FAILED),
     )
 
 
@@ -78,7 +77,7 @@ def find_offsets(request: admin.FindOffsets, wire: Any) -> Any:
         )
         for topic, partitions in by_topic(sorted(request.partitions)).items()
     )
-    return fill(wire.ListOffsetsRequest, replica_id=_NOBODY, isolation_level=0, topics=tuple(topics))
+    return fill(wire.ListOffsetsRequest, replica_id=_NO_REPLICA, isolation_level=0, topics=tuple(topics))
 
 
 def offsets_found(_request: admin.FindOffsets, answer: Any) -> events.Response:
@@ -161,7 +160,7 @@ def configs_described(request: admin.DescribeConfigs, answer: Any) -> events.Res
 
 
 def _entry(entry: Any) -> admin.ConfigEntry:
-    """Synonyms are in order of precedence: what follows our own value is what would be without it."""
+    """Synonyms are in order of precedence: the first that is not the group's own is the default."""
     inherited = [synonym.value for synonym in entry.synonyms if synonym.source != _GROUP_CONFIG_SOURCE]
     return admin.ConfigEntry(
         name=entry.name,

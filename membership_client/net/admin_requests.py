@@ -1,4 +1,4 @@
-"""What somebody outside a group may ask a broker, and what it may say, as frozen values."""
+"""Requests that administrators send to brokers, and the answers, as frozen values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FindOffsets(OutsideRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchAllOffsets(OutsideRequest):
-    """OffsetFetch of whatever the group has ever committed. Answered by OffsetsFetched."""
+    """OffsetFetch of all offsets that the group has committed. Answered by OffsetsFetched."""
 
     group_id: str
 
@@ -56,7 +56,7 @@ class ForgetOffsets(OutsideRequest):
 
 @dataclass(frozen=True, slots=True)
 class Leaver:
-    """Who is to go: by instance id alone, or by member id alone."""
+    """A member that is to be removed: by instance id alone, or by member id alone."""
 
     member_id: str = ""
     instance_id: str | None = None
@@ -64,7 +64,7 @@ class Leaver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveMembers(OutsideRequest):
-    """LeaveGroup on behalf of others. Brokers before Kafka 3.2 have no place for the reason, and are not told it."""
+    """LeaveGroup on behalf of other members. Brokers before Kafka 3.2 have no field for the reason: they do not get it."""
 
     group_id: str
     members: tuple[Leaver, ...]
@@ -80,7 +80,7 @@ class Resource(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigs(OutsideRequest):
-    """A broker's own configuration must be asked of itself; a group's of anybody."""
+    """The configuration of a broker, which only that broker answers, or of a group, which any broker answers."""
 
     resource: Resource
     name: str
@@ -89,7 +89,7 @@ class DescribeConfigs(OutsideRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterGroupConfigs(OutsideRequest):
-    """IncrementalAlterConfigs: a value each, or None to go back to the brokers' default."""
+    """IncrementalAlterConfigs: a new value per key; None goes back to the brokers' default."""
 
     group_id: str
     values: Mapping[str, str | None]
@@ -122,7 +122,7 @@ class LeadersLocated(OutsideResponse):
     unled: frozenset[TopicPartition]
     """Known, but without a leader at the moment."""
     denied: frozenset[str] = frozenset()
-    """Topics that it may not show us."""
+    """Topics that this user may not describe."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import struct
 
 from kio.schema.api_versions import v0, v3
 
+from membership_client.core.error_codes import Code
 from membership_client.net.codec import API_KEYS, Offer, frame, read_answer
 from membership_client.net.reader import Undecodable
 
@@ -16,9 +17,8 @@ NEWEST = 3
 OLDEST = 0
 _API_KEY = 18
 _START = struct.Struct(">ih")
-_UNSUPPORTED_VERSION = 35
 _OF_USE = API_KEYS | {17, 36}
-"""What we may ask once the connection is open, and SaslHandshake and SaslAuthenticate, which come before that."""
+"""The APIs of our requests, SaslHandshake (17) and SaslAuthenticate (36)."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -39,17 +39,17 @@ def ask(version: int, correlation_id: int, client_id: str) -> bytes:
 
 
 def understand(version: int, payload: bytes) -> Offer | None:
-    """What the broker offers of the APIs that we use; None if it wants to be asked in the oldest version.
+    """Versions that the broker offers of the APIs that we use; None if it must be asked in the oldest version.
 
-    Only those are kept, because a process may hold a thousand connections.
+    All other APIs are dropped, because a process may hold a thousand connections.
 
     Raises:
         Undecodable: these bytes are no answer.
-        Refusal: the broker will not say.
+        Refusal: the broker answered with an error.
     """
     # A broker that does not know the version answers in the oldest one (KIP-511), but the error comes first in all.
     error = _error_code(payload)
-    if error == _UNSUPPORTED_VERSION and version != OLDEST:
+    if error == Code.UNSUPPORTED_VERSION and version != OLDEST:
         return None
     if error:
         raise Refusal(error)

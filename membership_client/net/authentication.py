@@ -1,4 +1,4 @@
-"""SASL on a connection: which mechanism, then its conversation, in Kafka's frames (KIP-43, KIP-152, KIP-368)."""
+"""SASL on a connection: the handshake, then the messages of the mechanism, in Kafka's frames (KIP-43, KIP-152, KIP-368)."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _REQUESTS: dict[int, Any] = {
 _RENEW_AT = 0.85
 """After this part of a session's life we authenticate again, which leaves time for a slow network."""
 _SOONEST_S = 1.1
-"""Brokers take no second proof within a second of the last one, and call it a mistake of ours."""
+"""Brokers answer with an error if a client authenticates again within a second."""
 
 
 class Denied(Exception):  # noqa: N818 - it is an answer
-    """The broker does not believe that we are who we say, or we that it is. The text holds no secret."""
+    """The broker refused the credentials, or failed to prove that it knows them. The text holds no secret."""
 
 
 def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
-    """Blocks. When to do it again, by the monotonic clock; None for never.
+    """Authenticate, and return when to do it again, by the monotonic clock; None for never. Blocks.
 
     Raises:
-        Denied: and repeating it will not help.
-        TokenError: there is no token at the moment, or only one that was good once.
-        OSError, NotKafka, Undecodable: as any exchange.
+        Denied: repeating it will not help.
+        TokenError: there is no token at the moment, or the broker refused one that it accepted before.
+        OSError, NotKafka, Undecodable: as `Channel.exchange`.
     """
     _choose_mechanism(channel, sasl.mechanism, deadline)
     if sasl.tokens is None:
@@ -47,7 +47,7 @@ def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
         renew_at = _prove(channel, sasl, deadline)
     except Denied as denied:
         if sasl.tokens.forget():
-            raise TokenError(f"it {denied}; it took the same one before, so that is too old") from None
+            raise TokenError(f"it {denied}; it accepted the same token before, so the token has expired") from None
         raise
     sasl.tokens.accepted()
     return renew_at
@@ -80,7 +80,9 @@ def _choose_mechanism(channel: Channel, mechanism: str, deadline: float) -> None
         raise Denied("offers no SaslAuthenticate, which Kafka 1.0 and later have")
     answer = _ask(channel, SaslHandshakeRequest(mechanism=mechanism), deadline)
     if answer.error_code == _UNSUPPORTED_MECHANISM:
-        raise Denied(f"has no {mechanism}, but {', '.join(answer.mechanisms) or 'nothing'}: check sasl.mechanism")
+        raise Denied(
+            f"does not offer {mechanism}, but {', '.join(answer.mechanisms) or 'no mechanism'}: check sasl.mechanism"
+        )
     if answer.error_code == _ILLEGAL_STATE:
         raise Denied("does not want SASL on this port: is security.protocol right?")
     if answer.error_code:
@@ -97,6 +99,6 @@ def _as_whom(sasl: Sasl) -> str:
 
 
 def _renew_at(began: float, answer: Any) -> float | None:
-    # Version 0 has no such field, and 0 means that the session never ends.
+    # Version 0 has no such field. A lifetime of 0 means that the session never ends.
     lifetime_ms = getattr(answer, "session_lifetime", 0)
     return began + max(_SOONEST_S, lifetime_ms / 1000 * _RENEW_AT) if lifetime_ms > 0 else None

@@ -1,4 +1,4 @@
-"""Open one of several connections: whoever is first. An entry that is dead must not hold up one that is not."""
+"""Open a connection to the first of several addresses that answers: a dead one must not delay the others."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from membership_client.net.connection import Connection
 from membership_client.net.failures import OpenFailed, of_a_list
 
 PATIENCE_S = 1.0
-"""After so long without a word from one, the next is tried as well."""
+"""After so long without an answer from one address, the next is tried as well."""
 
 Opener = Callable[[], Connection]
 
 
 def open_first(openers: Sequence[Opener], patience_s: float = PATIENCE_S) -> Connection:
-    """In their order: the next when one has failed, or has taken longer than it should. Blocks.
+    """The first connection that is opened. The next opener starts when one has failed or `patience_s` have passed. Blocks.
 
     Raises:
-        OpenFailed: when all have failed, with what each of them said.
+        OpenFailed: all have failed; the text has each of their errors.
     """
     if len(openers) == 1:
         return openers[0]()
@@ -52,14 +52,14 @@ class _Race:
         threading.Thread(target=self._run, args=(opener,), name="membership-connect", daemon=True).start()
 
     def next_outcome(self, within_s: float | None) -> Connection | OpenFailed | None:
-        """None if there was none in time."""
+        """None if there was none within that time."""
         try:
             return self._outcomes.get(timeout=within_s)
         except queue.Empty:
             return None
 
     def end(self) -> None:
-        """Whoever comes now is too late."""
+        """Close every connection that is opened from now on."""
         with self._lock:
             self._over = True
         while not self._outcomes.empty():
@@ -71,7 +71,7 @@ class _Race:
             outcome = opener()
         except OpenFailed as failed:
             outcome = failed
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others may do better
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other addresses may answer
             outcome = OpenFailed(FailureKind.UNREACHABLE, repr(error))
         with self._lock:
             if not self._over:

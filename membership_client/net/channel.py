@@ -1,4 +1,4 @@
-"""A socket to one broker, what is known of the broker, and one blocking question at a time: enough to set a connection up."""
+"""Channel: a socket to one broker, the versions that it offers, and blocking requests, as setting a connection up needs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HungUp(ConnectionError):  # noqa: N818 - it is what the peer did
 
 @dataclass(slots=True)
 class Channel:
-    """Belongs to one thread at a time."""
+    """A connection that is being set up. Belongs to one thread at a time."""
 
     address: Node
     socket: socket.socket
@@ -34,7 +34,7 @@ class Channel:
     frames: Frames
     offer: Offer = field(default_factory=dict)
     _next_correlation_id: int = 1
-    """Not 0, which a stranger's bytes have most often."""
+    """Does not start with 0, which the bytes of other protocols have most often."""
 
     def new_correlation_id(self) -> int:
         taken = self._next_correlation_id
@@ -45,15 +45,15 @@ class Channel:
         """Send the request that `encode` makes for a correlation id, and wait for its answer.
 
         Raises:
-            OSError: of which kind whatever went wrong is; TimeoutError at the deadline, HungUp at the end of the line.
-            NotKafka: this is no answer to it.
+            OSError: TimeoutError at the deadline, HungUp if the peer closed the connection, or another one.
+            NotKafka: the bytes are no answer to this request.
         """
         correlation_id = self.new_correlation_id()
         self.socket.settimeout(time_left(deadline))
         self.socket.sendall(encode(correlation_id))
         payload = self._receive(deadline)
         if correlation_id_of(payload) != correlation_id:
-            raise NotKafka("it answers what was not asked")
+            raise NotKafka("its correlation id is not that of the request")
         return payload
 
     def _receive(self, deadline: float) -> bytes:
@@ -73,7 +73,7 @@ def correlation_id_of(payload: bytes) -> int:
 
 
 def time_left(deadline: float) -> float:
-    """Raises TimeoutError when there is none."""
+    """Seconds until the deadline. Raises TimeoutError if there are none."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")

@@ -1,6 +1,6 @@
-"""The classic protocol's requests and answers, in every version that a broker may still speak.
+"""Requests of the classic protocol as kio's messages, and the meaning of their answers, in every version of brokers.
 
-Fields came with the versions: what a version has no place for is left out, and the core has been told what that costs.
+A field that a version does not have is left out. Where that matters, `least_..._version` asks for a later version.
 """
 
 from __future__ import annotations
@@ -10,29 +10,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from membership_client.core import events
+from membership_client.core.error_codes import Code
 from membership_client.net.consumer_blobs import (
     SubscriptionReader,
     decode_assignment,
     encode_assignment,
     encode_subscription,
 )
-from membership_client.net.fields import fill
+from membership_client.net.messages import fill, refused
 from membership_client.net.reader import Undecodable
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 
 PROTOCOL_TYPE = "consumer"
-MEMBER_ID_REQUIRED = 79
-TOPIC_DENIED = 29
-UNKNOWN_TOPIC = 3
 
 
 def said(text: str | None) -> str | None:
-    """A reason is free text: half a character in it must not cost us the request."""
+    """A reason with lone surrogates replaced: they cannot be written in UTF-8, and the request would fail."""
     return None if text is None else text.encode(errors="replace").decode()
-
-
-def _refused(answer: Any) -> events.Refused:
-    return events.Refused(int(answer.error_code))
 
 
 # --- JoinGroup -------------------------------------------------------------------------------------------------------
@@ -57,7 +51,7 @@ def join_group(request: events.JoinGroup, wire: Any) -> Any:
 
 
 def _offer(request: events.JoinGroup, strategy: str) -> MemberSubscription:
-    """The eager sticky assignor wants to know what a member gave back; all others what it has."""
+    """For `sticky`, which is eager, the partitions that the member gave back; for all others those that it owns."""
     return MemberSubscription(
         member_id=request.member_id,
         topics=request.topics,
@@ -68,10 +62,10 @@ def _offer(request: events.JoinGroup, strategy: str) -> MemberSubscription:
 
 
 def group_joined(_request: events.JoinGroup, answer: Any) -> events.Response:
-    if answer.error_code == MEMBER_ID_REQUIRED and answer.member_id:
+    if answer.error_code == Code.MEMBER_ID_REQUIRED and answer.member_id:
         return events.MemberIdGiven(answer.member_id)
     if answer.error_code:
-        return _refused(answer)
+        return refused(answer)
     return events.GroupJoined(
         generation=answer.generation_id,
         member_id=answer.member_id,
@@ -88,7 +82,7 @@ def _members(answer: Any) -> tuple[MemberSubscription, ...]:
 
 
 def _member(reader: SubscriptionReader, member: Any) -> MemberSubscription:
-    """Whatever another client wrote: what cannot be read wants nothing, and costs nobody else their share."""
+    """One member's subscription. One that cannot be read counts as empty, so that all others get their share."""
     instance_id = getattr(member, "group_instance_id", None)
     try:
         return reader.read(member.member_id, instance_id, member.metadata)
@@ -121,9 +115,9 @@ def sync_group(request: events.SyncGroup, wire: Any) -> Any:
 
 
 def group_synced(_request: events.SyncGroup, answer: Any) -> events.Response:
-    """Whatever the leader wrote: the broker passed it on as it is, and cannot be blamed for it."""
+    """The assignment that the leader wrote. The broker passes it on unread, so an unreadable one is no fault of the broker."""
     if answer.error_code:
-        return _refused(answer)
+        return refused(answer)
     try:
         return events.GroupSynced(decode_assignment(answer.assignment))
     except Undecodable:
@@ -144,7 +138,7 @@ def classic_heartbeat(request: events.ClassicHeartbeat, wire: Any) -> Any:
 
 
 def heartbeat_confirmed(_request: events.ClassicHeartbeat, answer: Any) -> events.Response:
-    return _refused(answer) if answer.error_code else events.HeartbeatConfirmed()
+    return refused(answer) if answer.error_code else events.HeartbeatConfirmed()
 
 
 def least_member_version(request: events.SyncGroup | events.ClassicHeartbeat) -> int:
@@ -169,7 +163,7 @@ def leave_group(request: events.LeaveGroup, wire: Any) -> Any:
 def group_left(_request: events.LeaveGroup, answer: Any) -> events.Response:
     for part in (answer, *getattr(answer, "members", ())):
         if part.error_code:
-            return _refused(part)
+            return refused(part)
     return events.GroupLeft()
 
 
@@ -197,12 +191,13 @@ def describe_topics(request: events.DescribeTopics, wire: Any) -> Any:
 
 def topics_described(request: events.DescribeTopics, answer: Any) -> events.Response:
     if getattr(answer, "error_code", 0):
-        return _refused(answer)
+        return refused(answer)
     racks = {broker.node_id: broker.rack for broker in answer.brokers if broker.rack is not None}
     known = (topic for topic in answer.topics if not topic.error_code and topic.name is not None)
-    # Whoever asks for all topics does not mean Kafka's own.
+    # A pattern is matched against all topics but Kafka's internal ones.
     wanted = (topic for topic in known if request.topics is not None or not topic.is_internal)
-    denied, unknown = _with_code(answer, TOPIC_DENIED), _with_code(answer, UNKNOWN_TOPIC)
+    denied = _with_code(answer, Code.TOPIC_AUTHORIZATION_FAILED)
+    unknown = _with_code(answer, Code.UNKNOWN_TOPIC_OR_PARTITION)
     return events.TopicsDescribed({topic.name: _layout(topic, racks) for topic in wanted}, denied, unknown)
 
 

@@ -1,4 +1,4 @@
-"""Requests to bytes, bytes to responses: which API, which version, which envelope."""
+"""Encodes requests and decodes answers: which API, which version, which header."""
 
 from __future__ import annotations
 
@@ -151,10 +151,10 @@ _MOST_BYTES: Mapping[type, int] = {
     events.SyncGroup: 4 * _MIB,
     events.CommitOffsets: 4 * _MIB,
     events.FetchOffsets: 4 * _MIB,
-    # A leader is told what every member wants, and who has owned what.
+    # The leader gets the subscription and the owned partitions of every member.
     events.JoinGroup: MAX_FRAME_BYTES,
 }
-"""How long an answer may be: the membership thread reads it, and the worst that a peer can make of a megabyte takes a second."""
+"""How long an answer may be: the membership thread decodes it, and a hostile megabyte takes up to a second."""
 _MOST_BYTES_OF_OTHERS = 8 * _MIB
 """Two hundred thousand partitions in three replicas, described."""
 
@@ -189,7 +189,7 @@ def encode(request: events.Request, version: int, correlation_id: int, client_id
 
 
 def frame(message: Any, correlation_id: int, client_id: str) -> bytes:
-    """One of kio's requests with the envelope that it asks for."""
+    """One of kio's requests with its header and size prefix."""
     header = message.__header_schema__(
         request_api_key=message.__api_key__,
         request_api_version=message.__version__,
@@ -201,12 +201,12 @@ def frame(message: Any, correlation_id: int, client_id: str) -> bytes:
 
 
 def decode(request: events.Request, version: int, payload: bytes) -> tuple[events.Response, float]:
-    """What the broker says to that request, and for how many seconds it asks us to hold back.
+    """The answer to that request, and the throttle time in seconds.
 
     `payload` is a whole frame after its size prefix, so it begins with the correlation id.
 
     Raises:
-        Undecodable: and nothing else, whatever the bytes are.
+        Undecodable: the bytes are no such answer. Nothing else is raised, whatever they are.
     """
     api = _APIS[type(request)]
     most = _MOST_BYTES.get(type(request), _MOST_BYTES_OF_OTHERS)

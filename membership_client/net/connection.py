@@ -52,7 +52,7 @@ class Connection:
 
     @property
     def is_due(self) -> bool:
-        """Does the broker want to know again who we are? Then nothing may be sent before it does."""
+        """Must the SASL session be renewed? Then no request may be sent before."""
         return self._renew_at is not None and time.monotonic() >= self._renew_at
 
     @property
@@ -120,16 +120,16 @@ class Connection:
 
     def _answer(self, payload: bytes) -> Answered:
         if not self._outstanding or self._outstanding[0].correlation_id != correlation_id_of(payload):
-            raise NotKafka("it answers what was not asked")
+            raise NotKafka("its correlation id is not that of the request")
         asked = self._outstanding[0]
         response, throttle_s = decode(asked.request, asked.version, payload)
-        # Only now: an answer that cannot be read leaves its request among those that fail.
+        # Not before decoding: the request of an answer that cannot be read must be among those that fail.
         self._outstanding.popleft()
         self._answered = True
         return Answered(asked.request_id, response, throttle_s)
 
     def _hint(self) -> str:
-        """Brokers hang up on who should have said who they are."""
+        """Brokers close a connection without a word if the client should have used TLS or SASL."""
         return "" if self._answered else " before its first answer: if this lasts, is security.protocol right?"
 
     def _fail(self, kind: FailureKind, detail: str) -> list[Completion]:

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments as classic members send them to each other, through a broker that looks at neither.
+"""Subscriptions and assignments as classic members send them to each other, through brokers that do not read them.
 
 Both begin with a version. Later versions only add fields at the end, so one that is newer than ours is read as ours.
 That is the agreement under which Java and librdkafka read them too, and why writing the newest one is enough.
@@ -37,7 +37,7 @@ _ASSIGNMENT: Any = import_module(f"kio.schema.consumer_protocol_assignment.v{NEW
 
 
 def encode_subscription(subscription: MemberSubscription, assignor: str) -> bytes:
-    """What a member offers for that assignor. Under `sticky` what it held is in the user data, where Java looks for it."""
+    """The subscription of a member for that assignor. Under `sticky` the user data has what it held, as in Java."""
     held = list(_by_topic(subscription.owned))
     wire = _SUBSCRIPTION[NEWEST]
     message = wire.ConsumerProtocolSubscription(
@@ -57,7 +57,7 @@ def _user_data(assignor: str, held: Iterable[tuple[str, tuple[int, ...]]], gener
 
 
 class SubscriptionReader:
-    """Reads what the members of one group said for one assignor.
+    """Reads the subscriptions of one group's members for one assignor.
 
     Members that want the same topics, in the same bytes, share one set of them: a leader of a thousand members then
     reads a thousand names, not a million, and compares subscriptions by identity.
@@ -68,10 +68,10 @@ class SubscriptionReader:
         self._known: deque[tuple[bytes, frozenset[str]]] = deque(maxlen=_REMEMBERED)
 
     def read(self, member_id: str, instance_id: str | None, data: bytes) -> MemberSubscription:
-        """What that member said, whatever its version.
+        """The subscription of that member, whatever its version.
 
         Raises:
-            Undecodable: and nothing else, whatever the bytes are.
+            Undecodable: the bytes are no subscription. Nothing else is raised, whatever they are.
         """
         version, rest = _split_version(data)
         topics, message = self._read(_SUBSCRIPTION[version].ConsumerProtocolSubscription, rest)
@@ -88,7 +88,7 @@ class SubscriptionReader:
     def _read(self, entity: Any, data: bytes) -> tuple[frozenset[str], Any]:
         for encoded, topics in self._known:
             if data.startswith(encoded):
-                # The same without its topics.
+                # The same message, with an empty list of topics in front.
                 message, _ = read(entity, _NO_TOPICS + data[len(encoded) :])
                 return topics, message
         message, _ = read(entity, data)
@@ -97,7 +97,7 @@ class SubscriptionReader:
         return topics, message
 
     def _held(self, message: Any) -> tuple[frozenset[TopicPartition], int]:
-        """What it holds or held, and since when, from where that assignor's members put it."""
+        """Partitions that it owns or held, and their generation, from the field where that assignor's members write them."""
         if self._assignor == _STICKY:
             return decode_held(message.user_data)
         generation = getattr(message, "generation_id", NO_GENERATION)
@@ -115,18 +115,18 @@ def _encoded(topics: Iterable[str]) -> bytes:
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """What the leader gives one member, in any order."""
+    """The assignment of one member, from partitions in any order."""
     topics = _topics(_by_topic(partitions), _ASSIGNMENT)
     return _with_version(_ASSIGNMENT.ConsumerProtocolAssignment(assigned_partitions=topics))
 
 
 def decode_assignment(data: bytes) -> frozenset[TopicPartition]:
-    """What the leader gave us, whatever its version and user data. Nothing at all if it forgot us: that is no bytes.
+    """The assignment that the leader wrote, whatever its version and user data. No bytes, if it left this member out, mean none.
 
-    The topics may be ones that we never heard of.
+    It may have topics to which this member is not subscribed.
 
     Raises:
-        Undecodable: and nothing else, whatever the bytes are.
+        Undecodable: the bytes are no assignment. Nothing else is raised, whatever they are.
     """
     if not data:
         return frozenset()

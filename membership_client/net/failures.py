@@ -1,4 +1,4 @@
-"""Why there is no connection: of one attempt, and of several."""
+"""Why a connection could not be opened: one attempt, and several together."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _REFUSALS = frozenset({FailureKind.UNTRUSTED, FailureKind.AUTHENTICATION})
 
 
 class OpenFailed(Exception):  # noqa: N818 - it is an outcome
-    """No connection, and why: every kind but those of a request that was sent."""
+    """A connection could not be opened; `detail` says why."""
 
     def __init__(self, kind: FailureKind, detail: str, *, ours: bool = False) -> None:
         super().__init__(detail)
         self.kind = kind
         self.detail = detail
         self.ours = ours
-        """Is the reason on this side: no token, or a file that cannot be read?"""
+        """Is the cause on this side: no token, or a file that cannot be read?"""
 
 
 def of_one_name(failures: Sequence[OpenFailed]) -> OpenFailed:
-    """All addresses of a name have failed: what each said, and the gravest kind.
+    """All addresses of a name have failed: the errors of all, and the gravest kind.
 
-    A name often has an address at which nobody listens; whoever does listen at another has the say.
+    A name often has an address at which no service listens: the error of the address that answers counts.
     """
     return _together(failures, failures)
 
 
 def of_a_list(failures: Sequence[OpenFailed]) -> OpenFailed:
-    """All entries of a list have failed: what each said, and the gravest kind.
+    """All entries of bootstrap.servers have failed: the errors of all, and the gravest kind.
 
-    That is a refusal, which ends members, only if nobody did anything else: the entry that refuses may be the one that is
-    a stranger's by now, while those that would not refuse are away for a moment.
+    That is a refusal, which ends members, only if all refused: the entry that refuses may belong to another cluster by
+    now, while the brokers that would accept are away for a moment.
     """
     passing = [failure for failure in failures if failure.kind not in _REFUSALS]
     return _together(failures, passing or failures)

@@ -1,4 +1,4 @@
-"""What kio's classes tell of a field: numbers, arrays, nested messages, and whether it may be null."""
+"""The type of a field of kio's messages: number, array or nested message, and whether it may be null."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FRAME_BYTES = 32 * 1024 * 1024
-"""An assignment of a million partitions takes an eighth of it; what other protocols say first, read as a length, is more."""
+"""An assignment of a million partitions takes an eighth of it. The first bytes of other protocols, read as a length, are more."""
 
 _SIZE = struct.Struct(">i")
 _CORRELATION_ID_BYTES = 4
@@ -38,7 +38,7 @@ class Frames:
         """Take the complete payloads, in order.
 
         Raises:
-            NotKafka: at the first length that no broker would send.
+            NotKafka: a length is negative, too short or too long.
         """
         while len(self._buffer) >= _SIZE.size:
             end = _SIZE.size + self._next_length()

@@ -1,4 +1,4 @@
-"""Where connecting threads leave what they made."""
+"""Mailbox: connecting threads put their connections into it, and the membership thread takes them out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Arrivals(Generic[T]):
-    """A mailbox with one reader, who is woken for every item, and who may go away for good."""
+class Mailbox(Generic[T]):
+    """Has one reader, which is woken for every item, and which may close it."""
 
     __slots__ = ("_closed", "_items", "_lock", "_waker")
 
@@ -23,7 +23,7 @@ class Arrivals(Generic[T]):
         self._closed = False
 
     def put(self, item: T) -> bool:
-        """Any thread. False if the reader has gone: the item is still the caller's."""
+        """Any thread. False if the mailbox is closed: the caller keeps the item."""
         with self._lock:
             if self._closed:
                 return False
@@ -32,18 +32,18 @@ class Arrivals(Generic[T]):
         return True
 
     def take(self) -> list[T]:
-        """The reader: what arrived since the last time."""
+        """The reader: the items since the last call."""
         with self._lock:
             items, self._items = self._items, []
         return items
 
     def close(self) -> list[T]:
-        """The reader goes, with what had arrived."""
+        """The reader: refuse all further items, and return those that are there."""
         with self._lock:
             self._closed = True
         return self.take()
 
     def abandon(self) -> list[T]:
-        """As `close()`, in a forked child: there a thread that is no more may hold the lock for ever."""
+        """As `close()`, in a forked child, where the lock may be held by a thread that the child does not have."""
         self._closed = True
         return self._items

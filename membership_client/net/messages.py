@@ -1,4 +1,4 @@
-"""What each request looks like on the wire, and what each answer means.
+"""Requests of members as kio's messages, and the meaning of their answers.
 
 One pair of functions per API. `wire` is kio's module for one version of one message; its classes have no common type
 over the versions, hence Any.
@@ -7,12 +7,13 @@ over the versions, hence Any.
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
+from membership_client.core.error_codes import Code
 from membership_client.net.consumer_blobs import SubscriptionReader, decode_assignment
-from membership_client.net.fields import fill
 from membership_client.net.reader import Undecodable
 from membership_client.partitions import Partitions, in_order
 from membership_client.types import Node, Offset, TopicPartition
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
-UNKNOWN_SERVER_ERROR = -1
 SESSION_TIMEOUT_KEY = "consumer.session.timeout.ms"
 _GROUP_RESOURCE = 32
 _CLASSIC_MEMBER = 0
 _CONSUMERS = "consumer"
-_INCONSISTENT_GROUP_PROTOCOL = 23
+
+
+def fill(message: Any, **values: Any) -> Any:
+    """One of kio's messages, with those of the values for which its version has a field."""
+    known = {field.name for field in fields(message)}
+    return message(**{name: value for name, value in values.items() if name in known})
 
 
 def refused(answer: Any) -> events.Refused:
@@ -35,7 +40,7 @@ def refused(answer: Any) -> events.Refused:
 
 def incomplete(what: str) -> events.Refused:
     """The broker answered without an error and without the thing we asked for."""
-    return events.Refused(UNKNOWN_SERVER_ERROR, what)
+    return events.Refused(int(Code.UNKNOWN_SERVER_ERROR), what)
 
 
 # --- FindCoordinator -------------------------------------------------------------------------------------------------
@@ -160,8 +165,8 @@ def group_described(request: events.DescribeGroup, answer: Any) -> events.Respon
     )
 
 
-def _member(member: Any) -> events.DescribedMember:
-    return events.DescribedMember(
+def _member(member: Any) -> events.MemberDescription:
+    return events.MemberDescription(
         member_id=member.member_id,
         instance_id=member.instance_id,
         client_id=member.client_id,
@@ -195,16 +200,16 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
     if group.error_code:
         return refused(group)
     if group.protocol_type not in {"", _CONSUMERS}:
-        # What members of other kinds write to each other is theirs to read.
-        return events.Refused(_INCONSISTENT_GROUP_PROTOCOL, f"it is a group of {group.protocol_type}")
+        # Members of other kinds, such as Kafka Connect, write formats of their own.
+        return events.Refused(int(Code.INCONSISTENT_GROUP_PROTOCOL), f"it is a group of {group.protocol_type}")
     reader = SubscriptionReader(group.protocol_data)
     members = tuple(_classic_member(member, reader) for member in group.members)
     return events.GroupDescribed(members, state=group.group_state, assignor=group.protocol_data)
 
 
-def _classic_member(member: Any, reader: SubscriptionReader) -> events.DescribedMember:
+def _classic_member(member: Any, reader: SubscriptionReader) -> events.MemberDescription:
     current = _assigned_to(member)
-    return events.DescribedMember(
+    return events.MemberDescription(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None),
         client_id=member.client_id,
@@ -217,7 +222,7 @@ def _classic_member(member: Any, reader: SubscriptionReader) -> events.Described
 
 
 def _assigned_to(member: Any) -> frozenset[TopicPartition]:
-    """Nothing while the group rebalances, and by leaders that write what only they understand."""
+    """Empty while the group rebalances, and where the leader wrote a format of its own."""
     try:
         return decode_assignment(member.member_assignment)
     except Undecodable:
@@ -225,7 +230,7 @@ def _assigned_to(member: Any) -> frozenset[TopicPartition]:
 
 
 def _subscribed(member: Any, reader: SubscriptionReader) -> frozenset[str]:
-    """Nothing while the group rebalances, and of members that write what only they understand."""
+    """Empty while the group rebalances, and where the member wrote a format of its own."""
     try:
         return reader.read(member.member_id, None, member.member_metadata).topics
     except Undecodable:

@@ -31,7 +31,7 @@ _Target = tuple[Any, ...]
 """As `getaddrinfo` returns it: the family first, the address last."""
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
-"""A join may wait for minutes; that its connection died without a word is noticed after 35 s, not after two hours."""
+"""A join may wait for minutes. With these a dead connection is noticed after 35 s, and not after two hours."""
 
 
 def open_connection(
@@ -44,7 +44,7 @@ def open_connection(
 ) -> Connection:
     """Connect to a broker and prepare the connection for requests. Blocks for `timeout_s` at most, plus name resolution.
 
-    Every address of the host is tried, to the end: one that accepts connections may still be nobody's, or a stranger's.
+    Every address of the host is tried until one is a broker that is ready: another service may accept connections too.
 
     Raises:
         OpenFailed: for every reason that lies outside this process.
@@ -66,10 +66,10 @@ def open_connection(
 
 
 def await_token(address: Node, *, timeout_s: float, security: Security) -> None:
-    """Have a token at hand, if one is needed, before anybody waits for us: who gives it may take long. Blocks.
+    """Get a token, if SASL needs one, before the connection is opened: an identity provider may take long. Blocks.
 
     Raises:
-        OpenFailed: there is none.
+        OpenFailed: there is no token.
     """
     if security.sasl is not None and security.sasl.tokens is not None:
         with _explained(str(address), timeout_s, security):
@@ -77,7 +77,7 @@ def await_token(address: Node, *, timeout_s: float, security: Security) -> None:
 
 
 def renew_session(connection: Connection, *, timeout_s: float, security: Security) -> Connection:
-    """Authenticate again on a connection on which nothing is under way (KIP-368); if that fails it is of no more use.
+    """Authenticate again on a connection on which nothing is under way (KIP-368); if that fails the connection cannot be used any more.
 
     Raises:
         OpenFailed: as above.
@@ -127,7 +127,7 @@ def _set_up(new_channel: Callable[[], Channel], deadline: float, security: Secur
 
 
 def _open(channel: Channel, deadline: float, security: Security, version: int) -> Connection:
-    """TLS comes before anything is said, authentication after both sides know what they can say."""
+    """TLS first, then the versions, then authentication, which needs them."""
     try:
         if security.tls is not None:
             from membership_client.net import tls  # noqa: PLC0415 - loads ssl
@@ -155,10 +155,10 @@ def _ask_versions(channel: Channel, deadline: float, version: int) -> Offer | No
 
 
 def _authenticate(channel: Channel, security: Security, deadline: float) -> float | None:
-    """When to do it again; None for never."""
+    """When to authenticate again, by the monotonic clock; None for never."""
     if security.sasl is None:
         return None
-    from membership_client.net import authentication  # noqa: PLC0415 - who has no SASL need not load it
+    from membership_client.net import authentication  # noqa: PLC0415 - needed with SASL only
 
     try:
         return authentication.authenticate(channel, security.sasl, deadline)
@@ -167,7 +167,7 @@ def _authenticate(channel: Channel, security: Security, deadline: float) -> floa
 
 
 def _in_turn(targets: Sequence[_Target], deadline: float) -> Iterator[tuple[_Target, float]]:
-    """Each with a deadline of its own: none may use up the time of the ones after it."""
+    """Each address with its own deadline: the remaining time is shared by those that are not tried yet."""
     for untried, target in zip(range(len(targets), 0, -1), targets, strict=True):
         now = time.monotonic()
         yield target, now + (deadline - now) / untried

@@ -53,7 +53,7 @@ def read(entity: type[E], data: bytes, at: int = 0) -> tuple[E, int]:
     Time and memory are bounded by the length of the input: no count in it is believed before that many bytes are there.
 
     Raises:
-        Undecodable: and nothing else, whatever the bytes are.
+        Undecodable: the bytes are no such message. Nothing else is raised, whatever they are.
     """
     try:
         message, end = _entity_reader(entity)(data, at)

@@ -1,7 +1,7 @@
-"""What members of the sticky assignors tell their leader beside their subscription.
+"""User data in the subscriptions of the sticky assignors: the partitions that a member held, and since when.
 
-Under `sticky` it is all they say about what they held: they gave everything back before they joined. Version 0 is a list
-of topics with their partitions, version 1 the same and the generation; no number tells which one it is, only the length.
+Under `sticky`, which is eager, members own nothing when they join: what they held is only here. Version 0 is a list of topics
+with their partitions, version 1 the same and the generation; only the length tells which version it is.
 Under `cooperative-sticky` Java writes the generation alone and librdkafka the same as under `sticky`, from before
 subscriptions had a field for it.
 """
@@ -57,7 +57,7 @@ def _topic(topic: str, numbers: tuple[int, ...]) -> bytes:
 
 
 def decode_held(data: bytes | None) -> Held:
-    """Either version; what comes after is a later version's affair. Who writes something else held nothing, as in Java."""
+    """Either version; bytes after it belong to later versions. Data that cannot be read means that the member held nothing, as in Java."""
     told = data or b""
     try:
         previous, end = read(_Previous, told)

@@ -20,7 +20,7 @@ _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAIL
 
 
 class _Socket(ssl.SSLSocket):
-    """Says "not now" as any other socket does."""
+    """Raises BlockingIOError where it would block, as a socket without TLS does."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         try:
@@ -40,7 +40,7 @@ def handshake(connected: socket.socket, host: str, tls: Tls, deadline: float) ->
 
     Raises:
         OSError: see `explain`.
-        ConfigError: a file of certificates or keys is broken by now.
+        ConfigError: a file of certificates or keys cannot be read.
     """
     context = context_of(tls)
     context.sslsocket_class = _Socket
@@ -55,7 +55,7 @@ def handshake(connected: socket.socket, host: str, tls: Tls, deadline: float) ->
 
 
 def explain(error: OSError) -> tuple[FailureKind, str]:
-    """What went wrong while a connection was set up under TLS, to follow the broker's address."""
+    """The kind of the error, and a clause that follows the broker's address."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return FailureKind.UNTRUSTED, f"has a certificate that {_flaw(error)}"
     reason = error.reason or "" if isinstance(error, ssl.SSLError) else ""

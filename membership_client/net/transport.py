@@ -1,4 +1,4 @@
-"""Requests out, answers in: every broker connection of one member."""
+"""BrokerTransport: all broker connections of one member, on which it sends requests and gets answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
-from membership_client.net.attempt import Attempt
 from membership_client.net.failures import OpenFailed
 from membership_client.net.frames import MAX_FRAME_BYTES
-from membership_client.net.mailbox import Arrivals
+from membership_client.net.mailbox import Mailbox
 from membership_client.net.wakeup import Waker
 from membership_client.security import PLAINTEXT, Security
 
@@ -27,29 +26,29 @@ if TYPE_CHECKING:
 _Selector = selectors.PollSelector
 _LONGEST_WAIT_S = 3600.0
 _FOR_TOKENS = 0.5
-"""This part of the time for connecting is spent on waiting for a token, so that its absence is told before requests end."""
+"""A token may take this part of the connect timeout, so that requests fail with its absence and not with a timeout."""
 _FOR_CONNECTING = 0.9
-"""This part of the time for an answer is spent on an advertised address, so that whoever waits hears of its failure."""
+"""Connecting to an advertised address may take this part of the time for an answer, so that requests fail with its error."""
 
 
-class _Line(enum.Enum):
-    """What a connection is for. Several to one address are told apart: dropping one must not cost the others."""
+class _Purpose(enum.Enum):
+    """What a connection is for. There may be one per purpose to the same address; each is dropped by itself."""
 
     BOOTSTRAP = "finding the coordinator"
-    COORDINATOR = "all that is answered at once"
-    WAITING = "joins and syncs: a broker answers in order, and holds these back until others have come"
+    COORDINATOR = "requests that are answered at once"
+    REBALANCE = "JoinGroup and SyncGroup: brokers answer in order, and these only when all members have joined"
 
 
 @dataclass(frozen=True, slots=True)
 class _Peer:
-    """Whom a request is for."""
+    """The broker that a request is for, and the purpose."""
 
     node: Node
-    line: _Line
+    purpose: _Purpose
 
     @property
     def is_bootstrap(self) -> bool:
-        return self.line is _Line.BOOTSTRAP
+        return self.purpose is _Purpose.BOOTSTRAP
 
 
 @dataclass(slots=True)
@@ -60,19 +59,34 @@ class _Link:
     connection: Connection | None = None
     waiting: list[tuple[int, Request]] = field(default_factory=list)
     security: Security = PLAINTEXT
-    """As whom it was last opened or renewed, or is being."""
+    """The credentials of the last attempt to open it or to renew its session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An attempt to open a connection, or to renew its session: what a connecting thread is given."""
+
+    nodes: tuple[Node, ...]
+    """Any of them will do; they are tried in this order."""
+    client_id: str
+    timeout_s: float
+    token_timeout_s: float
+    """How long to wait for a token before the attempt fails without one."""
+    max_frame_bytes: int
+    security: Security
+    held: Connection | None = None
+    """The connection whose session is renewed; None to open one."""
 
 
 class BrokerTransport:
     """Carries requests to brokers over connections that are opened on demand.
 
     One thread owns it and calls everything but `wakeup()` and `use()`. Only `wait()` blocks: connections are opened by short-lived
-    threads, at most one per broker at a time, so a name server, a firewall or a broker that stays silent costs the owner
-    nothing. Without open requests there are no threads, and every open connection is a socket and a few hundred bytes.
+    threads, at most one per broker at a time, so a silent name server, firewall or broker does not delay the owner.
+    Without open requests there are no threads, and every open connection is a socket and a few hundred bytes.
 
     Every request ends in exactly one Answered or Failed out of `wait()`, unless `disconnect()`, `close()` or `abandon()`
-    drops it. There is no timeout here: the owner knows how long it is willing to wait, and calls `disconnect()`.
-    `answer_timeout_s` tells how long that is.
+    drops it. There is no timeout here: the owner calls `disconnect()` when it no longer waits, after `answer_timeout_s`.
     """
 
     def __init__(
@@ -95,11 +109,11 @@ class BrokerTransport:
         self._links: dict[_Peer, _Link] = {}
         self._completed: list[Completion] = []
         self._waker = Waker()
-        self._arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]] = Arrivals(self._waker)
+        self._mailbox: Mailbox[tuple[_Link, Connection | OpenFailed]] = Mailbox(self._waker)
         self._closed = False
 
     def send(self, send: Send) -> None:
-        """Send, now or as soon as a connection is open. Never blocks; whatever happens is told by `wait()`."""
+        """Send, now or as soon as a connection is open. Never blocks; `wait()` returns the outcome."""
         self._require_open()
         peer = self._peer(send)
         link = self._links.get(peer)
@@ -117,7 +131,7 @@ class BrokerTransport:
     def disconnect(self, to: Node | None) -> None:
         """Drop the connection and forget, silently, what was sent over it.
 
-        None: forget whatever went to bootstrap brokers, and turn to the next of them.
+        None: the same for requests to bootstrap brokers; the next request goes to the next of them.
         """
         for link in [link for link in self._links.values() if _matches(link.peer, to)]:
             link.waiting.clear()
@@ -139,7 +153,7 @@ class BrokerTransport:
         return completed
 
     def use(self, security: Security) -> None:
-        """From now on for connections that are opened and sessions that are renewed. Any thread; one assignment."""
+        """Use these credentials for new connections and renewed sessions. Any thread: it is one assignment."""
         self.security = security
 
     def wakeup(self) -> None:
@@ -149,7 +163,7 @@ class BrokerTransport:
     def close(self) -> None:
         """Drop everything. Connecting threads that are still busy close what they open. May be repeated."""
         self._closed = True
-        self._close_connections(self._arrivals.close())
+        self._close_connections(self._mailbox.close())
         self._waker.close()
 
     def abandon(self) -> None:
@@ -158,7 +172,7 @@ class BrokerTransport:
         A socket that a thread was just connecting at the moment of the fork stays open in the child until it ends.
         """
         self._closed = True
-        self._close_connections(self._arrivals.abandon())
+        self._close_connections(self._mailbox.abandon())
         self._waker.abandon()
 
     def _require_open(self) -> None:
@@ -168,8 +182,8 @@ class BrokerTransport:
     def _peer(self, send: Send) -> _Peer:
         if send.to is not None:
             waits = isinstance(send.request, JoinGroup | SyncGroup)
-            return _Peer(send.to, _Line.WAITING if waits else _Line.COORDINATOR)
-        return _Peer(self._bootstrap_in_turn()[0], _Line.BOOTSTRAP)
+            return _Peer(send.to, _Purpose.REBALANCE if waits else _Purpose.COORDINATOR)
+        return _Peer(self._bootstrap_in_turn()[0], _Purpose.BOOTSTRAP)
 
     def _bootstrap_in_turn(self) -> tuple[Node, ...]:
         """All of them, beginning with the one whose turn it is."""
@@ -186,12 +200,12 @@ class BrokerTransport:
             self._open(link, (link.peer.node,), self._advertised_timeout_s)
 
     def _renew_if_idle(self, link: _Link, connection: Connection) -> None:
-        """A session ends: what is under way is still answered, and what comes then waits until we are known again."""
+        """Renew a SASL session that ends, once all requests on it are answered. New requests wait for that."""
         if not connection.idle:
             return
         link.connection, before, link.security = None, link.security, self.security
         if _user(before) != _user(link.security):
-            connection.close()  # Brokers take no proof of another user on it.
+            connection.close()  # Brokers refuse to change the user of a connection (KIP-368).
             self._connect(link)
             return
         self._open(link, (link.peer.node,), self._connect_timeout_s, connection)
@@ -206,7 +220,7 @@ class BrokerTransport:
             security=link.security,
             held=held,
         )
-        args, name = (attempt, link, self._arrivals), f"membership-connect-{link.peer.node}"
+        args, name = (attempt, link, self._mailbox), f"membership-connect-{link.peer.node}"
         try:
             threading.Thread(target=_deliver, args=args, name=name, daemon=True).start()
         except RuntimeError as error:
@@ -232,7 +246,7 @@ class BrokerTransport:
             self._complete(link, [done for request in waiting for done in outcome.send(*request)])
 
     def _was_denied_as_before(self, link: _Link, outcome: Connection | OpenFailed) -> bool:
-        """Was it refused with credentials that were replaced meanwhile? That says nothing about the new ones."""
+        """Was it refused with credentials that were replaced meanwhile? Then the new ones are tried."""
         denied = isinstance(outcome, OpenFailed) and outcome.kind is FailureKind.AUTHENTICATION
         return denied and bool(link.waiting) and link.security is not self.security
 
@@ -253,7 +267,7 @@ class BrokerTransport:
 
     def _welcome(self) -> None:
         self._waker.clear()
-        for link, outcome in self._arrivals.take():
+        for link, outcome in self._mailbox.take():
             self._connected(link, outcome)
 
     def _serve(self, link: _Link, mask: int) -> None:
@@ -270,16 +284,16 @@ class BrokerTransport:
         self._note(link, completed)
         connection = link.connection
         assert connection is not None
-        # Bootstrap brokers are asked once in a while, and each has thousands of clients: no connection is kept for that,
-        # unless the answer was no, and the same question will follow.
-        over = link.peer.is_bootstrap and connection.idle and not any(map(_is_refused, completed))
+        # Bootstrap brokers are asked rarely, and each has thousands of clients, so the connection is closed; unless the
+        # broker refused, because then the same request follows.
+        done = link.peer.is_bootstrap and connection.idle and not any(map(_is_refused, completed))
         if link.waiting:
             self._go_on(link, connection)
-        elif connection.closed or over:
+        elif connection.closed or done:
             self._drop(link)
 
     def _go_on(self, link: _Link, connection: Connection) -> None:
-        """With what waits for a session to be renewed; none of it was sent, so it may go over another connection."""
+        """Send the requests that wait for a renewed session; none was sent, so another connection will do."""
         if connection.closed:
             link.connection = None
             self._connect(link)
@@ -316,7 +330,7 @@ def _ending_first(connect_timeout_s: float, answer_timeout_s: float) -> float:
 
 
 def _advertised(peer: _Peer, failed: OpenFailed) -> str:
-    """Nobody configured that address here, so whoever reads it looks for it in vain."""
+    """A hint where the address comes from: it is in no configuration of this client."""
     if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
         return ""
     return f" (the address that broker {peer.node.node_id} advertises: see its advertised.listeners)"
@@ -339,16 +353,16 @@ def _interest(connection: Connection) -> int:
 
 
 _loading = threading.Lock()
-# A child that is forked while a thread loads modules would wait for that thread when it needs them, and has it not.
+# A child that is forked while a thread imports modules would wait for that thread, which it does not have.
 os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
-def _deliver(attempt: Attempt, link: _Link, arrivals: Arrivals[tuple[_Link, Connection | OpenFailed]]) -> None:
-    """The life of a connecting thread. It knows the mailbox and not the transport, which may be long gone."""
+def _deliver(attempt: Attempt, link: _Link, mailbox: Mailbox[tuple[_Link, Connection | OpenFailed]]) -> None:
+    """Run a connecting thread. It holds the mailbox and not the transport, which may be closed meanwhile."""
     outcome: Connection | OpenFailed
     try:
         with _loading:
-            from membership_client.net.connecting import connect  # noqa: PLC0415 - takes long, and nobody waits for it here
+            from membership_client.net.connecting import connect  # noqa: PLC0415 - takes long, and no caller waits here
 
         outcome = connect(attempt)
     except OpenFailed as failed:
@@ -357,7 +371,7 @@ def _deliver(attempt: Attempt, link: _Link, arrivals: Arrivals[tuple[_Link, Conn
         outcome = _unreachable(link, error)
     if attempt.held is not None and isinstance(outcome, OpenFailed):
         attempt.held.close()
-    if not arrivals.put((link, outcome)) and not isinstance(outcome, OpenFailed):
+    if not mailbox.put((link, outcome)) and not isinstance(outcome, OpenFailed):
         outcome.close()
 
 

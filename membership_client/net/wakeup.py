@@ -21,7 +21,7 @@ class Waker:
 
     def wake(self) -> None:
         """Any thread, any signal handler; never blocks, never raises, and many calls count as one."""
-        # A full buffer means that a wake-up is pending already, a broken pipe that nobody waits any more.
+        # A full buffer means that a wake-up is pending already, a broken pipe that the reader is closed.
         with contextlib.suppress(OSError):
             self._writer.send(b"\0")
 
@@ -32,10 +32,10 @@ class Waker:
                 pass
 
     def close(self) -> None:
-        """Owning thread: nobody waits any more.
+        """Owning thread: there will be no more waits.
 
-        The other end stays open until this object goes: `wake()` may be running on another thread, and its byte must not end
-        up in a stranger's socket that was given the same number.
+        The writing end stays open as long as this object exists: `wake()` may be running on another thread, and its byte
+        must not go to another socket that got the same file descriptor.
         """
         self._reader.close()
 
@@ -45,6 +45,6 @@ class Waker:
         self._writer.close()
 
     def __del__(self) -> None:
-        # A thread inside `wake()` holds a reference, so there is none. Without descriptors to spare there may be no writer.
+        # No thread is inside `wake()`: it would hold a reference. There is no writer if socketpair() failed.
         with contextlib.suppress(AttributeError):
             self._writer.close()

@@ -1,4 +1,4 @@
-"""How brokers and members know each other: certificates, passwords and tokens, by librdkafka's names."""
+"""TLS and SASL of connections to brokers, configured by librdkafka's keys."""
 
 from membership_client.security.settings import PLAINTEXT, Security, split_security
 

@@ -1,6 +1,6 @@
-"""Assertions (RFC 7523): who we are, signed, for a token endpoint that knows the signer's public key.
+"""Assertions (RFC 7523): signed claims about the client, for a token endpoint that knows the public key.
 
-Loaded only where it is used; signing takes the package cryptography.
+Imported only when a configuration needs it; signing needs the package cryptography.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from membership_client.security.secret import Secret
 from membership_client.security.tokens import TokenError
 
 Assertion = Callable[[], Secret]
-"""A new one. Blocks; raises TokenError."""
+"""Returns a new assertion. Blocks; raises TokenError."""
 
 _KEY = "sasl.oauthbearer.assertion."
 
 
 @dataclass(frozen=True, slots=True)
 class AssertionFile:
-    """An assertion that somebody else makes and renews, as Kubernetes does; read again every time."""
+    """Reads an assertion from a file that another program renews, as Kubernetes does. The file is read for every token."""
 
     path: str
 
@@ -40,7 +40,7 @@ class AssertionFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedAssertion:
-    """An assertion that is made here. Key and template are read again every time, if they are files."""
+    """Makes and signs an assertion. Files with the key and the template are read for every assertion."""
 
     key_file: str | None = None
     key_pem: Secret | None = None
@@ -53,7 +53,7 @@ class SignedAssertion:
     has_id: bool = False
 
     def check(self) -> None:
-        """ConfigError, which shows nothing of the key, if no assertion can be made."""
+        """ConfigError if no assertion can be made; its text shows nothing of the key."""
         require_library(
             "cryptography", "crypto", f"signing an assertion ({_KEY}private.key.*, or give {_KEY}file instead)"
         )
@@ -73,7 +73,7 @@ class SignedAssertion:
         return Secret(f"{signed}.{_encoded(self._signature(signed.encode()))}")
 
     def _template(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Header and payload to begin with."""
+        """Header and payload of the template; both empty without a template."""
         if self.template_file is None:
             return {}, {}
         try:
@@ -81,7 +81,7 @@ class SignedAssertion:
             return dict(template["header"]), dict(template["payload"])
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise TokenError(
-                f"{_KEY}jwt.template.file is no JSON object with a header and a payload: {type(error).__name__}"
+                f"{_KEY}jwt.template.file is not a JSON object with a header and a payload: {type(error).__name__}"
             ) from None
 
     def _signature(self, signed: bytes) -> bytes:
@@ -93,7 +93,9 @@ class SignedAssertion:
         if self.algorithm == "ES256" and isinstance(key, ec.EllipticCurvePrivateKey) and key.key_size == 256:
             return _es256(key, signed)
         needed = "an RSA key" if self.algorithm == "RS256" else "a key on the curve P-256"
-        raise TokenError(f"{_KEY}algorithm={self.algorithm} needs {needed}, and {_KEY}private.key.* is another one")
+        raise TokenError(
+            f"{_KEY}algorithm={self.algorithm} needs {needed}; {_KEY}private.key.* is a key of another type"
+        )
 
     def _key(self) -> object:
         from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 - an optional package
@@ -106,9 +108,9 @@ class SignedAssertion:
             return load_pem_private_key(pem, password)
         except OSError as error:
             raise TokenError(f"{_KEY}private.key.file cannot be read: {error.strerror}") from None
-        except Exception:  # noqa: BLE001 - cryptography raises many, and some quote what they were given
+        except Exception:  # noqa: BLE001 - cryptography raises many types, and some texts quote the key
             raise TokenError(
-                f"{_KEY}private.key.file, .pem or .passphrase cannot be used: not a key in PEM, or another passphrase"
+                f"{_KEY}private.key.file, .pem or .passphrase cannot be used: not a key in PEM, or a wrong passphrase"
             ) from None
 
 
@@ -121,7 +123,7 @@ def _rs256(key: Any, signed: bytes) -> bytes:
 
 
 def _es256(key: Any, signed: bytes) -> bytes:
-    """As JOSE has it: both numbers, 32 bytes each, and not in ASN.1."""
+    """The signature in JOSE's format: two numbers of 32 bytes each, without ASN.1."""
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - an optional package
     from cryptography.hazmat.primitives.asymmetric import ec, utils  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Tokens of AWS: STS signs who the process is (GetWebIdentityToken), through the package boto3. Loaded only where it is used."""
+"""Tokens from AWS STS (GetWebIdentityToken), through the package boto3. Imported only when a configuration needs it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ALGORITHMS = ("ES384", "RS256")
 _NAMES = ("region", "audience", "duration_seconds", "signing_algorithm", "sts_endpoint", "aws_debug")
 _MOST_TAGS = 50
 _CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
-"""Other text is not shown: an endpoint chooses it."""
+"""AWS error codes match this. Other text is not shown, because the endpoint chooses it."""
 
 
 def aws_tokens(said: Mapping[str, str], extensions: Mapping[str, str]) -> Callable[[], Token]:
-    """From the pairs of sasl.oauthbearer.config, which are confluent-kafka's. ConfigError."""
+    """The source of tokens for sasl.oauthbearer.config, whose names are confluent-kafka's. Raises ConfigError."""
     require_library("boto3", "aws", "sasl.oauthbearer.metadata.authentication.type=aws_iam")
     tags = {name.removeprefix(_TAG): value for name, value in said.items() if name.startswith(_TAG)}
     unknown = [name for name in said if name not in _NAMES and not name.startswith(_TAG)]
@@ -69,27 +69,27 @@ class AwsTokens:
     extensions: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self) -> Token:
-        """A new token. Blocks; raises TokenError, with the type of what boto3 raised, and the code of AWS."""
+        """A new token. Blocks. Raises TokenError, with the type of boto3's exception and AWS's error code."""
         now = time.time()
         try:
             answer = self._ask()
             text, life_s = answer["WebIdentityToken"], answer["Expiration"].timestamp() - now
         except TokenError:
             raise
-        except Exception as error:  # noqa: BLE001 - it is another library's, and its text may quote credentials
+        except Exception as error:  # noqa: BLE001 - boto3 raises many types, and some texts quote credentials
             raise TokenError(f"AWS STS gave no token: {type(error).__name__}{_code_of(error)}") from None
         if not is_bearer(text):
-            raise TokenError("AWS STS gave no token: what it gave can be no bearer token")
+            raise TokenError("AWS STS gave no token: its answer is not a bearer token")
         return Token(text=Secret(text), life_s=life_s, extensions=self.extensions)
 
     def _ask(self) -> dict[str, Any]:
         import boto3  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an optional package
 
         more = {} if self.endpoint is None else {"endpoint_url": self.endpoint}
-        # A new session every time: one must not be shared by threads, and a token lasts for minutes.
+        # A new session for each token: threads must not share a session, and a token lasts for minutes.
         client = boto3.Session(region_name=self.region).client("sts", region_name=self.region, **more)
         if not hasattr(client, "get_web_identity_token"):
-            raise TokenError("AWS STS gave no token: boto3 is older than 1.42.25, the first that can ask for one")
+            raise TokenError("AWS STS gave no token: it needs boto3 1.42.25 or newer")
         tags = [{"Key": name, "Value": value} for name, value in self.tags.items()]
         answer: dict[str, Any] = client.get_web_identity_token(
             Audience=[self.audience],
@@ -101,7 +101,7 @@ class AwsTokens:
 
 
 def _code_of(error: Exception) -> str:
-    """AWS's code, such as AccessDenied, after a comma. Errors of the network have a response that is None."""
+    """A comma and AWS's error code, such as AccessDenied; empty without one. For network errors boto3's response is None."""
     try:
         code = error.response["Error"]["Code"]  # type: ignore[attr-defined]
     except (AttributeError, LookupError, TypeError):

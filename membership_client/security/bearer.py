@@ -1,4 +1,4 @@
-"""Where tokens for OAUTHBEARER come from, by the configuration."""
+"""Chooses the source of tokens for OAUTHBEARER that the configuration names."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from membership_client.security.assertion import Assertion
 
 Fetch = Callable[[], Token]
-"""Blocks, and raises TokenError."""
+"""Returns a new token. Blocks; raises TokenError."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSource:
-    """Where tokens come from."""
+    """A source of tokens, and what matters for warnings about it."""
 
     fetch: Fetch
     endpoint: str | None = None
-    """Where tokens come from over the network, and a secret of ours is sent to; None if nothing leaves the host."""
+    """The URL that secrets are sent to over the network; None if nothing leaves the host."""
     is_signed: bool = True
-    """False if anyone can make the same tokens."""
+    """False if tokens have no signature, so that anyone can make them."""
 
 
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _IMDS_URL = "http://169.254.169.254/metadata/identity/oauth2/token"
-"""Of every virtual machine in Azure; nothing that is sent there leaves the host."""
+"""The address on every virtual machine in Azure; requests to it do not leave the host."""
 _EXTENSION = re.compile(r"[A-Za-z]+")
 
 
 def token_source(given: Given) -> TokenSource:
-    """What the configuration names. ConfigError, which shows no secret."""
+    """The source that the configuration names. Raises ConfigError, which shows no secret."""
     method = choice(given, f"{BEARER}method", ("default", "oidc"), "default")
     if method == "oidc":
         return _oidc(given)
@@ -65,14 +65,18 @@ def _unsecured(given: Given) -> Fetch:
 def _oidc(given: Given) -> TokenSource:
     refuse(given, ("oauth_cb",), f"{BEARER}method=oidc asks the token endpoint")
     if flag(given, keys.UNSECURED, default=False):
-        raise ConfigError(f"{keys.UNSECURED} and {BEARER}method=oidc are two ways to a token: which of them is meant?")
+        raise ConfigError(
+            f"{keys.UNSECURED} and {BEARER}method=oidc are both set: they are two ways to a token, set one of them."
+        )
     kind = choice(given, f"{BEARER}metadata.authentication.type", ("none", "azure_imds", "aws_iam"), "none")
     from membership_client.security.tls_context import check_trust  # noqa: PLC0415 - loads ssl
 
     check_trust(text(given, "https.ca.location"), text(given, "https.ca.pem"), "https.ca")
     if kind == "aws_iam":
         return TokenSource(_aws(given))
-    text(given, f"{BEARER}sub.claim.name")  # Brokers know whom a token names; librdkafka wants the name of the claim.
+    text(
+        given, f"{BEARER}sub.claim.name"
+    )  # Checked only: librdkafka needs the name of the claim, brokers find the principal themselves.
     if kind == "azure_imds":
         return TokenSource(_azure(given), _remote(text(given, f"{BEARER}token.endpoint.url")))
     return _of_endpoint(given)
@@ -129,7 +133,7 @@ def _azure(given: Given) -> Fetch:
 
 
 def _remote(url: str | None) -> str | None:
-    """The URL, unless its host is this one: agents of Azure answer on loopback and link-local addresses."""
+    """The URL; None for loopback and link-local addresses, on which Azure's agents answer."""
     from ipaddress import ip_address  # noqa: PLC0415 - for Azure only
     from urllib.parse import urlsplit  # noqa: PLC0415
 
@@ -154,11 +158,11 @@ def _aws(given: Given) -> Fetch:
 
 
 def _endpoint(given: Given, default: str | None = None) -> dict[str, Any]:
-    """What all sources that speak HTTP have."""
+    """Arguments for all sources that use HTTP."""
     url = text(given, f"{BEARER}token.endpoint.url") or default or ""
     if not url.startswith(("https://", "http://")) or "@" in url or not _has_host(url):
         raise ConfigError(
-            f"{BEARER}token.endpoint.url must be a URL that begins with https:// or http://, and hold no password."
+            f"{BEARER}token.endpoint.url must be a URL that begins with https:// or http://, without a password."
         )
     return {
         "url": url,
@@ -169,13 +173,13 @@ def _endpoint(given: Given, default: str | None = None) -> dict[str, Any]:
 
 
 def _has_host(url: str) -> bool:
-    """A host, and a port if there is one; nothing that would end the line in which the URL is sent."""
-    from urllib.parse import urlsplit  # noqa: PLC0415 - who has no endpoint need not load it
+    """True if the URL has a host, a valid port or none, and no character that would end the line of an HTTP request."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only endpoints need it
 
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and parts.port != 0 and url.isprintable() and " " not in url
-    except ValueError:  # As of "http://[::1", or of a port that is none.
+    except ValueError:  # For example "http://[::1", or a port that is not a number.
         return False
 
 
@@ -198,7 +202,7 @@ def _assertion(given: Given) -> Assertion:
 
     prefix = f"{BEARER}assertion."
     if (file := text(given, f"{prefix}file")) is not None:
-        refuse(given, keys.SIGNING, f"{prefix}file has the assertion, made and signed")
+        refuse(given, keys.SIGNING, f"{prefix}file has a signed assertion already")
         return AssertionFile(file)
     if (f"{prefix}private.key.file" in given) == (f"{prefix}private.key.pem" in given):
         raise ConfigError(

@@ -1,6 +1,6 @@
-"""HTTP whose answers are complete in time, or fail: a token endpoint may send a byte now and then for ever.
+"""HTTP with a time limit for the whole answer, because a token endpoint may send single bytes without end.
 
-Loaded only where it is used.
+Imported only when a configuration needs it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 TIMEOUT_S = 10.0
-"""For the connection, and then for the whole answer. The timeout of a socket counts anew with each byte."""
+"""Limit for the connection, and again for the whole answer. A socket's own timeout restarts with each byte."""
 
 
 def new_opener(context: ssl.SSLContext) -> urllib.request.OpenerDirector:
-    """Follows no redirects. `context` is changed: it belongs to the opener from now on."""
+    """An opener that follows no redirects. Changes `context`, which belongs to the opener from now on."""
     context.sslsocket_class = _TlsSocket
     return urllib.request.build_opener(_NoRedirects, _PlainHandler, urllib.request.HTTPSHandler(context=context))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The client's secret is for the endpoint that was configured, and for no other that it names."""
+    """Follows no redirect: the client's secret must reach the configured endpoint only."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -49,7 +49,7 @@ class _TlsSocket(ssl.SSLSocket):
 
 
 def _wait_until(reading: socket.socket, ends_at: float | None) -> float:
-    """Lets the next read wait for what is left of the time, which begins with the first. TimeoutError if none is left."""
+    """Give the next read the rest of the time, which starts with the first read. TimeoutError if no time is left."""
     now = time.monotonic()
     ends_at = now + TIMEOUT_S if ends_at is None else ends_at
     if now >= ends_at:

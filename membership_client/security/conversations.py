@@ -1,4 +1,4 @@
-"""What is said in each SASL mechanism: a generator yields our messages and is sent the broker's."""
+"""The messages of each SASL mechanism, as generators: they yield the client's messages and receive the broker's."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Conversation = Generator[bytes, bytes, None]
 
 
 class ConversationError(Exception):
-    """The broker said what nobody says who knows our password, or would not take our token."""
+    """The broker could not prove that it knows the password, or refused the token or the ticket."""
 
 
 def converse(sasl: Sasl, host: str, within_s: float) -> tuple[Conversation, Secret | None]:
-    """A new conversation with that host, and the secret in it, if any, which must not come back in an error.
+    """A new conversation with that host, and its secret, or None. The caller must hide the secret in errors.
 
     May block; raises TokenError.
     """
@@ -37,7 +37,7 @@ def _plain(username: str, password: Secret) -> Conversation:
 
 
 def _scram(mechanism: str, username: str, password: Secret) -> Conversation:
-    import scramp  # noqa: PLC0415 - who has another mechanism need not load it
+    import scramp  # noqa: PLC0415 - only SCRAM needs it
 
     try:
         client = scramp.ScramClient([mechanism], username, password.reveal())
@@ -48,7 +48,7 @@ def _scram(mechanism: str, username: str, password: Secret) -> Conversation:
 
 
 def _bearer(token: Token) -> Conversation:
-    """RFC 7628: a broker that refuses the token says why in a challenge, and waits for us to say that we have seen it."""
+    """RFC 7628: a broker that refuses the token sends the reason as a challenge."""
     extensions = "".join(f"\1{name}={value}" for name, value in token.extensions.items())
     challenge = yield f"n,,\1auth=Bearer {token.text.reveal()}{extensions}\1\1".encode()
     if challenge:

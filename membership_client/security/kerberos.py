@@ -1,4 +1,4 @@
-"""GSSAPI: the conversation of RFC 4752, through the package gssapi. Loaded only where it is used."""
+"""GSSAPI (RFC 4752), through the package gssapi, which is imported only when a configuration needs it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from membership_client.security.optional_library import require_library
 from membership_client.security.tokens import TokenError
 
 _NO_SECURITY_LAYER = 1
-"""The bit of the layers that a broker offers by which nothing is wrapped after authentication; Kafka has no other."""
+"""The bit for 'no security layer' among the layers that a broker offers; Kafka uses no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kerberos:
-    """As whom, and with what: without a keytab the ticket cache of the process is used."""
+    """Service, principal and keytab; without a keytab the ticket cache of the process is used."""
 
     service: str = "kafka"
     principal: str | None = None
@@ -23,20 +23,20 @@ class Kerberos:
 
 
 class KerberosError(Exception):
-    """The broker's part of the conversation cannot be right."""
+    """A message of the broker is wrong, or cannot be verified."""
 
 
 def require_gssapi(default: str = "") -> None:
-    """ConfigError if there is no library for it."""
+    """ConfigError if the package gssapi is not installed."""
     require_library("gssapi", "gssapi", f"sasl.mechanism=GSSAPI{default}")
 
 
 def initiate(kerberos: Kerberos, host: str) -> Generator[bytes, bytes, None]:
-    """Yields our messages and is sent the broker's. May block, for the key distribution centre.
+    """Yields the client's messages and receives the broker's. May block while the key distribution centre answers.
 
     Raises:
-        TokenError: there is no ticket at the moment: the cache has none, or the key distribution centre is away.
-        KerberosError: see there.
+        TokenError: there is no ticket now: the cache has none, or the key distribution centre does not answer.
+        KerberosError: a message of the broker is wrong.
     """
     import gssapi  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an optional package
 
@@ -51,7 +51,7 @@ def initiate(kerberos: Kerberos, host: str) -> Generator[bytes, bytes, None]:
         offer = context.unwrap((yield message)).message
         if len(offer) != 4 or not offer[0] & _NO_SECURITY_LAYER:
             raise KerberosError("the broker wants a security layer after authentication, which Kafka does not have")
-        # No maximum size, because nothing will be wrapped, and nobody else to act for.
+        # Maximum size 0, because nothing will be wrapped; no authorization id.
         yield context.wrap(bytes([_NO_SECURITY_LAYER, 0, 0, 0]), False).message
     except gssapi.exceptions.GSSError as error:
         raise KerberosError(str(error)) from None
@@ -64,7 +64,7 @@ def _context(gssapi: Any, kerberos: Kerberos, host: str) -> Any:
 
 
 def _credentials(gssapi: Any, kerberos: Kerberos) -> Any:
-    """None for what the process has."""
+    """Credentials for the principal and keytab; None for the default of the process."""
     if kerberos.principal is None and kerberos.keytab is None:
         return None
     name = None if kerberos.principal is None else gssapi.Name(kerberos.principal, gssapi.NameType.user)

@@ -1,9 +1,9 @@
-"""The configuration's keys that are about security, by what has a use for them."""
+"""The configuration keys for security, grouped by the feature that uses them."""
 
 from __future__ import annotations
 
 BEARER = "sasl.oauthbearer."
-"""What the names of those about tokens begin with."""
+"""Prefix of the keys for tokens."""
 
 TLS = (
     "ssl.ca.location",
@@ -36,7 +36,7 @@ SIGNING = (
     f"{BEARER}assertion.private.key.passphrase",
     f"{BEARER}assertion.private.key.pem",
 )
-"""Of an assertion that is made and signed here."""
+"""Keys of an assertion that this process signs."""
 ASSERTION = (f"{BEARER}assertion.file", *SIGNING)
 OIDC = (
     *CLIENT,
@@ -57,7 +57,7 @@ ALIASES = {
     f"{BEARER}client.credentials.client.id": f"{BEARER}client.id",
     f"{BEARER}client.credentials.client.secret": f"{BEARER}client.secret",
 }
-"""Second names, and the first ones."""
+"""Other names of keys, and the names used here."""
 
 SASL = ("sasl.mechanism", *PASSWORD, *KERBEROS, *TOKEN)
 

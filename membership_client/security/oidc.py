@@ -1,6 +1,6 @@
 """Tokens from an HTTP endpoint: client credentials, signed assertions, and the identity of a virtual machine in Azure.
 
-RFC 6749 (4.4) and RFC 7523. Loaded only where it is used.
+RFC 6749 (4.4) and RFC 7523. Imported only when a configuration needs it.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from membership_client.cli.terminal_text import excerpt
 from membership_client.errors import ConfigError
 from membership_client.security import bounded_http
 from membership_client.security.secret import Secret
 from membership_client.security.tls_context import trust
 from membership_client.security.tokens import Token, TokenError, is_bearer
-from membership_client.terminal_text import excerpt
 
 _MOST_BYTES = 1_000_000
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 class _UnusableError(Exception):
-    """What is wrong with an answer, in words that are not the endpoint's."""
+    """The endpoint's answer cannot be used. The text quotes nothing of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _EndpointTokens:
-    """What all of them have: an endpoint, whom to trust as that, and extensions for the broker."""
+    """Base of all sources here: an endpoint, its trusted authorities, and extensions for the broker."""
 
     url: str
     extensions: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class _EndpointTokens:
     def _fetch(
         self, request: urllib.request.Request, secrets: tuple[Secret, ...], names: tuple[str, ...] = ("access_token",)
     ) -> Token:
-        """The token that the endpoint answers with. None of the secrets is in a TokenError."""
+        """The token in the endpoint's answer. Raises TokenError, which shows none of the secrets."""
         now = time.time()
         try:
             with self._opener().open(request, timeout=bounded_http.TIMEOUT_S) as answer:
@@ -57,12 +57,12 @@ class _EndpointTokens:
             self._fail(str(error), secrets)
         except OSError as error:
             self._fail(f"{type(error).__name__}: {error}", secrets)
-        except Exception as error:  # noqa: BLE001 - no answer may raise anything else
-            # By its type only: Python quotes status lines and headers, in which a secret may stand in another encoding.
+        except Exception as error:  # noqa: BLE001 - whatever an answer causes is a TokenError
+            # The type only: Python's texts quote status lines and headers, which may hold a secret in another encoding.
             self._fail(type(error).__name__, secrets)
 
     def _fail(self, why: str, secrets: tuple[Secret, ...]) -> NoReturn:
-        """An endpoint may send back what it was told, at any length. A query in the URL may hold a secret."""
+        """Raise TokenError without secrets: an endpoint may send back what it received, and the URL's query may hold a secret."""
         for secret in secrets:
             why = secret.hide_in(why)
         raise TokenError(f"{self.url.partition('?')[0]} gave no token: {excerpt(why)}") from None
@@ -86,7 +86,7 @@ class _EndpointTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcTokens(_EndpointTokens):
-    """By the client's id and secret."""
+    """Tokens for the client's id and secret."""
 
     client_id: str
     client_secret: Secret
@@ -106,7 +106,7 @@ class OidcTokens(_EndpointTokens):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtBearerTokens(_EndpointTokens):
-    """By an assertion that somebody has signed whom the endpoint knows."""
+    """Tokens for a signed assertion."""
 
     assertion: Callable[[], Secret]
     scope: str | None = None
@@ -115,13 +115,13 @@ class JwtBearerTokens(_EndpointTokens):
         """A new token, for a new assertion. Blocks; raises TokenError."""
         shown = self.assertion()
         form = {"grant_type": _JWT_BEARER, "assertion": shown.reveal(), **({"scope": self.scope} if self.scope else {})}
-        # Some endpoints, such as Google's, give an id_token instead, or beside an access_token that only they can read.
+        # Some endpoints, such as Google's, return an id_token, alone or beside an access_token that only they can read.
         return self._fetch(self._post(form, {}), (shown,), ("access_token", "id_token"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImdsTokens(_EndpointTokens):
-    """By being on a virtual machine that has an identity in Azure."""
+    """Tokens for the identity of a virtual machine in Azure."""
 
     query: str | None = None
 
@@ -138,15 +138,15 @@ def _object_in(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise _UnusableError("its answer is no JSON object")
+        raise _UnusableError("its answer is not a JSON object")
     return answer
 
 
 def _chosen(answer: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first that is a JWT, which brokers can read; else the first."""
+    """The first token that is a JWT, which brokers can read; otherwise the first token."""
     found = [text for name in names if is_bearer(text := answer.get(name))]
     if not found:
-        raise _UnusableError(f"its answer has no {' or '.join(names)}, or one that no bearer token can be")
+        raise _UnusableError(f"its answer has no {' or '.join(names)}, or it is not a bearer token")
     return next((text for text in found if text.count(".") == 2), found[0])
 
 
@@ -170,6 +170,6 @@ def _life_s(token: str, expires_in: object, now: float) -> float:
 
 
 def _expiry_in(token: str) -> float:
-    """The `exp` of a JWT, for endpoints that do not say it outside."""
+    """The `exp` claim of a JWT, for endpoints without expires_in."""
     claims = token.split(".")[1]
     return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])

@@ -1,4 +1,4 @@
-"""Libraries that only some configurations need."""
+"""Checks for packages that only some configurations need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from membership_client.errors import ConfigError
 
 
 def require_library(module: str, extra: str, why: str) -> None:
-    """ConfigError, which says what to install, if the module is not there. Loads nothing."""
+    """ConfigError, with the command that installs it, if the module is missing. Imports nothing."""
     if not _is_there(module):
         raise ConfigError(f"{why} needs the package {module}: pip install 'membership-client[{extra}]'.")
 

@@ -1,4 +1,4 @@
-"""Certificate and key in a PKCS#12 file, through the package cryptography. Loaded only where it is used."""
+"""Reads certificate and key from a PKCS#12 file. The package cryptography is imported only when a configuration needs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from membership_client.security.tls import Tls
 
 
 def unpacked(tls: Tls) -> Tls:
-    """The same with certificate and key as PEM, the key locked with a password that was drawn for it. ConfigError."""
+    """`tls` with certificate and key as PEM; the key is encrypted with a random password. Raises ConfigError."""
     require_library(
         "cryptography", "crypto", "ssl.keystore.location (or give ssl.certificate.location and ssl.key.location)"
     )
@@ -32,7 +32,7 @@ def unpacked(tls: Tls) -> Tls:
         raise ConfigError(f"ssl.keystore.location cannot be read: {error.strerror}.") from None
     except ValueError:
         raise ConfigError(
-            "ssl.keystore.location cannot be used: not PKCS#12, or another ssl.keystore.password."
+            "ssl.keystore.location cannot be used: not PKCS#12, or a wrong ssl.keystore.password."
         ) from None
     if store.key is None or store.cert is None:
         raise ConfigError("ssl.keystore.location has no private key with its certificate in it.")

@@ -1,4 +1,4 @@
-"""Passwords, keys and tokens, held so that nothing shows them by accident."""
+"""A type for passwords, keys and tokens, which logs, reprs and pickles cannot show by accident."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HIDDEN = "***"
 
 
 class Secret:
-    """A text that `repr`, `str`, formatting, pickles and copies do not carry; `reveal()` is the one way to it."""
+    """A text that only `reveal()` returns: `repr`, `str` and formatting hide it, pickling and copying raise TypeError."""
 
     __slots__ = ("_text",)
 
@@ -19,13 +19,13 @@ class Secret:
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """`text` without this secret, also as JSON, URLs, forms and Latin-1 have it: a peer may send back what it was told."""
+        """`text` without this secret, in plain and in the encodings of JSON, URLs, forms and Latin-1: a peer may send it back."""
         for form in self._forms():
             text = text.replace(form, HIDDEN)
         return text
 
     def _forms(self) -> tuple[str, ...]:
-        import json  # noqa: PLC0415 - only a refusal needs these
+        import json  # noqa: PLC0415 - only errors need these
         from urllib.parse import quote, quote_plus  # noqa: PLC0415
 
         as_latin_1 = self._text.encode().decode("latin-1")

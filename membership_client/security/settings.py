@@ -1,4 +1,4 @@
-"""The security part of a configuration, checked at once and completely."""
+"""`Security`: the security part of a configuration, checked completely when it is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sasl:
-    """Who we say we are, and how we prove it: with a password, with a token, or with a ticket of Kerberos."""
+    """The SASL mechanism and its credentials: a password, tokens, or a Kerberos ticket."""
 
     mechanism: str
     username: str = ""
@@ -32,20 +32,20 @@ class Sasl:
     tokens: TokenCache | None = None
     kerberos: Kerberos | None = None
     token_endpoint: str | None = field(default=None, repr=False)
-    """Where tokens come from over the network; else None. A query may hold a secret, so it is not shown."""
+    """URL of the token endpoint on the network, or None. Not in the repr, because its query may hold a secret."""
     is_signed: bool = True
-    """False for tokens that anyone can make."""
+    """False for tokens without a signature, which anyone can make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """How to reach brokers. Immutable, shows no secret, and cannot be pickled if it holds one.
+    """How connections to brokers are encrypted and authenticated. Immutable; shows no secret, and with one cannot be pickled.
 
-    Without `tls` all is sent in the clear; without `sasl` nobody says who they are, save by certificate.
+    Without `tls` nothing is encrypted. Without `sasl` the client is authenticated by its certificate, or not at all.
     """
 
     KEYS: ClassVar[frozenset[str]] = keys.ALL
-    """The configuration's keys that it is made of, dotted."""
+    """The configuration keys for security, with dots."""
 
     tls: Tls | None = None
     sasl: Sasl | None = None
@@ -56,19 +56,19 @@ class Security:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> Security:
-        """From librdkafka's keys, dotted or snake_case, and no others.
+        """From librdkafka's keys for security, dotted or snake_case.
 
         Raises:
-            ConfigError: something is missing, contradicts itself, or cannot be read. Never shows a secret.
+            ConfigError: a key is unknown, missing, contradicts another, or names a file that cannot be read. Shows no secret.
         """
         security, rest = split_security(config)
         if rest:
-            raise ConfigError(f"{', '.join(map(shown, rest))}: not about security.")
+            raise ConfigError(f"{', '.join(map(shown, rest))}: not a key for security.")
         return security
 
     @property
     def protocol(self) -> str:
-        """As librdkafka calls it."""
+        """The value of security.protocol, in lower case."""
         return ("sasl_" if self.sasl else "") + ("ssl" if self.tls else "plaintext")
 
 
@@ -76,9 +76,11 @@ PLAINTEXT = Security()
 
 
 def with_password(security: Security, username: object, password: object) -> Security:
-    """The same with other credentials. Raises ConfigError, which shows neither, if they are none or of no use."""
+    """`security` with a new user and password. Raises ConfigError, which shows neither, if they cannot be used."""
     if security.sasl is None or security.sasl.password is None:
-        raise ConfigError("set_sasl_credentials() needs sasl.mechanism=PLAIN or SCRAM: nothing here has a password.")
+        raise ConfigError(
+            "set_sasl_credentials() needs sasl.mechanism=PLAIN or SCRAM: this configuration has no password."
+        )
     given = {"sasl.username": username, "sasl.password": password}
     require({key: value for key, value in given.items() if value is not None}, given, "set_sasl_credentials()")
     name, changed = text(given, "sasl.username"), secret(given, "sasl.password")
@@ -87,7 +89,7 @@ def with_password(security: Security, username: object, password: object) -> Sec
 
 
 def split_security(config: Mapping[str, Any]) -> tuple[Security, dict[str, Any]]:
-    """What a configuration says about security, and the rest of it. Raises as `Security.from_dict` does."""
+    """The security part of a configuration, and its other keys. Raises the errors of `Security.from_dict`."""
     dotted = with_dots(config, keys.ALL)
     given = {key: value for key, value in dotted.items() if key in keys.ALL and value is not None}
     rest = {key: value for key, value in dotted.items() if key not in keys.ALL}
@@ -95,10 +97,12 @@ def split_security(config: Mapping[str, Any]) -> tuple[Security, dict[str, Any]]
 
 
 def _with_first_names(given: Given) -> Given:
-    """Without second names of keys. A key that is given twice may be so with the same value only."""
+    """`given` with the main names of keys. ConfigError if a key is set by two names with different values."""
     for second, first in keys.ALIASES.items():
         if first in given and second in given and word(given[first]).upper() != word(given[second]).upper():
-            raise ConfigError(f"{first} and {second} differ, and are the same key: which of them is meant?")
+            raise ConfigError(
+                f"{first} and {second} are two names of one key and have different values: set one of them."
+            )
     return {keys.ALIASES.get(key, key): value for key, value in given.items()}
 
 
@@ -118,7 +122,7 @@ def _security(given: Given) -> Security:
 def _tls(given: Given) -> Tls:
     for kind in ("ca", "certificate", "key"):
         if f"ssl.{kind}.location" in given and f"ssl.{kind}.pem" in given:
-            raise ConfigError(f"ssl.{kind}.location and ssl.{kind}.pem are both set: which of them is meant?")
+            raise ConfigError(f"ssl.{kind}.location and ssl.{kind}.pem are both set: set one of them.")
     identification = choice(given, "ssl.endpoint.identification.algorithm", ("https", "none"), "https")
     tls = Tls(
         ca_location=text(given, "ssl.ca.location"),
@@ -138,7 +142,7 @@ def _tls(given: Given) -> Tls:
     _check_certificate(tls)
     from membership_client.security.tls_context import context_of  # noqa: PLC0415 - loads ssl
 
-    context_of(tls)  # For its ConfigError.
+    context_of(tls)  # Raises ConfigError if a file cannot be used.
     return tls
 
 
@@ -147,11 +151,11 @@ def _check_certificate(tls: Tls) -> None:
         missing = "certificate" if tls.has_key else "key"
         raise ConfigError(f"ssl.{missing}.location or ssl.{missing}.pem is missing: certificate and key go together.")
     if tls.key_password and not tls.has_key:
-        raise ConfigError("ssl.key.password is set, and there is no ssl.key.location or ssl.key.pem.")
+        raise ConfigError("ssl.key.password is set, but neither ssl.key.location nor ssl.key.pem.")
     if (tls.store_location is None) != (tls.store_password is None):
         raise ConfigError("ssl.keystore.location and ssl.keystore.password go together: one of them is missing.")
     if tls.store_location and tls.has_certificate:
-        raise ConfigError("ssl.keystore.location and ssl.certificate.* are both set: which of them is meant?")
+        raise ConfigError("ssl.keystore.location and ssl.certificate.* are both set: set one of them.")
 
 
 # --- SASL ------------------------------------------------------------------------------------------------------------
@@ -184,7 +188,7 @@ def _mechanism(given: Given) -> str:
 
 
 def _bearer(given: Given) -> Sasl:
-    from membership_client.security.bearer import token_source  # noqa: PLC0415 - who has no tokens need not load it
+    from membership_client.security.bearer import token_source  # noqa: PLC0415 - only tokens need it
     from membership_client.security.tokens import TokenCache  # noqa: PLC0415
 
     source = token_source(given)

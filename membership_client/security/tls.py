@@ -1,4 +1,4 @@
-"""Whom we trust, and who we are if brokers want to know."""
+"""The TLS settings of a configuration: trusted authorities, and the client's own certificate."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from membership_client.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """As configured; `tls_context.context_of` makes a context of it."""
+    """TLS settings; `tls_context.context_of` makes an SSLContext from them."""
 
     ca_location: str | None = None
-    """A file or a directory of PEM certificates; None, or `probe`, trusts whom the system trusts."""
+    """A file or a directory of PEM certificates; None or `probe` uses the authorities of the system."""
     ca_pem: str | None = field(default=None, repr=False)
     crl_location: str | None = None
     """A PEM file with certificates that were revoked."""
     certificate_location: str | None = None
     certificate_pem: Secret | None = None
-    """No secret in itself, but people keep the key in the same file."""
+    """A Secret, because some files hold the private key beside the certificate."""
     key_location: str | None = None
     key_pem: Secret | None = None
     key_password: Secret | None = None
     store_location: str | None = None
-    """A PKCS#12 file with certificate and key, instead of those."""
+    """A PKCS#12 file with certificate and key, in place of the fields above."""
     store_password: Secret | None = None
     cipher_suites: str | None = None
-    """Of TLS 1.2 and older, as OpenSSL writes them; None for OpenSSL's own choice."""
+    """Cipher suites of TLS 1.2 and older, by OpenSSL's names; None for OpenSSL's default."""
     verifies: bool = True
-    """Is the broker's certificate checked at all?"""
+    """Whether the broker's certificate is verified."""
     checks_host: bool = True
-    """Does it have to name the host that we connected to?"""
+    """Whether the certificate must name the host of the connection."""
 
     @property
     def has_certificate(self) -> bool:

@@ -1,4 +1,4 @@
-"""Contexts made of certificates and keys. Loaded only where there is TLS."""
+"""Makes SSLContexts from TLS settings. Imported only when a configuration has TLS."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PIPE_BYTES = 65536
 
 
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """To wrap a socket in. Any thread; the same one again as long as no file has changed.
+    """The context for these settings; the same context until one of the files changes. For any thread.
 
     Raises:
-        ConfigError: which names the key, and never shows what is in it.
+        ConfigError: a file cannot be used. The text names the configuration key, and shows nothing of the content.
     """
     files = (tls.ca_location, tls.crl_location, tls.certificate_location, tls.key_location, tls.store_location)
     return _context(tls, tuple(map(_changed_at, files)))
@@ -55,7 +55,7 @@ def _context(tls: Tls, _changed: tuple[int, ...]) -> ssl.SSLContext:
 
 
 def _distrust(context: ssl.SSLContext, location: str) -> None:
-    """Whatever is on the list; a broker's certificate whose issuer has no list there is refused, as in librdkafka."""
+    """Refuse revoked certificates, and certificates whose issuer has no list in the file, as librdkafka does."""
     _load("ssl.crl.location", lambda: context.load_verify_locations(cafile=location))
     context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
 
@@ -64,11 +64,11 @@ def _limit_ciphers(context: ssl.SSLContext, suites: str) -> None:
     try:
         context.set_ciphers(suites)
     except ssl.SSLError:
-        raise ConfigError("ssl.cipher.suites has no cipher suite in it that OpenSSL knows.") from None
+        raise ConfigError("ssl.cipher.suites names no cipher suite that OpenSSL knows.") from None
 
 
 def trust(context: ssl.SSLContext, location: str | None, pem: str | None, key: str) -> None:
-    """These authorities, or the system's. `key` is what the configuration calls them, without its end. ConfigError."""
+    """Trust these authorities, or the system's. `key` is the prefix of their configuration keys. Raises ConfigError."""
     if pem is not None:
         _load(f"{key}.pem", lambda: context.load_verify_locations(cadata=pem))
     elif location is None or location == "probe":
@@ -85,15 +85,17 @@ def _trust_files(context: ssl.SSLContext, location: str) -> None:
 
 
 def check_trust(location: str | None, pem: str | None, key: str) -> None:
-    """ConfigError for authorities that cannot be used, or that are set twice; `key` as for `trust`."""
+    """ConfigError if the authorities cannot be used, or are set twice; `key` as for `trust`."""
     if location is not None and pem is not None:
-        raise ConfigError(f"{key}.location and {key}.pem are both set: which of them is meant?")
-    if location is not None or pem is not None:  # Loading the system's takes long, and cannot fail.
+        raise ConfigError(f"{key}.location and {key}.pem are both set: set one of them.")
+    if (
+        location is not None or pem is not None
+    ):  # The system's authorities take 100 ms to load, and loading cannot fail.
         trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), location, pem, key)
 
 
 def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
-    """Our own certificate."""
+    """Load the client's certificate and key."""
     certificate = "ssl.certificate.pem" if tls.certificate_pem else "ssl.certificate.location"
     key = "ssl.key.pem" if tls.key_pem else "ssl.key.location"
     password = tls.key_password.reveal() if tls.key_password else ""
@@ -101,7 +103,7 @@ def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
         _as_file(tls.certificate_pem, tls.certificate_location, certificate) as certificate_file,
         _as_file(tls.key_pem, tls.key_location, key) as key_file,
     ):
-        # The password is always given: OpenSSL would ask for a missing one on the terminal.
+        # Always with a password: without one OpenSSL would ask on the terminal.
         _load(
             f"{certificate}, {key} or ssl.key.password",
             lambda: context.load_cert_chain(certificate_file, key_file, password=lambda: password),
@@ -112,20 +114,20 @@ def _load(key: str, load: Callable[[], None]) -> None:
     try:
         load()
     except ssl.SSLError as error:
-        # OpenSSL's reason is a fixed phrase, and has nothing of the content in it.
-        raise ConfigError(f"{key} cannot be used: {error.reason or 'not PEM, or another password'}.") from None
+        # OpenSSL's reason is a fixed phrase without any of the content.
+        raise ConfigError(f"{key} cannot be used: {error.reason or 'not PEM, or a wrong password'}.") from None
     except OSError as error:
-        # Of a pipe OpenSSL's failure comes with the error of a seek that it has tried before.
+        # For a pipe, OpenSSL reports the error of a seek that it tried before.
         if error.errno == errno.ESPIPE:
-            raise ConfigError(f"{key} cannot be used: not PEM, or another password.") from None
+            raise ConfigError(f"{key} cannot be used: not PEM, or a wrong password.") from None
         raise ConfigError(f"{key} cannot be read: {error.strerror}.") from None
-    except (ValueError, TypeError):  # A TypeError for letters that are not ASCII.
+    except (ValueError, TypeError):  # TypeError: characters that are not ASCII.
         raise ConfigError(f"{key} cannot be used: not PEM.") from None
 
 
 @contextlib.contextmanager
 def _as_file(pem: Secret | None, location: str | None, key: str) -> Iterator[str]:
-    """OpenSSL reads certificates and keys from files only. A pipe is one, and leaves nothing on any disk."""
+    """The path of a file with `pem`. OpenSSL reads files only; a pipe is a file, and leaves nothing on a disk."""
     if pem is None:
         assert location is not None
         yield location

@@ -1,4 +1,4 @@
-"""Tokens that nobody has signed (RFC 7515, A.5), as librdkafka makes them for tests. Loaded only where it is used."""
+"""Tokens without a signature (RFC 7515, A.5), as librdkafka makes them for tests. Imported only when needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = ("principal", "principalClaimName", "scope", "scopeClaimName", "lifeSec
 
 
 def unsecured_tokens(config: str) -> Callable[[], Token]:
-    """From `principal=alice lifeSeconds=600 ...`, separated by spaces. ConfigError, which shows no value."""
+    """The source for `principal=alice lifeSeconds=600 ...`, separated by spaces. Raises ConfigError, which shows no value."""
     said = dict(_pair(part) for part in config.split(" ") if part)
     if "principal" not in said:
         raise ConfigError(f"{_KEY} has no principal=..., which enable.sasl.oauthbearer.unsecure.jwt needs.")
@@ -48,7 +48,7 @@ def _life_s(text: str) -> int:
 
 
 def _token(said: Mapping[str, str], life_s: int) -> str:
-    # A whole second: brokers round a fraction, and then find the token to be of the future.
+    # Whole seconds: brokers round a fraction up, and then refuse a token from the future.
     now = int(time.time())
     scope = list(dict.fromkeys(part for part in said.get("scope", "").split(",") if part))
     claims = {

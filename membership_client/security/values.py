@@ -1,4 +1,4 @@
-"""Values of keys about security, as librdkafka takes them. No error shows one that may be a secret."""
+"""Reads values of security keys as librdkafka does. No error shows a value that may be a secret."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from membership_client.errors import ConfigError
 from membership_client.security.secret import Secret
 
 Given = Mapping[str, Any]
-"""A configuration's keys about security, dotted, without those whose value is None."""
+"""The security keys of a configuration, dotted, without keys whose value is None."""
 
 
 def refuse(given: Given, useless: Iterable[str], why: str) -> None:
-    """A setting that nobody acts on is a mistake, and about security a dangerous one."""
+    """ConfigError if one of these keys is set: a security key without effect is a dangerous mistake."""
     if idle := [key for key in useless if key in given]:
         raise ConfigError(f"{', '.join(idle)}: of no use, because {why}.")
 
@@ -25,7 +25,7 @@ def require(given: Given, needed: Iterable[str], why: str) -> None:
 
 
 def choice(given: Given, key: str, choices: tuple[str, ...], default: str) -> str:
-    """In any case; as `choices` has it."""
+    """The value, in upper or lower case, as `choices` spells it."""
     value = word(given.get(key, default)).lower()
     by_name = {each.lower(): each for each in choices}
     if value not in by_name:
@@ -34,15 +34,15 @@ def choice(given: Given, key: str, choices: tuple[str, ...], default: str) -> st
 
 
 def word(value: object) -> str:
-    """A word, or what librdkafka takes for one: True, False, 1, 0."""
+    """The value as a word. librdkafka takes True, False, 1 and 0 for words, too."""
     return str(value) if isinstance(value, str | bool) or value in (0, 1) else shown(value)
 
 
 def text(given: Given, key: str) -> str | None:
-    """Its value is not shown, whatever it is: people put things into the wrong key."""
+    """The text, or None. Errors never show the value, because a secret may be set under a wrong key."""
     value = given.get(key)
     if value is not None and not (isinstance(value, str) and value.strip() and _can_be_sent(value)):
-        raise ConfigError(f"{key} must be a non-empty string, and have a form in UTF-8.")
+        raise ConfigError(f"{key} must be a non-empty string that UTF-8 can encode, without NUL.")
     return value
 
 
@@ -59,7 +59,7 @@ def secret(given: Given, key: str) -> Secret | None:
 
 
 def flag(given: Given, key: str, *, default: bool = True) -> bool:
-    """As librdkafka reads it: a bool, or a word for one."""
+    """True or False, from a bool or one of librdkafka's words for it."""
     words = ("true", "t", "1", "false", "f", "0")
     return choice(given, key, words, "true" if default else "false") in {"true", "t", "1"}
 
@@ -72,7 +72,7 @@ def seconds(given: Given, key: str, default: int, *, least: int) -> int:
 
 
 def pairs(given: Given, key: str) -> dict[str, str]:
-    """Of `name=value,name=value`, as librdkafka reads it: a backslash before a comma makes it a part of the value."""
+    """The pairs in `name=value,name=value`. As in librdkafka, a comma after a backslash is a part of the value."""
     found = dict[str, str]()
     for part in _split(text(given, key) or ""):
         name, equals, value = part.partition("=")

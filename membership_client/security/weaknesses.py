@@ -1,4 +1,4 @@
-"""What a configuration leaves open to whoever listens in the network: said in the log, once per process."""
+"""Logs the weaknesses of a security configuration, each once per process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NOT_VERIFIED = (
     "and change everything. Set ssl.ca.location to the authority that has signed them."
 )
 _ANY_HOST = (
-    "ssl.endpoint.identification.algorithm=none: a broker's certificate may be for any host, so whoever has one of the "
-    "same authority can pass for a broker. Name the brokers' hosts in their certificates."
+    "ssl.endpoint.identification.algorithm=none: a broker's certificate may be for any host, so anyone with a certificate of the "
+    "same authority can act as a broker. Name the brokers' hosts in their certificates."
 )
 _PLAIN_PASSWORD = (
     "sasl.mechanism=PLAIN without TLS: the password crosses the network readable to anyone in between. "  # noqa: S105
@@ -34,7 +34,7 @@ _PLAIN_ENDPOINT = (
 )
 
 _UNSECURED_TOKEN = (
-    "enable.sasl.oauthbearer.unsecure.jwt=true: nobody has signed the tokens, so anyone can make one for any principal. "  # noqa: S105
+    "enable.sasl.oauthbearer.unsecure.jwt=true: the tokens have no signature, so anyone can make one for any principal. "  # noqa: S105
     "Use it in tests only; else oauth_cb or sasl.oauthbearer.method=oidc."
 )
 
@@ -50,7 +50,7 @@ def warn_of_weaknesses(security: Security) -> None:
 
 
 def weaknesses_of(security: Security) -> tuple[str, ...]:
-    """A sentence for each, with what to do about it."""
+    """One text for each weakness: what it is, and what to do about it."""
     tls = security.tls
     found = [_NOT_VERIFIED] if tls is not None and not tls.verifies else []
     if tls is not None and tls.verifies and not tls.checks_host:

@@ -10,7 +10,7 @@ from membership_client.types import Cause, CauseKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Began:
+class RebalanceBegan:
     """A rebalance began: the member was at rest, and is not any more."""
 
     at: float
@@ -62,7 +62,7 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class RebalanceFailed:
     """A rebalance under way came to nothing: fenced, out for want of polls, or ended. It may go on with a new join."""
 
     at: float
@@ -70,12 +70,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class RebalanceEnded:
     at: float
-    began: Began
+    began: RebalanceBegan
     outcome: str
     epoch: int
     """After it."""
 
 
-Fact = Began | PhaseBegan | PhaseEnded | CallbackEnded | CauseChanged | Fenced | Failed | Ended
+Fact = (
+    RebalanceBegan | PhaseBegan | PhaseEnded | CallbackEnded | CauseChanged | Fenced | RebalanceFailed | RebalanceEnded
+)

@@ -18,23 +18,23 @@ from membership_client.core.machine import Step
 from membership_client.core.member import InFlight
 
 
-class Beat(NamedTuple):
+class HeartbeatOutcome(NamedTuple):
     took_s: float
     error: str | None
     """An error code's name, or why there was no answer."""
 
 
-def beat_of(step: Step) -> Beat | None:
+def heartbeat_outcome(step: Step) -> HeartbeatOutcome | None:
     """The heartbeat that this step ended, if it did."""
     return _ended(step, step.before.dialogue, step.after.dialogue) or _ended(step, step.before.pulse, step.after.pulse)
 
 
-def _ended(step: Step, flight: InFlight | None, following: InFlight | None) -> Beat | None:
+def _ended(step: Step, flight: InFlight | None, following: InFlight | None) -> HeartbeatOutcome | None:
     if flight is None or flight is following or not isinstance(flight.request, Heartbeat | ClassicHeartbeat):
         return None
     event = step.event
     if isinstance(event, Answered | Failed) and event.request_id == flight.request_id:
-        return Beat(step.at - flight.sent_at, _error(event))
+        return HeartbeatOutcome(step.at - flight.sent_at, _error(event))
     return _timed_out(step, flight)
 
 
@@ -46,7 +46,7 @@ def _error(event: Answered | Failed) -> str | None:
     return None if code == Code.REBALANCE_IN_PROGRESS else code_name(code)
 
 
-def _timed_out(step: Step, flight: InFlight) -> Beat | None:
+def _timed_out(step: Step, flight: InFlight) -> HeartbeatOutcome | None:
     """What else ends a heartbeat is the member's own change of mind."""
     dropped = any(isinstance(effect, Disconnect) and effect.to == flight.to for effect in step.effects)
-    return Beat(step.at - flight.sent_at, FailureKind.TIMED_OUT.name.lower()) if dropped else None
+    return HeartbeatOutcome(step.at - flight.sent_at, FailureKind.TIMED_OUT.name.lower()) if dropped else None

@@ -9,7 +9,7 @@ from opentelemetry.metrics import Histogram, Meter
 
 from membership_client.telemetry import names
 from membership_client.telemetry.gauges import Gauges
-from membership_client.telemetry.live_members import Roster
+from membership_client.telemetry.live_members import LiveMembers
 
 _REQUEST_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 """As the messaging conventions advise."""
@@ -32,8 +32,8 @@ class Instruments:
         self.warnings = meter.create_counter(names.WARNINGS, "{warning}", "how often a budget was running out")
         self.moved = meter.create_counter(names.MOVED, "{partition}", "partitions that changed hands")
         self.poll_time = meter.create_counter(names.POLL_TIME, "s", "inside poll() and between two polls")
-        self.roster = Roster()
-        self._gauges = Gauges(meter, self.roster, clock)
+        self.live_members = LiveMembers()
+        self._gauges = Gauges(meter, self.live_members, clock)
 
     def _histogram(self, name: str, description: str, *, slow: bool = False) -> Histogram:
         buckets = _REBALANCE_BUCKETS_S if slow else _REQUEST_BUCKETS_S

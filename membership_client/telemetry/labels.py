@@ -10,7 +10,7 @@ Labels = dict[str, str]
 
 
 def metric_labels(member: Member) -> Labels:
-    """Few values only, because every new one is a series for ever: who it is, only on request."""
+    """Few values only, because each new one is a new time series: the member and instance id only on request."""
     labels = {names.SYSTEM: "kafka", names.GROUP: member.config.group_id}
     return labels | _who(member) if member.config.telemetry_member_id_label else labels
 

@@ -8,38 +8,38 @@ from dataclasses import dataclass
 
 from membership_client.runtime.worker import Worker
 from membership_client.telemetry.labels import Labels
-from membership_client.telemetry.rebalance_tracker import Follower
+from membership_client.telemetry.rebalance_tracker import RebalanceTracker
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
+class LiveMember:
     """A member as the gauges see it: read by an exporter's thread, whenever it likes."""
 
     worker: Worker
-    follower: Follower
+    tracker: RebalanceTracker
     labels: Labels
 
 
-class Roster:
+class LiveMembers:
     """No lock, because members are made anywhere: each change is one operation on a dict, and readers read a copy."""
 
     def __init__(self) -> None:
-        self._known: dict[int, weakref.ref[Watched]] = {}
+        self._known: dict[int, weakref.ref[LiveMember]] = {}
 
-    def add(self, watched: Watched) -> None:
-        """For as long as somebody else holds it."""
-        self._known[id(watched)] = weakref.ref(watched)
+    def add(self, live: LiveMember) -> None:
+        """For as long as another object holds it."""
+        self._known[id(live)] = weakref.ref(live)
 
-    def __iter__(self) -> Iterator[Watched]:
-        """Those that run, or will. Not those of a forked process's parent: their workers are stopped in the child."""
+    def __iter__(self) -> Iterator[LiveMember]:
+        """Members that run, or will. Not those of a forked process's parent: their workers are stopped in the child."""
         for key, known in self._known.copy().items():
-            watched = known()
-            if watched is None:
+            live = known()
+            if live is None:
                 self._forget(key, known)
-            elif not watched.worker.stopped:
-                yield watched
+            elif not live.worker.stopped:
+                yield live
 
-    def _forget(self, key: int, known: weakref.ref[Watched]) -> None:
+    def _forget(self, key: int, known: weakref.ref[LiveMember]) -> None:
         # Its number may have been given to a new one meanwhile.
         if self._known.get(key) is known:
             self._known.pop(key, None)

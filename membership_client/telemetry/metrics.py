@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from membership_client.core.events import Warn
 from membership_client.core.machine import Step
 from membership_client.telemetry import names
-from membership_client.telemetry.facts import CallbackEnded, Ended, Fact, Failed, Fenced, PhaseEnded
-from membership_client.telemetry.heartbeats import beat_of
+from membership_client.telemetry.facts import CallbackEnded, Fact, Fenced, PhaseEnded, RebalanceEnded, RebalanceFailed
+from membership_client.telemetry.heartbeats import heartbeat_outcome
 from membership_client.telemetry.instruments import Instruments
 from membership_client.telemetry.labels import Labels, kind_label
 
@@ -23,8 +23,8 @@ class Metrics:
         self._labels = labels
 
     def take(self, step: Step, facts: Sequence[Fact]) -> None:
-        if (beat := beat_of(step)) is not None:
-            self._instruments.heartbeat_duration.record(beat.took_s, self._with_error(beat.error))
+        if (heartbeat := heartbeat_outcome(step)) is not None:
+            self._instruments.heartbeat_duration.record(heartbeat.took_s, self._with_error(heartbeat.error))
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._instruments.warnings.add(1, {**self._labels, names.BUDGET: effect.budget.name.lower()})
@@ -33,7 +33,7 @@ class Metrics:
     def count(self, facts: Sequence[Fact]) -> None:
         for fact in facts:
             match fact:
-                case Ended():
+                case RebalanceEnded():
                     self._count_rebalance(fact)
                 case PhaseEnded():
                     labels = {**self._labels, names.PHASE: fact.phase}
@@ -42,7 +42,7 @@ class Metrics:
                     self._count_callback(fact)
                 case Fenced():
                     self._instruments.fences.add(1, self._labels)
-                case Failed():
+                case RebalanceFailed():
                     self._instruments.rebalance_failures.add(1, self._with_error(kind_label(fact.kind)))
 
     @contextlib.contextmanager
@@ -62,7 +62,7 @@ class Metrics:
         self._instruments.poll_time.add(idle_s, {**self._labels, names.POLL_STATE: "idle"})
         self._instruments.poll_time.add(busy_s, {**self._labels, names.POLL_STATE: "busy"})
 
-    def _count_rebalance(self, ended: Ended) -> None:
+    def _count_rebalance(self, ended: RebalanceEnded) -> None:
         labels = {
             **self._labels,
             names.CAUSE_KIND: kind_label(ended.began.cause.kind),

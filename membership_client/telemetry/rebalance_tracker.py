@@ -9,15 +9,15 @@ from membership_client.core.exception_summary import raised_by
 from membership_client.core.machine import Step
 from membership_client.core.member import RunningCall
 from membership_client.telemetry.facts import (
-    Began,
     CallbackEnded,
     CauseChanged,
-    Ended,
     Fact,
-    Failed,
     Fenced,
     PhaseBegan,
     PhaseEnded,
+    RebalanceBegan,
+    RebalanceEnded,
+    RebalanceFailed,
 )
 from membership_client.telemetry.phases import at_rest, outcome_of, phase_of
 from membership_client.types import Cause, CauseKind, MemberState
@@ -27,13 +27,13 @@ S = MemberState
 CRASHED = "crashed"
 
 
-class Follower:
+class RebalanceTracker:
     """`follow` and `give_up` belong to the thread that owns the member; `settled_at` may be read by any."""
 
     def __init__(self) -> None:
         self.settled_at: float | None = None
         """When the last rebalance ended."""
-        self._began: Began | None = None
+        self._began: RebalanceBegan | None = None
         self._phase: PhaseBegan | None = None
         self._epoch = 0
 
@@ -44,7 +44,7 @@ class Follower:
         return tuple(self._facts(step))
 
     def give_up(self, at: float) -> Sequence[Fact]:
-        """Nobody drives the member any more."""
+        """The member's thread has ended, and no step will follow."""
         return tuple(self._end(at, CRASHED)) if self._began is not None else ()
 
     def _facts(self, step: Step) -> Iterator[Fact]:
@@ -55,7 +55,7 @@ class Follower:
         if self._began is not None:
             yield from _between(step)
         elif not rests:
-            self._began = Began(at=step.at, cause=_cause(step), epoch=step.before.epoch)
+            self._began = RebalanceBegan(at=step.at, cause=_cause(step), epoch=step.before.epoch)
             yield self._began
         if not rests:
             yield from self._enter(step.at, phase_of(step.after))
@@ -77,7 +77,7 @@ class Follower:
     def _end(self, at: float, outcome: str) -> Iterator[Fact]:
         assert self._began is not None
         yield from self._leave_phase(at)
-        yield Ended(at=at, began=self._began, outcome=outcome, epoch=self._epoch)
+        yield RebalanceEnded(at=at, began=self._began, outcome=outcome, epoch=self._epoch)
         self._began, self.settled_at = None, at
 
 
@@ -92,9 +92,9 @@ def _between(step: Step) -> Iterator[Fact]:
     if isinstance(step.event, CallbackReturned) and before.call and before.call.call_id == step.event.call_id:
         yield _ended(step, before.call, step.event)
     if after.fences > before.fences:
-        yield Failed(at=step.at, kind=CauseKind.FENCED)
+        yield RebalanceFailed(at=step.at, kind=CauseKind.FENCED)
     elif after.state is not before.state and after.state in {S.STALE, S.FATAL}:
-        yield Failed(at=step.at, kind=_cause(step).kind)
+        yield RebalanceFailed(at=step.at, kind=_cause(step).kind)
     if after.cause is not before.cause and after.cause is not None:
         yield CauseChanged(at=step.at, cause=after.cause)
 

@@ -1,4 +1,4 @@
-"""Which of the application's spans asked for something: so a rebalance can be linked to what set it off."""
+"""The application's span in which it subscribed, unsubscribed or closed: the span of the rebalance links to it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from opentelemetry.trace import SpanContext
 from membership_client.core.events import Event
 
 _MOST = 16
-"""A wish that changes nothing is never taken; so many are kept."""
+"""Spans kept at most. The span of an event that changes nothing is never taken."""
 
 
-class Wishes:
+class TriggeringSpans:
     """`note` is for any thread and for signal handlers, so there is no lock: each call is one operation on a dict."""
 
     def __init__(self) -> None:

@@ -12,8 +12,16 @@ from membership_client.core.events import Event, Subscribe
 from membership_client.core.exception_summary import Raised
 from membership_client.core.member import Member
 from membership_client.telemetry import names
-from membership_client.telemetry.clock import Clock, wall_ns
-from membership_client.telemetry.facts import Began, CallbackEnded, CauseChanged, Ended, Fact, PhaseBegan, PhaseEnded
+from membership_client.telemetry.backend import Clock, wall_ns
+from membership_client.telemetry.facts import (
+    CallbackEnded,
+    CauseChanged,
+    Fact,
+    PhaseBegan,
+    PhaseEnded,
+    RebalanceBegan,
+    RebalanceEnded,
+)
 from membership_client.telemetry.labels import cause_labels, span_labels
 from membership_client.telemetry.rebalance_tracker import CRASHED
 from membership_client.types import CauseKind
@@ -46,7 +54,7 @@ class Spans:
         """What one step brought, and the application's span that asked for it, if one did."""
         for fact in facts:
             match fact:
-                case Began():
+                case RebalanceBegan():
                     self._begin(fact, asked_by)
                 case PhaseBegan():
                     self._begin_phase(fact)
@@ -56,10 +64,10 @@ class Spans:
                     self._tell_callback(fact)
                 case CauseChanged():
                     self._tell_cause(fact)
-                case Ended():
+                case RebalanceEnded():
                     self._end(fact)
 
-    def _begin(self, began: Began, asked_by: SpanContext | None) -> None:
+    def _begin(self, began: RebalanceBegan, asked_by: SpanContext | None) -> None:
         if began.cause.kind is CauseKind.SUBSCRIPTION_CHANGED:
             asked_by = self._subscribed_by
         self._offset_ns = self._clock.offset_ns()
@@ -79,7 +87,7 @@ class Spans:
         )
         self._rebalance = span if span.is_recording() else None
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: RebalanceEnded) -> None:
         if self._rebalance is None:
             return
         moved = {names.PARTITIONS_MOVED.format(kind=kind): count for kind, count in self._moved.items()}
@@ -121,7 +129,7 @@ class Spans:
         span.set_status(Status(StatusCode.ERROR, error.kind))
 
     def _around(self, at: float) -> Span | None:
-        """The phase, unless it began later: a callback outlives the phase in which the member is thrown out."""
+        """The phase, unless it began later: a callback outlives the phase in which the member is fenced."""
         if self._phase is not None and self._phase[0].at <= at:
             return self._phase[1]
         return self._rebalance

@@ -1,4 +1,4 @@
-"""Is anybody listening? Without an SDK a step must cost next to nothing."""
+"""Does the application have an OpenTelemetry SDK? Without an SDK a step must cost next to nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOK_EVERY_S = 30.0
 
 
 class Switch:
-    """Off until somebody listens, then on for good. For the thread that owns the member."""
+    """Off until the application has set a provider, then on for good. For the thread that owns the member."""
 
     def __init__(self, is_listening: Callable[[], bool]) -> None:
         self._is_listening = is_listening
@@ -34,7 +34,7 @@ class Switch:
 
 
 def is_listening() -> bool:
-    """Was a provider set that is not one of the API's own? Those only stand in for one."""
+    """Was a provider set that is not one of the API's own? The API's own are placeholders."""
     providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
     return any(not type(provider).__module__.startswith(_STAND_INS) for provider in providers)
 

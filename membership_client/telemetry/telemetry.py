@@ -14,10 +14,10 @@ from membership_client.runtime.worker import Worker
 from membership_client.telemetry import backend as backends
 from membership_client.telemetry.backend import Backend
 from membership_client.telemetry.labels import metric_labels
-from membership_client.telemetry.live_members import Watched
+from membership_client.telemetry.live_members import LiveMember
 from membership_client.telemetry.metrics import Metrics
-from membership_client.telemetry.rebalance_tracker import Follower
-from membership_client.telemetry.rebalance_triggers import Wishes
+from membership_client.telemetry.rebalance_tracker import RebalanceTracker
+from membership_client.telemetry.rebalance_triggers import TriggeringSpans
 from membership_client.telemetry.spans import Spans
 from membership_client.telemetry.switch import Switch
 
@@ -36,29 +36,29 @@ class Telemetry:
         self._backend = backend or backends.of_process()
         self._labels = metric_labels(member)
         self._switch = Switch(self._backend.is_listening)
-        self._wishes = Wishes()
-        self._follower = Follower()
+        self._triggering_spans = TriggeringSpans()
+        self._tracker = RebalanceTracker()
         self._spans = Spans(self._backend.tracer, member, self._backend.clock)
         self._metrics = Metrics(self._backend.instruments, self._labels)
         self._tell_polling: Callable[[float, float], None] = self._metrics.polling
-        self._watched: Watched | None = None
+        self._watched: LiveMember | None = None
 
     def watch(self, worker: Worker) -> None:
         """Its member is among those that the gauges tell of, until the worker stops or is collected."""
-        self._watched = Watched(worker, self._follower, self._labels)
-        self._backend.instruments.roster.add(self._watched)
+        self._watched = LiveMember(worker, self._tracker, self._labels)
+        self._backend.instruments.live_members.add(self._watched)
 
     def asked(self, event: E) -> E:
         """The event, with the calling thread's span noted as the one that asked for it."""
-        self._wishes.note(event)
+        self._triggering_spans.note(event)
         return event
 
     def on_step(self, step: Step) -> None:
         if not self._switch.is_on(step):
             return
-        asked_by = self._wishes.take(step.event)
+        asked_by = self._triggering_spans.take(step.event)
         self._spans.note(step.event, asked_by)
-        facts = self._follower.follow(step)
+        facts = self._tracker.follow(step)
         self._spans.take(facts, asked_by)
         self._metrics.take(step, facts)
 
@@ -76,7 +76,7 @@ class Telemetry:
 
     def end(self) -> None:
         """The thread has ended: what is still open then was cut short. Raises nothing, whatever the SDK does."""
-        facts = self._follower.give_up(self._backend.clock.now())
+        facts = self._tracker.give_up(self._backend.clock.now())
         try:
             self._spans.take(facts, None)
             self._metrics.count(facts)
@@ -85,4 +85,4 @@ class Telemetry:
 
 
 def _nothing(_idle_s: float, _busy_s: float) -> None:
-    """For nobody."""
+    """Takes the poll times of a member without metrics."""

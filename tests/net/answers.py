@@ -12,7 +12,7 @@ from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from membership_client.net.fields import fill
+from membership_client.net.messages import fill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -169,7 +169,7 @@ def test_a_broker_without_one_of_the_two_requests(missing: int) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (33, "has no PLAIN, but SCRAM-SHA-256, OAUTHBEARER: check sasl.mechanism"),
+        (33, "does not offer PLAIN, but SCRAM-SHA-256, OAUTHBEARER: check sasl.mechanism"),
         (34, "does not want SASL on this port: is security.protocol right?"),
         (58, "refuses SASL with error 58"),
     ],

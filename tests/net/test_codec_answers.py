@@ -108,7 +108,7 @@ def test_topics_that_the_broker_does_not_know_are_missing(version: int) -> None:
 def test_a_group_is_described(version: int) -> None:
     """Members come with the identity that names them to people, and with what they have and should have."""
     both = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 1)})
-    member = events.DescribedMember(
+    member = events.MemberDescription(
         member_id="m",
         instance_id="i",
         client_id="c",
@@ -132,7 +132,7 @@ def test_a_classic_group_is_described(version: int) -> None:
     response = decoded(CLASSIC, version, answers.classic_group_described(version, assignment=assignment))
     both = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 4)})
     instance_id = "i" if version >= 4 else None
-    member = events.DescribedMember(
+    member = events.MemberDescription(
         member_id="m",
         instance_id=instance_id,
         client_id="c",

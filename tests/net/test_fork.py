@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.core.events import Answered, Heartbeat, HeartbeatAccepted, Send
-from membership_client.net import BrokerTransport, connect_limit
+from membership_client.net import BrokerTransport, connecting
 from tests.net import answers
 from tests.net.patience import LIMIT_S, open_descriptors, outcomes
 from tests.net.scripted_broker import Peer, ScriptedBroker
@@ -86,12 +86,12 @@ def test_a_child_may_connect_whoever_was_connecting_in_its_parent() -> None:
     """Only sixteen threads do so at a time; those of the parent are not in the child, and never make room there."""
     with contextlib.ExitStack() as places:
         for _ in range(16):
-            assert connect_limit.one_of_few().acquire(timeout=LIMIT_S)
-            places.callback(connect_limit.one_of_few().release)
-        assert not connect_limit.one_of_few().acquire(blocking=False)
+            assert connecting.places().acquire(timeout=LIMIT_S)
+            places.callback(connecting.places().release)
+        assert not connecting.places().acquire(blocking=False)
         child = os.fork()
         if child == 0:
-            os._exit(0 if connect_limit.one_of_few().acquire(blocking=False) else 1)
+            os._exit(0 if connecting.places().acquire(blocking=False) else 1)
         assert os.waitpid(child, 0)[1] == 0
 
 

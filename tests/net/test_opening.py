@@ -195,7 +195,7 @@ def test_other_addresses_are_not_tried_for_a_reason_on_this_side(monkeypatch: py
     )
     with ScriptedBroker(welcome) as first, ScriptedBroker(welcome) as second:
         resolve_to(monkeypatch, "broker.test", first.node, second.node)
-        with pytest.raises(OpenFailed, match="oauth_cb gave no") as caught:
+        with pytest.raises(OpenFailed, match="oauth_cb returned no") as caught:
             open_connection(Node("broker.test", 9092), client_id="tester", timeout_s=LIMIT_S, security=security)
         assert (first.connections, second.connections) == (1, 0)
     assert (caught.value.kind, caught.value.ours) == (FailureKind.UNREACHABLE, True)
@@ -227,7 +227,7 @@ def test_a_time_that_is_over_is_over() -> None:
         (b"220 mail.example ESMTP\r\n", "another service, or a TLS port"),
         (struct.pack(">i", -1), "another service, or a TLS port"),
         (struct.pack(">i", 2**31 - 1), "another service, or a TLS port"),
-        (framed(b"\0" * 4), "not asked"),
+        (framed(b"\0" * 4), "correlation id"),
         (framed(struct.pack(">i", 1)), "error code"),
         (framed(struct.pack(">ihi", 1, 0, 2**30)), ""),
     ],

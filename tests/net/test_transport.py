@@ -12,7 +12,7 @@ import pytest
 
 from membership_client.core.events import Answered, FailureKind, JoinGroup, Refused, Send, SyncGroup
 from membership_client.net import BrokerTransport
-from membership_client.net.mailbox import Arrivals
+from membership_client.net.mailbox import Mailbox
 from membership_client.net.opening import open_connection
 from membership_client.net.wakeup import Waker
 from membership_client.types import Node
@@ -266,7 +266,7 @@ def test_an_abandoned_transport_is_closed() -> None:
 def test_nothing_is_left_in_a_mailbox_that_was_abandoned() -> None:
     """What is put into it later is still the giver's to close."""
     waker = Waker()
-    mailbox: Arrivals[int] = Arrivals(waker)
+    mailbox: Mailbox[int] = Mailbox(waker)
     assert mailbox.put(1)
     assert mailbox.abandon() == [1]
     assert not mailbox.put(2)

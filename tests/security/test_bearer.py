@@ -271,7 +271,7 @@ def test_an_error_of_aws_without_a_code_is_a_token_error(sts: FakeSts, response:
 def test_what_aws_gives_is_no_token(sts: FakeSts, text: Any) -> None:
     """None was sent as the token `None`."""
     sts.token = text
-    with pytest.raises(TokenError, match="can be no bearer token"):
+    with pytest.raises(TokenError, match="its answer is not a bearer token"):
         source({**AWS, f"{B}config": "region=eu-west-1,audience=a"})()
 
 
@@ -312,11 +312,11 @@ def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
         (ASSERTION, "needs one of sasl.oauthbearer.assertion.file, "),
         ({**ASSERTION, f"{B}assertion.file": "x", f"{B}assertion.claim.sub": "a"}, "claim.sub: of no use"),
         (signed(private_key_file="x"), "needs one of"),
-        (signed(private_key_pem="hunter2"), "not a key in PEM, or another passphrase"),
-        (signed(private_key_passphrase="hunter2"), "not a key in PEM, or another passphrase"),
+        (signed(private_key_pem="hunter2"), "not a key in PEM, or a wrong passphrase"),
+        (signed(private_key_passphrase="hunter2"), "not a key in PEM, or a wrong passphrase"),
         (signed(algorithm="ES256"), "ES256 needs a key on the curve P-256"),
         (signed(private_key_pem=locked_pem(ec_key())), "RS256 needs an RSA key"),
-        (signed(jwt_template_file="/nowhere.json"), "jwt.template.file is no JSON object"),
+        (signed(jwt_template_file="/nowhere.json"), "jwt.template.file is not a JSON object"),
         (signed(claim_exp_seconds=0), "claim.exp.seconds must be a whole number of seconds from 1"),
         (signed(claim_nbf_seconds="soon"), "claim.nbf.seconds must be a whole number of seconds from 0"),
         (AZURE, "config must have query="),
@@ -332,7 +332,7 @@ def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
         ({**AZURE, f"{B}metadata.authentication.type": "gcp"}, "must be one of none, azure_imds, aws_iam"),
         (
             {**OIDC, **CLIENT, f"{B}client.credentials.client.secret": "hunter3"},
-            "sasl.oauthbearer.client.credentials.client.secret differ",
+            "sasl.oauthbearer.client.credentials.client.secret are two names of one key",
         ),
     ],
 )

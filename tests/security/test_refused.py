@@ -91,7 +91,7 @@ def test_a_mechanism_that_the_broker_does_not_have(secured: SecureKafka) -> None
     config = secured.at("FEW", sasl_mechanism="SCRAM-SHA-512", sasl_username=USER, sasl_password="hunter2")
     error = error_of(config)
     assert isinstance(error, AuthenticationError)
-    assert re.search("has no SCRAM-SHA-512, but .*PLAIN.*: check sasl.mechanism", str(error))
+    assert re.search("does not offer SCRAM-SHA-512, but .*PLAIN.*: check sasl.mechanism", str(error))
 
 
 @pytest.mark.parametrize(

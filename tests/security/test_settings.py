@@ -77,11 +77,11 @@ def test_names_are_librdkafkas(protocol: str) -> None:
             "ssl.keystore.location cannot be read: No such file",
         ),
         ({"security.protocol": "ssl", "ssl.crl.location": "/nowhere.pem"}, "ssl.crl.location cannot be read: No such"),
-        ({"security.protocol": "ssl", "ssl.cipher.suites": "hunter2"}, "ssl.cipher.suites has no cipher suite"),
+        ({"security.protocol": "ssl", "ssl.cipher.suites": "hunter2"}, "ssl.cipher.suites names no cipher suite"),
         ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}, "sasl.username and sasl.password must be"),
         (
             {"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.mechanisms": "SCRAM-SHA-256"},
-            "sasl.mechanism and sasl.mechanisms differ",
+            "sasl.mechanism and sasl.mechanisms are two names of one key and have different values",
         ),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "oauth_cb": print}, "oauth_cb: of no use, because PLAIN"),
         ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}, "needs oauth_cb"),
@@ -95,7 +95,7 @@ def test_names_are_librdkafkas(protocol: str) -> None:
         ),
         (
             {"security.protocol": "sasl_plaintext", **OIDC, "sasl.oauthbearer.token.endpoint.url": "https://a:b@idp"},
-            "hold no password",
+            "without a password",
         ),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": ""}, "sasl.password must be a non-empty"),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": 7}, "sasl.password must be a non-empty"),
@@ -105,7 +105,10 @@ def test_names_are_librdkafkas(protocol: str) -> None:
         ),
         ({"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "off"}, "must be one of https, none"),
         ({"security.protocol": "ssl", "enable.ssl.certificate.verification": "maybe"}, "must be one of true"),
-        ({"security.protocol": "ssl", "ssl.key.password": "hunter2"}, "ssl.key.password is set, and there is no"),
+        (
+            {"security.protocol": "ssl", "ssl.key.password": "hunter2"},
+            "ssl.key.password is set, but neither ssl.key.location nor ssl.key.pem",
+        ),
         (
             {"security.protocol": "ssl", "ssl.key.pem": "hunter2"},
             "ssl.certificate.location or ssl.certificate.pem is missing",
@@ -115,8 +118,8 @@ def test_names_are_librdkafkas(protocol: str) -> None:
             "ssl.ca.location cannot be read: No such file",
         ),
         ({"security.protocol": "ssl", "ssl.ca.pem": "hunter2"}, "ssl.ca.pem cannot be used"),
-        ({"security.protocol": "ssl", "ssl.ca.pem": "a", "ssl.ca.location": "b"}, "which of them is meant"),
-        ({"group.id": "shop"}, "'group.id': not about security"),
+        ({"security.protocol": "ssl", "ssl.ca.pem": "a", "ssl.ca.location": "b"}, "are both set: set one of them"),
+        ({"group.id": "shop"}, "'group.id': not a key for security"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(config: dict[str, Any], told: str) -> None:
@@ -149,11 +152,11 @@ def test_a_store_that_cannot_be_opened(files: Certificates) -> None:
     """Another password, no store at all, and a certificate beside it."""
     store = {"ssl.keystore.location": str(files.key_store)}
     for given in ({**store, "ssl.keystore.password": "hunter2"}, {**store, "ssl.keystore.location": str(files.key)}):
-        with pytest.raises(ConfigError, match=r"not PKCS#12, or another ssl\.keystore\.password") as refused:
+        with pytest.raises(ConfigError, match=r"not PKCS#12, or a wrong ssl\.keystore\.password") as refused:
             secured("ssl", {"ssl.keystore.password": STORE_PASSWORD} | given)
         assert "hunter2" not in str(refused.value)
     both = {"ssl.certificate.location": str(files.certificate), "ssl.key.location": str(files.key)}
-    with pytest.raises(ConfigError, match="which of them is meant"):
+    with pytest.raises(ConfigError, match="are both set: set one of them"):
         secured("ssl", store, both, {"ssl.keystore.password": STORE_PASSWORD})
 
 

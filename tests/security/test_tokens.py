@@ -145,7 +145,7 @@ def test_extensions_of_a_callback() -> None:
 )
 def test_what_a_callback_gives_is_no_token(given: Any) -> None:
     """None was sent as the token `None`, and control characters went into the message that brokers read."""
-    with pytest.raises(TokenError, match=r"oauth_cb gave no \(token, expiry\)") as caught:
+    with pytest.raises(TokenError, match=r"oauth_cb returned no \(token, expiry\)") as caught:
         CallbackTokens(lambda _: given)()
     assert "abc" not in str(caught.value)
 

@@ -17,8 +17,7 @@ from opentelemetry.trace import Tracer
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.telemetry import Telemetry
-from membership_client.telemetry.backend import Backend
-from membership_client.telemetry.clock import MONOTONIC, Clock
+from membership_client.telemetry.backend import MONOTONIC, Backend, Clock
 from membership_client.telemetry.instruments import Instruments
 
 Labels = Mapping[str, str]

@@ -16,6 +16,13 @@ from tests.trace.test_replay import lives
 SEEDS = range(40)
 
 
+@pytest.fixture(scope="module", params=SEEDS)
+def seed(request: pytest.FixtureRequest) -> int:
+    """Of a simulated group. All tests of one seed run before those of the next."""
+    number: int = request.param
+    return number
+
+
 def told(steps: list[Step]) -> Recorder:
     """The life of one member, to its end."""
     recorder = Recorder(virtual(lambda: steps[-1].at))
@@ -32,7 +39,6 @@ def beginnings(steps: list[Step]) -> int:
     return sum(at_rest(step.before) and not at_rest(step.after) for step in steps)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_every_rebalance_is_told_once_and_to_its_end(seed: int) -> None:
     """As many spans as rebalances and callbacks, none left open, and as many counted as told."""
     for steps in lives(seed).values():
@@ -44,7 +50,6 @@ def test_every_rebalance_is_told_once_and_to_its_end(seed: int) -> None:
         assert len(returned) == callbacks_that_returned(steps) == recorder.count("membership.callback.duration")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_children_lie_within_their_parents(seed: int) -> None:
     """No duration is negative, phases fill their rebalance without a gap, and rebalances do not overlap."""
     for steps in lives(seed).values():

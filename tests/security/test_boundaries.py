@@ -1,0 +1,359 @@
+"""Limits and defaults of the security settings, at their boundaries: each was a mutant that no quick test caught."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import ssl
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+
+from membership_client import ConfigError, Security
+from membership_client.security import bounded_http, optional_library, tls_context, tokens
+from membership_client.security.aws import AwsTokens
+from membership_client.security.conversations import ConversationError, converse
+from membership_client.security.secret import Secret
+from membership_client.security.settings import with_password
+from membership_client.security.tokens import Token, TokenCache
+from membership_client.security.unsecured import unsecured_tokens
+from membership_client.security.values import flag, pairs
+from tests.security.certificates import Certificates
+
+B = "sasl.oauthbearer."
+AWS = {
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "OAUTHBEARER",
+    f"{B}method": "oidc",
+    f"{B}metadata.authentication.type": "aws_iam",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def sasl(mechanism: str, **more: Any) -> Security:
+    """A configuration with a password, unless other keys are given."""
+    keys = {key.replace("_", "."): value for key, value in more.items()}
+    return Security.from_dict({"security.protocol": "sasl_ssl", "sasl.mechanism": mechanism, **keys})
+
+
+# --- AWS -------------------------------------------------------------------------------------------------------------
+
+
+def aws(monkeypatch: pytest.MonkeyPatch, config: str) -> AwsTokens:
+    """The source of tokens that this `sasl.oauthbearer.config` makes; boto3 is not called."""
+    monkeypatch.setattr(optional_library, "_is_there", lambda module: module == "boto3")
+    made = Security.from_dict({**AWS, f"{B}config": f"region=r,audience=a{config}"}).sasl
+    assert made is not None
+    assert made.tokens is not None
+    fetch = made.tokens._fetch
+    assert isinstance(fetch, AwsTokens)
+    return fetch
+
+
+def test_aws_takes_fifty_tags_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """STS refuses more than 50 tags, so the configuration does."""
+    fifty = "".join(f",tag_t{number}=v" for number in range(50))
+    assert len(aws(monkeypatch, fifty).tags) == 50
+    with pytest.raises(ConfigError, match="up to 50 of tag_NAME"):
+        aws(monkeypatch, f"{fifty},tag_more=v")
+
+
+def test_aws_has_defaults_and_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens last 300 s without duration_seconds; sts_endpoint and aws_debug are taken."""
+    plain = aws(monkeypatch, "")
+    assert (plain.duration_s, plain.algorithm, plain.endpoint, plain.tags, plain.extensions) == (
+        300,
+        "ES384",
+        None,
+        {},
+        {},
+    )
+    assert aws(monkeypatch, ",sts_endpoint=https://sts.test,aws_debug=all").endpoint == "https://sts.test"
+    made = AwsTokens(region="r", audience="a")
+    assert (made.duration_s, made.tags, made.extensions) == (300, {}, {})
+
+
+def test_boto3_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of STS is made for the endpoint of the configuration, and without one if there is none."""
+    asked: list[dict[str, Any]] = []
+    answer = {"WebIdentityToken": "a.b.c", "Expiration": dt.datetime.now(dt.UTC) + dt.timedelta(minutes=5)}
+
+    def client(_: str, **more: Any) -> Any:
+        asked.append(more)
+        return types.SimpleNamespace(get_web_identity_token=lambda **_: answer)
+
+    boto3 = types.ModuleType("boto3")
+    boto3.Session = lambda **_: types.SimpleNamespace(client=client)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "boto3", boto3)
+    aws(monkeypatch, ",sts_endpoint=https://sts.test")()
+    aws(monkeypatch, "")()
+    assert asked == [{"region_name": "r", "endpoint_url": "https://sts.test"}, {"region_name": "r"}]
+
+
+# --- passwords and tickets -------------------------------------------------------------------------------------------
+
+
+def test_plain_sends_the_user_and_the_password() -> None:
+    """RFC 4616: one message, NUL before the user and before the password, and nothing after it."""
+    made = sasl("PLAIN", sasl_username="alice", sasl_password="hunter2").sasl
+    assert made is not None
+    conversation, secret = converse(made, "host", 1.0)
+    assert next(conversation) == b"\0alice\0hunter2"
+    assert secret == Secret("hunter2")
+    with pytest.raises(StopIteration):
+        conversation.send(b"")
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_scram_checks_the_last_message(mechanism: str) -> None:
+    """Both hashes are supported, and a broker that cannot prove that it knows the password is refused."""
+    import scramp
+
+    made = sasl(mechanism, sasl_username="alice", sasl_password="hunter2").sasl
+    assert made is not None
+    maker = scramp.ScramMechanism(mechanism)
+    server = maker.make_server(lambda _: maker.make_auth_info("hunter2"))
+    conversation, _ = converse(made, "host", 1.0)
+    server.set_client_first(next(conversation).decode())
+    server.set_client_final(conversation.send(server.get_server_first().encode()).decode())
+    with pytest.raises(ConversationError):
+        conversation.send(b"v=bm90IHRoZSBwcm9vZg==")
+
+
+def test_new_credentials_have_the_new_password() -> None:
+    """set_sasl_credentials() replaces the user and the password."""
+    changed = with_password(sasl("PLAIN", sasl_username="alice", sasl_password="old"), "bob", "new").sasl
+    assert changed is not None
+    assert (changed.username, changed.password) == ("bob", Secret("new"))
+
+
+def test_kerberos_takes_neither_password_nor_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password that is not used is refused, and the missing mechanism is named only if it is missing."""
+    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    for useless in ({"sasl_password": "hunter2"}, {"sasl_username": "alice"}, {"oauth_cb": print}):
+        with pytest.raises(ConfigError, match="of no use, because GSSAPI takes a ticket of Kerberos"):
+            Security.from_dict({"security.protocol": "sasl_ssl", "sasl.mechanism": "GSSAPI", **useless})
+    monkeypatch.setattr(optional_library, "_is_there", lambda _: False)
+    with pytest.raises(ConfigError, match=r"^sasl\.mechanism=GSSAPI \(librdkafka's default"):
+        Security.from_dict({"security.protocol": "sasl_ssl"})
+    with pytest.raises(ConfigError, match=r"^sasl\.mechanism=GSSAPI needs the package"):
+        sasl("GSSAPI")
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("life_s", "is_taken"), [("1", True), ("2147483647", True), ("0", False), ("2147483648", False)]
+)
+def test_the_life_of_an_unsecured_token_has_limits(life_s: str, is_taken: bool) -> None:
+    """From 1 s to the largest int32, both included."""
+    config = f"principal=alice lifeSeconds={life_s}"
+    if is_taken:
+        assert unsecured_tokens(config)().life_s == int(life_s)
+        return
+    with pytest.raises(ConfigError, match="lifeSeconds must be"):
+        unsecured_tokens(config)
+
+
+def test_a_refused_token_that_no_broker_took_is_not_too_old() -> None:
+    """forget() is True only for a token that a broker had accepted, and False if there is no token at all."""
+    cache = TokenCache(lambda: Token(text=Secret("t"), life_s=100.0))
+    assert not cache.forget()
+    cache.token(5.0)
+    assert not cache.forget()
+    cache.token(5.0)
+    cache.accepted()
+    assert cache.forget()
+    assert not cache.forget()
+
+
+def test_tokens_age_by_the_clock_that_counts_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CLOCK_BOOTTIME where the system has it, the monotonic clock elsewhere."""
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: 1000.0 + clock)
+    monkeypatch.setattr(time, "monotonic", lambda: 5.0)
+    monkeypatch.setattr(tokens, "_CLOCK", 7)
+    assert tokens.boot_time() == 1007.0
+    monkeypatch.setattr(tokens, "_CLOCK", None)
+    assert tokens.boot_time() == 5.0
+
+
+def test_a_read_waits_for_the_rest_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The socket's timeout is what is left of the answer's time, and at its end the read fails."""
+    waits: list[float] = []
+    reading: Any = types.SimpleNamespace(settimeout=waits.append)
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    ends_at = bounded_http._wait_until(reading, None)
+    now = 107.0
+    assert bounded_http._wait_until(reading, ends_at) == ends_at == 110.0
+    assert waits == [10.0, 3.0]
+    now = 110.0
+    with pytest.raises(TimeoutError):
+        bounded_http._wait_until(reading, ends_at)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "means"),
+    [
+        *((word, True) for word in ("true", "T", "1", 1, True)),
+        *((word, False) for word in ("false", "F", "0", 0, False)),
+    ],
+)
+def test_a_flag_has_librdkafkas_words(value: object, means: bool) -> None:
+    """In any case, and as a number or a bool."""
+    assert flag({"enable": value}, "enable") is means
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        ("a=1,b=2", {"a": "1", "b": "2"}),
+        (",a=1", {"a": "1"}),
+        ("a=1\\,2,b=3", {"a": "1,2", "b": "3"}),
+        ("a=1\\\\,b=2", {"a": "1\\", "b": "2"}),
+        ("a=1\\\\\\,2", {"a": "1\\,2"}),
+    ],
+)
+def test_pairs_are_separated_by_commas(listed: str, found: dict[str, str]) -> None:
+    """A backslash makes the next comma, or the next backslash, a part of the value."""
+    assert pairs({"key": listed}, "key") == found
+
+
+def test_a_secret_is_hidden_as_json_writes_it() -> None:
+    """The last letter of the secret is hidden, too."""
+    secret = 'say "ö"'
+    assert Secret(secret).hide_in(json.dumps([secret])) == '["***"]'
+
+
+# --- TLS -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_directory_of_authorities_is_trusted(files: Certificates) -> None:
+    """The certificates of a directory are found when a broker shows one of theirs."""
+    made = Security.from_dict({"security.protocol": "ssl", "ssl.ca.location": str(files.hashed(Path(files.authority)))})
+    assert made.tls is not None
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    files.leaf("broker.test").configure_cert(server)
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        tls_context.context_of(made.tls).wrap_bio(to_client, to_server, server_hostname="broker.test"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    for end in ends * 3:
+        try:
+            end.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    assert ends[0].cipher() is not None
+
+
+def test_a_renewed_key_is_read_again(files: Certificates, tmp_path: Path) -> None:
+    """A key file that changes makes a new context, as a changed certificate does."""
+    key = tmp_path / "key.pem"
+    key.write_bytes(Path(files.key).read_bytes())
+    made = Security.from_dict(
+        {"security.protocol": "ssl", "ssl.certificate.location": str(files.certificate), "ssl.key.location": str(key)}
+    )
+    assert made.tls is not None
+    first = tls_context.context_of(made.tls)
+    assert tls_context.context_of(made.tls) is first
+    key.write_text("no key any more")
+    with pytest.raises(ConfigError, match=r"ssl\.key\.location"):
+        tls_context.context_of(made.tls)
+
+
+@pytest.mark.parametrize(("more", "told"), [(0, "cannot be used"), (1, "is longer than 65536 bytes")])
+def test_a_certificate_may_fill_the_pipe(more: int, told: str, files: Certificates) -> None:
+    """65,536 bytes are given to OpenSSL, which finds no certificate in them; one byte more is refused before."""
+    with pytest.raises(ConfigError, match=rf"ssl\.certificate\.pem.*{told}"):
+        Security.from_dict(
+            {
+                "security.protocol": "ssl",
+                "ssl.certificate.pem": "x" * (65536 + more),
+                "ssl.key.pem": files.key_pem,
+            }
+        )
+
+
+def test_a_store_without_a_key_is_refused(files: Certificates, tmp_path: Path) -> None:
+    """A PKCS#12 file with a certificate alone cannot identify the client."""
+    certificate = x509.load_pem_x509_certificate(Path(files.certificate).read_bytes())
+    store = tmp_path / "client.p12"
+    locked = BestAvailableEncryption(b"password")
+    store.write_bytes(serialize_key_and_certificates(None, None, None, [certificate], locked))
+    with pytest.raises(ConfigError, match="has no private key with its certificate"):
+        Security.from_dict(
+            {"security.protocol": "ssl", "ssl.keystore.location": str(store), "ssl.keystore.password": "password"}
+        )
+
+
+@pytest.mark.parametrize(("verification", "mode"), [("true", ssl.CERT_REQUIRED), ("false", ssl.CERT_NONE)])
+def test_certificates_are_verified_unless_switched_off(verification: str, mode: ssl.VerifyMode) -> None:
+    """enable.ssl.certificate.verification decides whether a broker's certificate is verified."""
+    made = Security.from_dict({"security.protocol": "ssl", "enable.ssl.certificate.verification": verification})
+    assert made.tls is not None
+    context = tls_context.context_of(made.tls)
+    assert (context.verify_mode, context.check_hostname) == (mode, verification == "true")
+
+
+# --- keys without effect ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [f"{B}scope", f"{B}grant.type", f"{B}assertion.file", f"{B}client.id"])
+@pytest.mark.parametrize("kind", ["azure_imds", "aws_iam"])
+def test_clouds_take_no_keys_of_token_endpoints(kind: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that the cloud's identity makes useless is refused by its name."""
+    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    config = {**AWS, f"{B}metadata.authentication.type": kind, f"{B}config": "query=a,region=r,audience=a"}
+    with pytest.raises(ConfigError, match=rf"^{key}: of no use"):
+        Security.from_dict({**config, key: "client_credentials"})
+
+
+def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """aws_iam asks AWS STS, so an URL would have no effect."""
+    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    config = {**AWS, f"{B}config": "region=r,audience=a", f"{B}token.endpoint.url": "https://idp.test"}
+    with pytest.raises(ConfigError, match=r"token\.endpoint\.url: of no use, because aws_iam asks AWS STS"):
+        Security.from_dict(config)
+
+
+def test_new_credentials_need_a_mechanism_with_a_password() -> None:
+    """Without SASL there is no password to replace, which is a ConfigError."""
+    with pytest.raises(ConfigError, match="this configuration has no password"):
+        with_password(Security.from_dict({}), "bob", "new")
+
+
+@pytest.mark.parametrize("config", ["principal=a  lifeSeconds=60", " principal=a lifeSeconds=60 "])
+def test_spaces_between_the_parts_of_an_unsecured_token_are_ignored(config: str) -> None:
+    """Two spaces, or one at an end, make no empty part."""
+    assert unsecured_tokens(config)().life_s == 60
+
+
+@pytest.mark.parametrize(
+    "config", ["principal=a extension_=x", "principal=a extension_a1=x", "principal=a lifeSeconds=\u0663"]
+)
+def test_extensions_have_letters_and_numbers_are_ascii(config: str) -> None:
+    """RFC 7628 allows letters only in the name of an extension; other digits than 0 to 9 are refused."""
+    with pytest.raises(ConfigError):
+        unsecured_tokens(config)
+
+
+def test_the_duration_of_aws_has_ascii_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python takes Arabic digits for a number, and AWS does not."""
+    with pytest.raises(ConfigError, match="duration_seconds must be"):
+        aws(monkeypatch, ",duration_seconds=\u0663\u0660\u0660")
