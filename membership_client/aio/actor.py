@@ -27,10 +27,14 @@ class Actor:
     this thread.
     """
 
-    def __init__(self, name: str, *, between: Callable[[], bool] = _never, at_end: Job = nothing) -> None:
+    def __init__(
+        self, name: str, owner: str = "Member", *, between: Callable[[], bool] = _never, at_end: Job = nothing
+    ) -> None:
         self.jobs = Jobs()
         """A job that waits may serve the others meanwhile."""
         self._name = name
+        self._owner = owner
+        """What a call after the end is told to be closed."""
         self._between = between
         self._at_end = at_end
         self._alone: deque[Job] = deque()
@@ -71,7 +75,7 @@ class Actor:
         if os.getpid() != self._pid:
             raise ForkedMemberError("It belongs to the parent process.")
         if self._ended:
-            raise MemberClosedError("It is closed.")
+            raise MemberClosedError(f"{self._owner} closed.")
 
     def _start(self) -> None:
         if self._thread is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from membership_client.aio.actor import Actor
 from membership_client.aio.jobs import Job, Jobs, nothing
 from membership_client.aio.loop_call import LOST, LoopCall
-from membership_client.aio.warnings import on_loop
+from membership_client.aio.reports import warnings_on_loop
 from membership_client.core.events import CallbackKind
 from membership_client.runtime.listener import Callback, CallbackContext, OnWarning
 from membership_client.types import TopicPartition
@@ -34,7 +34,7 @@ class Bridge:
     def leading_to(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
         """These from now on, unless the block fails."""
         before = self._callbacks, self.on_budget_warning
-        self._callbacks, self.on_budget_warning = callbacks, on_loop(self._loop, on_warning)
+        self._callbacks, self.on_budget_warning = callbacks, warnings_on_loop(self._loop, on_warning)
         try:
             yield
         except BaseException:

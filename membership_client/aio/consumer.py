@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,7 +18,6 @@ from membership_client.aio.deserializing import split_deserializing
 from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.member import running_loop
 from membership_client.aio.reading import Reading
-from membership_client.aio.ready import Done, ReadyBytes
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.aio.reports import reports_on_loop
 from membership_client.arguments import checked_flag, checked_mapping, checked_timeout_s, checked_whole, optional
@@ -32,11 +31,26 @@ from membership_client.consumer.translate import partition_of
 from membership_client.errors import ConfigError, MemberClosedError
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import warned_of
+from membership_client.trace import Journal
 from membership_client.types import CloseReport, Health, LeaveMode, Snapshot, TopicPartition
 
+
+class Done:
+    """A call that is done when it returns. It may be awaited, as programs written for AIOConsumer do."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()
+
+
+class ReadyBytes(bytes):
+    """Bytes that may be awaited, with themselves as the outcome."""
+
+    def __await__(self) -> Generator[Any, None, bytes]:
+        yield from ()
+        return self
+
+
 _DONE = Done()
-
-
 _ONE = Demand(1)
 
 
@@ -61,7 +75,7 @@ class Consumer(Calls):
             deserializing, rest = split_deserializing({**given, **more}, loop)
         self._fetcher = Fetcher(reports_on_loop(rest, loop), deserializing)
         self._reading = Reading(self._fetcher)
-        self._actor = Actor("aio-consumer", between=self._reading.serve, at_end=self._reading.end)
+        self._actor = Actor("aio-consumer", "Consumer", between=self._reading.serve, at_end=self._reading.end)
         self._bridge = Bridge(loop, self._actor)
         refuse_in_forked_children(self, _forked_error)
 
@@ -111,6 +125,11 @@ class Consumer(Calls):
         """State, epoch, ownership, cause: the membership of this moment."""
         return self._fetcher.snapshot
 
+    @property
+    def trace(self) -> Journal:
+        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`."""
+        return self._fetcher.trace
+
     def health(self) -> Health:
         """For liveness and readiness probes."""
         return self._fetcher.health()
@@ -130,7 +149,7 @@ class Consumer(Calls):
 
         Errors and events come as messages, too, as poll() returns them.
         """
-        if not partitions and (message := self._reading.next_at_hand()) is not None:
+        if not partitions and timeout_s is None and (message := self._reading.next_at_hand()) is not None:
             return message
         taken = await self._take(Demand(1, partitions=_only(partitions)), timeout_s)
         return taken[0] if taken else None
@@ -145,9 +164,10 @@ class Consumer(Calls):
 
     async def poll(self, timeout: float = -1) -> Message | None:
         """getone() under confluent-kafka's name, where a negative timeout is for ever."""
+        timeout_s = _timeout_s(timeout)
         if (message := self._reading.next_at_hand()) is not None:
             return message
-        taken = await self._take(_ONE, _timeout_s(timeout))
+        taken = await self._take(_ONE, timeout_s)
         return taken[0] if taken else None
 
     async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
@@ -174,10 +194,10 @@ class Consumer(Calls):
                 raise KafkaException(error)
 
     async def _take(self, demand: Demand, timeout_s: float | None) -> list[Message]:
-        if taken := self._reading.at_hand(demand):  # Nothing is at hand while a callback waits or runs.
-            return taken
         with as_kafka_exceptions():
             timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
+            if taken := self._reading.at_hand(demand):  # Nothing is at hand while a callback waits or runs.
+                return taken
             if self._bridge.is_calling:
                 raise ConfigError("A callback cannot await records: they come when it has returned.")
             return await self._reading.take(demand, timeout_s, self._actor.post)

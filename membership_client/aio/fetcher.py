@@ -29,11 +29,7 @@ _MOST_AT_ONCE = 5000
 """Records that librdkafka is asked for in one call."""
 
 _MOST_AHEAD = 2000
-_MOST_BYTES = 1 << 20
 """What is read at once, and handed out by later calls without another turn of the consumer's thread."""
-
-_SAMPLE = 8
-"""Records whose size is looked at."""
 
 _MOST_ASIDE = 500
 """Records of a partition that nobody wants now: no more are fetched of one that has so many in line."""
@@ -110,14 +106,8 @@ class Fetcher(Consumer):
         missing = max(max(demand.most, self._ahead) - self._count(demand) for demand in demands)
         ready = any(map(self._has, demands))
         self._loop.read_ahead(max(0, min(missing, _MOST_AT_ONCE)), 0.0 if ready else timeout_s)
-        self._learn_size()
-
-    def _learn_size(self) -> None:
-        """Read ahead so many records that they are about a megabyte, and more step by step."""
         with contextlib.suppress(TypeError):  # What a deserializer made has no length.
-            sample = self._buffer.newest(_SAMPLE)
-            bytes_each = 1 + sum(map(len, sample)) / max(1, len(sample))
-            self._ahead = max(1, min(_MOST_AHEAD, 4 * self._ahead, int(_MOST_BYTES / bytes_each)))
+            self._ahead = self._buffer.next_ahead(self._ahead, _MOST_AHEAD)
 
     def seek_to(self, when: int, partitions: Iterable[TopicPartition], timeout_s: float) -> None:
         """Read on from a time in milliseconds, or from OFFSET_BEGINNING or OFFSET_END: of these, or of all that is read.

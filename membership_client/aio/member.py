@@ -11,8 +11,8 @@ from typing import Any, Self
 from membership_client import client
 from membership_client.aio.actor import Actor
 from membership_client.aio.reply import Reply, in_thread
+from membership_client.aio.reports import warnings_on_loop
 from membership_client.aio.runner import LoopRunner
-from membership_client.aio.warnings import on_loop
 from membership_client.arguments import (
     P,
     PartitionLike,
@@ -49,7 +49,7 @@ class GroupMember:
         security: Security | None = None,
     ) -> None:
         callbacks, loop = {} if listener is None else callbacks_of(listener, coroutines=True), running_loop()
-        self._runner = LoopRunner(loop, callbacks, on_loop(loop, warned_of(listener)))
+        self._runner = LoopRunner(loop, callbacks, warnings_on_loop(loop, warned_of(listener)))
         self._member = _Awaitable(config, observers=observers, runner=self._runner, security=security)
         self._errands = Actor(f"{self.snapshot.group_id}-offsets")
         refuse_in_forked_children(self, lambda refused: refused._member._forked_error())  # noqa: SLF001 - of this class

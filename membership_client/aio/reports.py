@@ -1,4 +1,4 @@
-"""What a configuration's functions are told: on the loop, whether they are plain or coroutines."""
+"""Functions of the application that are called on its loop: those of a configuration, and the one for budget warnings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from membership_client.runtime.listener import OnWarning
+
 _KEYS = ("error_cb", "on_commit", "stats_cb", "throttle_cb")
 
 
@@ -15,6 +17,13 @@ def reports_on_loop(config: Mapping[str, Any], loop: asyncio.AbstractEventLoop) 
     """The configuration, whose functions are now called on the loop. What they raise goes to its exception handler."""
     found = {key: config[key] for key in _KEYS if callable(config.get(key))}
     return {**config, **{key: _on_loop(loop, function) for key, function in found.items()}}
+
+
+def warnings_on_loop(loop: asyncio.AbstractEventLoop, on_warning: OnWarning | None) -> OnWarning | None:
+    """A coroutine function is called on the loop. A plain one stays as it is: the loop may be what the warning is about."""
+    if on_warning is None or not inspect.iscoroutinefunction(on_warning):
+        return on_warning
+    return _on_loop(loop, on_warning)
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., Any]) -> Callable[..., None]:

@@ -39,7 +39,7 @@ class LoopRunner:
         if callback is None:
             done(CallbackReturned(call.call_id))
             return
-        context = CallbackContext(call)
+        context = CallbackContext.of(call)
         ended = functools.partial(_report, call.call_id, done)
         running = LoopCall(self._loop, functools.partial(callback, call.partitions, context), context, ended)
         self._current = (call, context, running)
@@ -49,7 +49,7 @@ class LoopRunner:
         if self._current is None or self._current[0].call_id != call_id:
             return
         call, context, running = self._current
-        context._lost.set()  # noqa: SLF001 - the runner is the context's other half
+        context.mark_lost()
         if call.kind is not CallbackKind.LOST:
             running.give_up(LOST)
 

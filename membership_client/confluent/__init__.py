@@ -1,10 +1,11 @@
-"""A drop-in for `confluent_kafka`: the same names, with our Consumer and DeserializingConsumer.
+"""A drop-in for `confluent_kafka`: the same names, with our Consumer, DeserializingConsumer and aio.AIOConsumer.
 
 `from membership_client.confluent import Consumer, KafkaError` instead of `from confluent_kafka import Consumer, KafkaError`,
 and the same for its modules: `from membership_client.confluent.admin import AdminClient`. All other names are
 confluent-kafka's own objects, so a KafkaException of either import is the same class.
 """
 
+import importlib
 import typing
 
 import confluent_kafka as _theirs
@@ -82,13 +83,16 @@ __all__ = [
 ]
 __all__ += [name for name in _theirs.__all__ if name not in __all__]
 
-redirect_modules(__name__, _theirs.__name__, ours=("_modules", "deserializing_consumer"))
+_OURS = ("_modules", "aio", "deserializing_consumer")
+redirect_modules(__name__, _theirs.__name__, ours=_OURS)
 
 
 def __getattr__(name: str) -> typing.Any:
     """Whatever this version of confluent-kafka has under that name."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OURS:
+        return importlib.import_module(f"{__name__}.{name}")
     return getattr(_theirs, name)
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 
 
 class _Redirect(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `prefix.x.y` as the module `target.x.y`, unless `x` is a module of our own."""
+    """Finds `prefix.x.y` as the module `target.x.y`, unless `x.y` is a module of our own."""
 
     def __init__(self, prefix: str, target: str, ours: Collection[str]) -> None:
         self._prefix = f"{prefix}."
@@ -26,7 +26,7 @@ class _Redirect(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         del path, target
-        if not fullname.startswith(self._prefix) or self._rest(fullname).partition(".")[0] in self._ours:
+        if not fullname.startswith(self._prefix) or self._rest(fullname) in self._ours:
             return None
         if importlib.util.find_spec(self._target_of(fullname)) is None:
             return None

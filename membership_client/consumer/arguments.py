@@ -69,13 +69,17 @@ def checked_topics(topics: object) -> Sequence[str]:
 
 
 def checked_wait(timeout: float) -> float:
-    """Of poll() and its like: negative is for ever, NaN is refused, and what no clock holds is for ever, too.
+    """The timeout of poll() and other calls: a negative one is without end, and so is one that no clock can hold.
 
-    What is no number is left to confluent-kafka, which raises TypeError for it.
+    What is not a number is refused with a TypeError, as confluent-kafka does; NaN is refused, too.
     """
-    if timeout != timeout:  # noqa: PLR0124 - not a number
-        raise refusal("timeout is a number of seconds, not nan.")
-    return _NO_TIMEOUT if timeout > LONGEST_WAIT_S else timeout
+    try:
+        is_endless = timeout > LONGEST_WAIT_S
+    except TypeError:
+        raise refusal(f"timeout must be a number of seconds, not {shown(timeout)}.", TypeError) from None
+    if timeout != timeout:  # noqa: PLR0124 - NaN
+        raise refusal("timeout must be a number of seconds, not nan.")
+    return _NO_TIMEOUT if is_endless else timeout
 
 
 def checked_count(num_messages: int) -> int:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 Partitions = frozenset[TopicPartition]
 

@@ -13,6 +13,12 @@ from confluent_kafka import Message
 Place = tuple[str | None, int | None]
 """Equal to the TopicPartition; an error that concerns no partition has none."""
 
+_MOST_BYTES = 1 << 20
+"""What is read ahead at once, beside what librdkafka itself has fetched."""
+
+_SAMPLE = 8
+"""Records whose size is looked at."""
+
 Reading = Callable[[int, float], list[Message]]
 Test = Callable[[Message], bool]
 
@@ -197,6 +203,13 @@ class Buffer:
                 place, offset = place_of(message), message.offset() or 0
                 firsts[place] = min(offset, firsts.get(place, offset))
         return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
+
+    def next_ahead(self, ahead: int, most: int) -> int:
+        """How many records to read ahead next: about a megabyte by the size of the newest ones, and at most four times `ahead`."""
+        if not (sample := self.newest(_SAMPLE)):
+            return ahead
+        bytes_each = 1 + sum(map(len, sample)) / len(sample)
+        return max(1, min(most, 4 * ahead, int(_MOST_BYTES / bytes_each)))
 
     def newest(self, count: int) -> list[Message]:
         """Up to so many of those that were read last."""

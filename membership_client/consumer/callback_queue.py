@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from membership_client.consumer.bridge import (
     Action,
@@ -33,6 +33,7 @@ from membership_client.core.events import CallbackKind, CallbackReturned, RunCal
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.listener import CallbackContext, Done, OnWarning, as_text, tell
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 logger = logging.getLogger("membership_client")
 
@@ -58,7 +59,7 @@ class Call:
     context: CallbackContext = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "context", CallbackContext(self.wanted))
+        object.__setattr__(self, "context", CallbackContext.of(self.wanted))
 
     def takes_away(self, partition: TopicPartition) -> bool:
         return self.wanted.kind is not CallbackKind.ASSIGNED and partition in self.wanted.partitions
@@ -244,7 +245,7 @@ class CallbackQueue:
     def tell_lost(self, call_id: int) -> None:
         call = self._call
         if call is not None and call.wanted.call_id == call_id:
-            call.context._lost.set()
+            call.context.mark_lost()
 
     def thread(self) -> int | None:
         return self.busy()

@@ -31,15 +31,16 @@ from membership_client.consumer.commits import PATIENCE_S, Places
 from membership_client.consumer.handing_out import HandingOut
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions, refusal
+from membership_client.consumer.reports import Reports
 from membership_client.consumer.runtime import Runtime
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs, theirs_at
-from membership_client.consumer.with_lock import WithLock
 from membership_client.core import reasons
-from membership_client.core.events import CallbackKind
+from membership_client.core.events import CallbackKind, Subscribe
 from membership_client.errors import MembershipError
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import Callback, warned_of
+from membership_client.trace import Journal
 from membership_client.types import (
     CloseReport,
     CloseStep,
@@ -55,9 +56,6 @@ from membership_client.types import (
 Record = Message | confluent_kafka.TopicPartition | TopicPartition
 """Whatever says which partition is meant."""
 
-_SLICE_S = 0.2
-"""How often a loop over records looks whether a signal came."""
-
 _GIVE_BACK_S = 0.01
 
 _LEAVE_S = 1.0
@@ -68,6 +66,24 @@ _CLOSE_S = 10.0
 
 _CLOSE_GRACE_S = 0.5
 """So much longer than it was told may a close take, for librdkafka's threads to end."""
+
+
+class _WithLock:
+    """A method of that name, called while no other thread is inside librdkafka. Takes partitions of either library."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, consumer: Consumer | None, owner: type) -> Callable[..., Any]:
+        if consumer is None:
+            return getattr(confluent_kafka.Consumer, self._name)  # type: ignore[no-any-return]
+        return functools.partial(_call, consumer, getattr(consumer._raw, self._name))
+
+
+def _call(consumer: Consumer, method: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+    consumer._check_open()
+    places = [as_places(as_place(one)) for one in arguments]
+    return consumer._librdkafka.call(functools.partial(method, *places, **more))
 
 
 class Consumer(HandingOut, confluent_kafka.Consumer):
@@ -86,11 +102,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             raise refusal("expected configuration dict: Consumer({...})", TypeError)
         with as_kafka_exceptions():
             settings = settings_of({**checked_mapping("The configuration", config or {}), **more})
-        super().__init__({**settings.fetcher, "on_commit": self._on_report})
+        reports = Reports()
+        super().__init__({**reports.wrapped(settings.fetcher), "on_commit": self._on_report})
         # The C methods, whatever this class makes of their names.
         self._raw = cast("confluent_kafka.Consumer", super(HandingOut, self))
         with as_kafka_exceptions():
-            self._runtime = Runtime(self._raw, settings, self._close_as_asked)
+            self._runtime = Runtime(self._raw, settings, reports, self._close_as_asked)
         self._member = self._runtime.member
         self._librdkafka = self._runtime.librdkafka
         self._commits = self._runtime.commits
@@ -126,13 +143,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             as_kafka_exceptions(),
             self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
         ):
-            names, regex = _subscription(given)
-            if regex is None:
-                self._member.subscribe(names)
+            if any(name.startswith("^") for name in given):
+                self._member._subscribe(_with_patterns(given))
             else:
-                self._member.subscribe_pattern(regex)
+                self._member.subscribe(given)
         self._runtime.wanted = True
-        self._subscription = frozenset(names if regex is None else given)
+        self._subscription = frozenset(given)
         self._queue.on_warning = warned_of(listener)
 
     def subscription(self) -> frozenset[str]:
@@ -200,6 +216,11 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def snapshot(self) -> Snapshot:
         """State, epoch, ownership, cause: the membership of this moment."""
         return self._member.snapshot
+
+    @property
+    def trace(self) -> Journal:
+        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`; any thread."""
+        return self._member.trace
 
     def health(self) -> Health:
         """For liveness and readiness probes."""
@@ -301,9 +322,9 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         """What was paused and not resumed, and is still ours."""
         return theirs(self._librdkafka.paused)
 
-    list_topics = WithLock()
-    get_watermark_offsets = WithLock()
-    offsets_for_times = WithLock()
+    list_topics = _WithLock()
+    get_watermark_offsets = _WithLock()
+    offsets_for_times = _WithLock()
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -452,11 +473,10 @@ def forked_error(consumer: Consumer) -> MembershipError:
     return as_kafka_exception(consumer._member._forked_error())
 
 
-def _subscription(names: Iterable[str]) -> tuple[Iterable[str], str | None]:
-    """Names, or one pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
-    if not any(name.startswith("^") for name in names):
-        return names, None
-    return [], "|".join(_whole_name(name) for name in names)
+def _with_patterns(names: Iterable[str]) -> Subscribe:
+    """One pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
+    literal = frozenset(name for name in names if not name.startswith("^"))
+    return Subscribe(regex="|".join(map(_whole_name, names)), named=literal)
 
 
 def _whole_name(name: str) -> str:

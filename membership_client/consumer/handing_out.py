@@ -9,6 +9,7 @@ from time import monotonic
 
 from confluent_kafka import KafkaException, Message
 
+from membership_client.arguments import LONGEST_WAIT_S
 from membership_client.consumer.arguments import checked_count, checked_wait
 from membership_client.consumer.bridge import Phase
 from membership_client.consumer.callback_queue import CallbackQueue
@@ -41,17 +42,18 @@ class HandingOut:
 
     def poll(self, timeout: float = -1) -> Message | None:
         """The next record or event; None when time is up, and always inside on_assign: its partitions are not owned yet."""
-        if monotonic() < self._gate.until:
-            try:
+        try:
+            if timeout < LONGEST_WAIT_S and monotonic() < self._gate.until:
                 return self._take()
-            except IndexError:
-                pass
+        except (IndexError, TypeError):  # The buffer is empty, or the timeout is not a number.
+            pass
         return self._loop.poll(checked_wait(timeout))
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
         # Most often librdkafka has enough of them at hand, and they need not go through the buffer. They are kept in a list
         # that C code fills, for an exception of a signal handler would lose what a call has just returned.
+        timeout = checked_wait(timeout)
         read: list[list[Message]] = []
         self._inside.enter(thread := get_ident())
         try:
@@ -74,7 +76,7 @@ class HandingOut:
         finally:
             self._inside.leave(thread)
         self._check_open()
-        return self._loop.consume(checked_count(num_messages), checked_wait(timeout))
+        return self._loop.consume(checked_count(num_messages), timeout)
 
     def __iter__(self) -> Iterator[Message]:
         """Records for ever, or until a signal of stop_on_signals(), or until it is closed. Errors are raised, events are not.
@@ -106,3 +108,8 @@ class HandingOut:
         except MemberClosedError:
             self._stop_reason = "closed"
             return None
+
+
+# Python names a function by its class when it refuses arguments, and users know the Consumer only.
+HandingOut.poll.__qualname__ = "Consumer.poll"
+HandingOut.consume.__qualname__ = "Consumer.consume"

@@ -46,14 +46,19 @@ def hooks_of(
 
 def _adapted(consumer: object, name: str, hook: Hook, coroutines: bool) -> Callback:
     if not callable(hook):
-        raise ListenerError(f"{name} is not callable.")
+        raise ListenerError(f"{name} is not callable. {_signature(name)}")
     if inspect.iscoroutinefunction(hook) and not coroutines:
         raise ListenerError(f"{name} is an async function: use membership_client.aio.Consumer.")
     if accepts(hook, 2):  # First, because a third argument with a default is the application's own.
         return lambda partitions, _: hook(consumer, theirs(partitions))
     if accepts(hook, 3):
         return lambda partitions, context: hook(consumer, theirs(partitions), context)
-    raise ListenerError(f"{name}{inspect.signature(hook)} cannot be called with the consumer and the partitions.")
+    given = f"{name}{inspect.signature(hook)}"
+    raise ListenerError(f"{given} cannot be called with the consumer and the partitions. {_signature(name)}")
+
+
+def _signature(name: str) -> str:
+    return f"Write {name}(consumer, partitions), or {name}(consumer, partitions, context) for a CallbackContext."
 
 
 def no_hook(partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from membership_client.consumer.buffer import Buffer, Reading
 from membership_client.consumer.monitor import LibrdkafkaLock
+from membership_client.consumer.reports import Reports
 from membership_client.consumer.translate import ours, theirs
 from membership_client.types import TopicPartition
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 class Librdkafka:
     """Any thread. A record counts as read when it is handed out, so `position` is that of the first one in the buffer."""
 
-    def __init__(self, raw: confluent_kafka.Consumer, lock: LibrdkafkaLock) -> None:
+    def __init__(self, raw: confluent_kafka.Consumer, lock: LibrdkafkaLock, reports: Reports) -> None:
         self.buffer = Buffer()
         self.lock = lock
         self.may_read: Callable[[], bool] = lambda: True
@@ -35,6 +36,7 @@ class Librdkafka:
         self._paused: frozenset[TopicPartition] = frozenset()
         self._raw = raw
         self.consume_raw: Reading = raw.consume
+        self._reports = reports
 
     def call(self, method: Callable[..., T], *arguments: object) -> T:
         """Any call that neither moves nor stops a partition."""
@@ -44,20 +46,21 @@ class Librdkafka:
     def close(self, timeout_s: float) -> None:
         """When no other thread is inside any more. If librdkafka does not come to its end in time, it is left alone.
 
-        What the application's own callbacks of librdkafka (`stats_cb`, `error_cb`) raise meanwhile is logged.
+        What librdkafka reports meanwhile to `stats_cb`, `error_cb` and `throttle_cb` is told afterwards, on this thread.
         """
-
-        def close() -> None:
-            try:
-                self._raw.close()
-            except Exception:
-                logger.exception("A callback of librdkafka raised while the consumer was closed.")
-
         with self.lock.calling():
             self._closed = True
-            closing = threading.Thread(target=close, name="closing-fetcher", daemon=True)
+            self._reports.postpone()
+            closing = threading.Thread(target=self._close_raw, name="closing-fetcher", daemon=True)
             closing.start()
             closing.join(timeout_s)
+        self._reports.make_postponed()
+
+    def _close_raw(self) -> None:
+        try:
+            self._raw.close()
+        except Exception:
+            logger.exception("librdkafka raised while the consumer was closed.")
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

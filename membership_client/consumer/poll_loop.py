@@ -31,11 +31,7 @@ _BRIEF_S = 0.01
 """The same while the membership changes."""
 
 _MOST_RECORDS = 500
-_MOST_BYTES = 1 << 20
 """What is read ahead at once, beside what librdkafka itself has fetched."""
-
-_SAMPLE = 8
-"""Records whose size is looked at."""
 
 
 class Surroundings(Protocol):
@@ -108,8 +104,11 @@ class PollLoop:
 
         What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
         """
+        if not count:  # Else it would wait for a batch that stays empty, as long as the buffer has records.
+            self.attend()
+            return []
         deadline = self._deadline(timeout_s)
-        if self.urgent and count and (event := _popped(self.urgent)) is not None:
+        if self.urgent and (event := _popped(self.urgent)) is not None:
             return [event]
         batch = self._buffer.open_batch()
         with self._entered():
@@ -209,7 +208,7 @@ class PollLoop:
         left_s = deadline - self._clock()
         if action is Action.READ:
             self.read_ahead(self._ahead, self._slice(left_s))
-            self._learn_size()
+            self._ahead = self._buffer.next_ahead(self._ahead, _MOST_RECORDS)
             return left_s > 0 or bool(self._buffer)
         if left_s > 0:
             with self.time:
@@ -232,12 +231,6 @@ class PollLoop:
             return True
         self._buffer.give_back(batch)
         return False
-
-    def _learn_size(self) -> None:
-        """Read ahead so many records that they are about a megabyte, and more step by step."""
-        if sample := self._buffer.newest(_SAMPLE):
-            bytes_each = 1 + sum(map(len, sample)) / len(sample)
-            self._ahead = max(1, min(_MOST_RECORDS, 4 * self._ahead, int(_MOST_BYTES / bytes_each)))
 
     def _slice(self, left_s: float) -> float:
         most_s = _SLICE_S if self._surroundings.is_settled() else _BRIEF_S

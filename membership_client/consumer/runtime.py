@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 import confluent_kafka
+from confluent_kafka import Message
 
 from membership_client.client import GroupMember
 from membership_client.consumer.callback_queue import Call, CallbackQueue
@@ -23,13 +25,14 @@ from membership_client.consumer.offset_wait import OffsetWait, reason
 from membership_client.consumer.pause_detection import PauseDetection
 from membership_client.consumer.poll_loop import PollLoop
 from membership_client.consumer.poll_time import Spent
-from membership_client.consumer.records_in_hand import in_hand
+from membership_client.consumer.reports import Reports
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.start_offsets import Starts, look_up, milliseconds_ago
 from membership_client.consumer.statistics import Sources
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
+from membership_client.runtime.busy_thread import frame_of
 from membership_client.runtime.listener import Callback
 from membership_client.runtime.log import name_of
 from membership_client.types import MemberState, Snapshot, TopicPartition
@@ -42,17 +45,26 @@ _OFFSETS_S = 0.5
 _GOING = frozenset(MemberState) - {MemberState.JOINING, MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
 """States that end with the loss of all partitions."""
 
+_MOST_FRAMES = 40
+"""Of a thread's stack, that are searched for records."""
+
 
 class Runtime:
     """Also the `Surroundings` of the poll loop. `hooks` are the application's callbacks."""
 
-    def __init__(self, raw: confluent_kafka.Consumer, settings: Settings, close_as_asked: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        raw: confluent_kafka.Consumer,
+        settings: Settings,
+        reports: Reports,
+        close_as_asked: Callable[[], None],
+    ) -> None:
         self.hooks: dict[CallbackKind, Callback] = {}
         self.wanted = False
         """Does the application want to be in the group?"""
         self.close_as_asked = close_as_asked
         inside = Inside()
-        self.librdkafka = Librdkafka(raw, LibrdkafkaLock(inside))
+        self.librdkafka = Librdkafka(raw, LibrdkafkaLock(inside), reports)
         self.pauses = PauseDetection()
         self.queue = CallbackQueue(self._prepare, Monitor(inside), time.monotonic)
         self.librdkafka.may_read = self.queue.may_read
@@ -181,7 +193,7 @@ class Runtime:
 
     def _on_step(self, step: Step) -> None:
         self.librdkafka.buffer.put(events_of(step))
-        if any(isinstance(effect, Warn) for effect in step.effects) and (records := in_hand(self.queue.thread())):
+        if any(isinstance(effect, Warn) for effect in step.effects) and (records := _in_hand(self.queue.thread())):
             logger.warning("%s: in hand: %s", name_of(step.after), ", ".join(records))
             self.member.trace.note("in hand", records=records)
 
@@ -226,3 +238,18 @@ class Runtime:
 
 def _raise(error: Exception) -> None:
     raise error
+
+
+def _in_hand(thread: int | None) -> list[str]:
+    """Of a running thread: the records that its functions have, by where they are from; what is in them is not shown."""
+    return list(dict.fromkeys(_records(frame_of(thread))))
+
+
+def _records(frame: FrameType | None) -> Iterator[str]:
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            return
+        for name, value in tuple(frame.f_locals.items()):
+            if isinstance(value, Message) and value.error() is None:
+                yield f"{value.topic()}-{value.partition()}@{value.offset()} ({name} in {frame.f_code.co_name})"
+        frame = frame.f_back

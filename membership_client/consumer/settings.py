@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, TopicPartition
 from membership_client.arguments import (
     MOST_INT32,
     checked_function,
+    duration_s,
     flag_from,
     shown,
     whole_from,
@@ -24,7 +25,6 @@ from membership_client.arguments import (
 from membership_client.config import MemberConfig
 from membership_client.consumer.keys import KEYS, Reach, with_reach
 from membership_client.consumer.statistics import Statistics
-from membership_client.durations import seconds_of
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
 from membership_client.values import dataclass
@@ -131,15 +131,15 @@ def _reset(given: Mapping[str, Any]) -> tuple[str, float | None]:
     """The word that librdkafka is told, and the duration of by_duration, which it does not know: see duration_reset.py."""
     value = word_from(given.get("auto.offset.reset", "largest"))
     if isinstance(value, str) and value.startswith(_BY_DURATION):
-        return "error", _duration_s(value)
+        return "error", _reset_duration_s(value)
     if not isinstance(value, str) or value not in _STARTS:
         known = ", ".join((*_STARTS, f"{_BY_DURATION}PT1H"))
         raise ConfigError(f"auto.offset.reset must be one of {known}, not {shown(value)}.")
     return value, None
 
 
-def _duration_s(value: str) -> float:
-    long_s = seconds_of(value.removeprefix(_BY_DURATION))
+def _reset_duration_s(value: str) -> float:
+    long_s = duration_s(value.removeprefix(_BY_DURATION))
     if long_s is None:
         raise ConfigError(
             f"auto.offset.reset={shown(value)}: after {_BY_DURATION} comes a duration that is not negative, in ISO 8601, "

@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from membership_client.consumer.buffer import Buffer, Place
@@ -14,6 +13,7 @@ from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.core.events import RunCallback
 from membership_client.core.machine import Step
 from membership_client.types import MemberState, Snapshot, TopicPartition
+from membership_client.values import dataclass
 
 logger = logging.getLogger("membership_client")
 

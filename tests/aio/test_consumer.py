@@ -36,6 +36,23 @@ def test_iteration_is_steady(new_stage: NewStage) -> None:
     run(story())
 
 
+@pytest.mark.parametrize("timeout", ["x", None, [], float("nan")])
+def test_a_wrong_timeout_is_refused_while_records_wait(new_stage: NewStage, timeout: object) -> None:
+    """It was refused only when nothing was in the buffer, so that the mistake showed on an idle topic alone."""
+    stage = new_stage(partitions=1)
+    stage.produce(100)
+
+    async def story() -> None:
+        async with stage.consumer() as consumer:
+            consumer.subscribe([stage.topic])
+            assert await consumer.poll(PATIENCE_S) is not None
+            with pytest.raises(ConfigError):
+                await consumer.poll(timeout)  # type: ignore[arg-type]
+            assert offsets(await read(consumer, 1)) == [1]
+
+    run(story())
+
+
 def test_one_and_many(new_stage: NewStage) -> None:
     """One by one or in lists, no longer than wanted; nothing when time is up."""
     stage = new_stage(partitions=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.aio import AIOConsumer
 
-from membership_client import aio
+from membership_client import MemberState, aio
+from membership_client.confluent import aio as drop_in
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, run
 from tests.integration.members import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
-KINDS = pytest.mark.parametrize("kind", [AIOConsumer, aio.Consumer], ids=["theirs", "ours"])
+KINDS = pytest.mark.parametrize(
+    "kind", [AIOConsumer, aio.Consumer, drop_in.AIOConsumer], ids=["theirs", "ours", "drop-in"]
+)
 
 
 async def diary_of(kind: type[Any], stage: Stage) -> list[Any]:
@@ -63,12 +67,12 @@ def test_one_program_for_both(new_stage: NewStage) -> None:
 
     async def story() -> None:
         diaries = []
-        for kind in (AIOConsumer, aio.Consumer):
+        for kind in (AIOConsumer, aio.Consumer, drop_in.AIOConsumer):
             stage = new_stage(partitions=1)
             await asyncio.to_thread(stage.produce, 10)
             async with asyncio.timeout(PATIENCE_S):
                 diaries.append(await diary_of(kind, stage))
-        assert diaries[0] == diaries[1]
+        assert diaries[0] == diaries[1] == diaries[2]
         assert ("batch", list(range(1, 10))) in diaries[1]
 
     run(story())
@@ -143,5 +147,49 @@ def test_exactly_once(new_stage: NewStage) -> None:
                 )
                 await asyncio.to_thread(producer.commit_transaction, PATIENCE_S)
             assert await consumer.committed([stage.place(0)]) == [stage.place(0, 2)]
+
+    run(story())
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+@pytest.mark.parametrize("kind", [AIOConsumer, drop_in.AIOConsumer], ids=["theirs", "drop-in"])
+def test_the_drop_in_in_a_group_of_two(kind: type[Any], protocol: str, new_stage: NewStage) -> None:
+    """It shares the partitions, commits without being told to wait, and a closed one refuses calls, as confluent-kafka's does."""
+    stage = new_stage(partitions=2)
+    config = {**stage.config(), "group.protocol": protocol}
+
+    async def story() -> None:
+        with pytest.raises(ValueError, match="max_workers must be at least 1"):
+            kind(config, max_workers=0)
+        async with asyncio.timeout(2 * PATIENCE_S), kind(config) as stays:
+            with concurrent.futures.ThreadPoolExecutor(4) as executor:
+                goes = kind(consumer_conf=dict(config), executor=executor)
+                for consumer in (stays, goes):
+                    await consumer.subscribe([stage.topic])
+                while [len(await consumer.assignment()) for consumer in (stays, goes)] != [1, 1]:
+                    await asyncio.gather(stays.poll(0.1), goes.poll(0.1))
+                await asyncio.to_thread(stage.produce, 1)
+                while (record := await stays.poll(1.0)) is None:
+                    pass
+                assert await stays.commit(record) is None
+                assert [place.offset for place in await stays.commit(record, asynchronous=False)] == [1]
+                await goes.close()
+            with pytest.raises(RuntimeError, match="Consumer closed"):
+                await goes.poll(0.1)
+            while len(await stays.assignment()) < 2:
+                await stays.poll(0.1)
+
+    run(story())
+
+
+def test_the_drop_in_is_a_member_of_ours(new_stage: NewStage) -> None:
+    """The bug: the class was confluent-kafka's, which has no snapshot, and no membership that outlives a slow record."""
+    stage = new_stage(partitions=1)
+
+    async def story() -> None:
+        async with asyncio.timeout(PATIENCE_S), drop_in.AIOConsumer(stage.config()) as consumer:
+            await consumer.subscribe([stage.topic])
+            while consumer.snapshot.state is not MemberState.STABLE:
+                await consumer.poll(0.1)
 
     run(story())

@@ -9,24 +9,13 @@ from collections.abc import Callable
 
 from membership_client import CallbackContext, CallbackFailedError, Cause, CauseKind
 from membership_client.aio.loop_call import LOST, LoopCall
-from membership_client.core.events import CallbackKind, RunCallback
 
 FOR_EVER_S = 3600
 
 
 def context(remaining_s: float | None = None) -> CallbackContext:
     deadline = None if remaining_s is None else time.monotonic() + remaining_s
-    cause = Cause(CauseKind.GROUP_CHANGED, "a test")
-    call = RunCallback(
-        call_id=1,
-        kind=CallbackKind.REVOKED,
-        partitions=(),
-        epoch=1,
-        cause=cause,
-        deadline=deadline,
-        provisional=False,
-    )
-    return CallbackContext(call)
+    return CallbackContext(cause=Cause(CauseKind.GROUP_CHANGED, "a test"), deadline=deadline)
 
 
 def outcome_of(callback: Callable[[], object], remaining_s: float | None = None) -> BaseException | None:

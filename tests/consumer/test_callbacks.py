@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from membership_client import (
     CallbackContext,
     CallbackFailedError,
+    Consumer,
     FencedInstanceIdError,
     GroupFullError,
     ListenerError,
@@ -230,6 +231,16 @@ def test_callbacks_that_could_never_be_called_are_refused_at_once(world: World, 
     assert isinstance(caught.value, KafkaException)
     assert isinstance(caught.value, TypeError)
     assert reader.consumer.snapshot.state is MemberState.UNSUBSCRIBED
+
+
+def test_a_refused_callback_is_told_how_it_is_called() -> None:
+    """The bug: the error described the methods of a GroupMember's listener."""
+    consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop", "log_level": 0})
+    with pytest.raises(ListenerError) as caught:
+        consumer.subscribe(["orders"], on_assign=lambda partitions: None)
+    assert "Write on_assign(consumer, partitions), or on_assign(consumer, partitions, context)" in str(caught.value)
+    assert "second argument" not in str(caught.value)
+    consumer.close()
 
 
 def test_a_refused_subscription_changes_nothing(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import confluent_kafka.serialization
 import pytest
 
 import membership_client
+import membership_client.aio
 import membership_client.confluent as drop_in
 
 OURS = {"Consumer", "DeserializingConsumer"}
@@ -44,14 +46,32 @@ def test_a_name_that_neither_has() -> None:
         importlib.import_module("membership_client.confluent.nothing")
 
 
-@pytest.mark.parametrize(
-    "module", ["admin", "serialization", "error", "cimpl", "aio", "aio.producer", "serializing_producer"]
-)
+@pytest.mark.parametrize("module", ["admin", "serialization", "error", "cimpl", "aio.producer", "serializing_producer"])
 def test_its_modules_are_theirs_and_no_copies(module: str) -> None:
     """A second copy would have exception classes that no `except` of the program knows."""
     found = importlib.import_module(f"membership_client.confluent.{module}")
     assert found is importlib.import_module(f"confluent_kafka.{module}")
     assert found.__name__ == f"confluent_kafka.{module}"
+
+
+def test_the_asyncio_module_has_our_consumer() -> None:
+    """The bug: it was confluent-kafka's class, so a program had another membership than it thought. The rest is theirs."""
+    ours, theirs = (importlib.import_module(f"{package}.aio") for package in (drop_in.__name__, "confluent_kafka"))
+    assert drop_in.aio is ours
+    assert ours.__all__ == theirs.__all__
+    assert issubclass(ours.AIOConsumer, membership_client.aio.Consumer)
+    assert {name for name in ours.__all__ if getattr(ours, name) is not getattr(theirs, name)} == {"AIOConsumer"}
+    with pytest.raises(AttributeError, match="Consumers"):
+        ours.Consumers  # noqa: B018 - it is the looking that counts
+
+
+def test_the_asyncio_consumer_has_every_method_and_argument() -> None:
+    """Their methods take what their Consumer's take, so those signatures are the ones to compare with."""
+    ours, theirs = (importlib.import_module(f"{package}.aio") for package in (drop_in.__name__, "confluent_kafka"))
+    public = {name for name in vars(theirs.AIOConsumer) if not name.startswith("_")}
+    assert public <= set(dir(ours.AIOConsumer))
+    given = [list(inspect.signature(kind).parameters) for kind in (ours.AIOConsumer, theirs.AIOConsumer)]
+    assert given[0] == given[1]
 
 
 def test_the_module_of_the_deserializing_consumer_has_ours() -> None:

@@ -63,3 +63,13 @@ def test_all_ways_to_read_share_one_buffer(config: dict[str, Any]) -> None:
             if len(offsets) < 1000:
                 offsets.append(next(iter(consumer)).offset())
         assert offsets == list(range(1000))
+
+
+def test_no_records_asked_for(config: dict[str, Any]) -> None:
+    """consume(0) returns nothing at once, as confluent-kafka's does; with records in the buffer it never returned."""
+    with Consumer(config) as consumer:
+        consumer.subscribe([config["group.id"]])
+        while consumer.poll(1.0) is None:
+            pass
+        assert consumer.consume(0, 1.0) == []
+        assert consumer.consume(0) == []

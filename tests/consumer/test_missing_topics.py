@@ -79,6 +79,19 @@ def test_the_event_is_the_one_of_confluent_kafka(world: World) -> None:
     assert text_of(event).startswith(text_of(expected).rpartition(":")[0].rpartition(":")[0])
 
 
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_a_topic_that_does_not_exist_beside_a_pattern(world: World, protocol: str) -> None:
+    """The bug: as a part of the pattern it was waited for without a word. The pattern's topics are read meanwhile."""
+    missing = f"never-{world.topic}"
+    reader = world.reader({"group.protocol": protocol})
+    reader.consumer.subscribe([missing, f"^{world.topic}"])
+    event = awaited_event(reader.consumer)
+    assert seen_in(event)[:2] == (KafkaError.UNKNOWN_TOPIC_OR_PART, missing)
+    assert reader.consumer.snapshot.missing_topics == {missing}
+    eventually(lambda: (reader.consumer.poll(0.1), reader.consumer.assignment())[1], "partitions of the pattern")
+    assert {place.topic for place in reader.consumer.assignment()} == {world.topic}
+
+
 @pytest.mark.parametrize("name", ["or ders", "a/b", ".", "..", "x" * 250, "orders*"])
 def test_names_that_no_topic_can_have(name: str) -> None:
     """A broker takes such a subscription and never fulfils it."""

@@ -15,6 +15,7 @@ from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.monitor import Inside, LibrdkafkaLock
 from membership_client.consumer.pending_offsets import PendingOffsets
+from membership_client.consumer.reports import Reports
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.start_offsets import look_up
 from membership_client.core.events import CallbackKind, RunCallback
@@ -33,7 +34,7 @@ def test_a_share_that_goes_at_once_and_comes_back_is_read_from_its_commit(new_wo
     raw = confluent_kafka.Consumer(settings.fetcher)
     pending = PendingOffsets(raw.position, auto_store=True)
     committer = Committer(lambda *_: None, lambda _: {}, "unused")
-    path = FetchAssignment(Librdkafka(raw, LibrdkafkaLock(Inside())), pending, committer, settings)
+    path = FetchAssignment(Librdkafka(raw, LibrdkafkaLock(Inside()), Reports()), pending, committer, settings)
     other, place = TopicPartition(world.topic, 0), TopicPartition(world.topic, 1)
     with contextlib.closing(raw):
         # Until a record of the topic came its leaders are unknown, and nobody is asked for an offset.

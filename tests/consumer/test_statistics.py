@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from typing import Any
 
@@ -142,6 +143,24 @@ def test_what_the_application_raises(new_world: NewWorld) -> None:
         with pytest.raises(LookupError, match="today"):
             consumer.poll(PATIENCE_S)
         consumer.close()
+
+
+def test_the_thread_that_closes_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """The bug: a stats_cb that needed a lock of the closing thread ran on another one, and close() took its whole 10 s."""
+    lock, told_on = threading.RLock(), []
+
+    def on_statistics(_text: str) -> None:
+        told_on.append(threading.get_ident())
+        with lock:
+            raise LookupError("no statistics today")
+
+    config = {"bootstrap.servers": "127.0.0.1:1", "group.id": "shop", "log_level": 0}
+    consumer = Consumer({**config, "statistics.interval.ms": 1, "stats_cb": on_statistics})
+    time.sleep(0.2)
+    with lock:
+        consumer.close()
+    assert set(told_on) == {threading.get_ident()}
+    assert "A callback of librdkafka raised while the consumer was closed." in caplog.text
 
 
 def test_text_that_cannot_be_filled_in(caplog: pytest.LogCaptureFixture) -> None:

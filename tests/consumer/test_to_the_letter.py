@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -13,6 +15,7 @@ from confluent_kafka import OFFSET_INVALID, TIMESTAMP_NOT_AVAILABLE, KafkaError,
 
 from membership_client import ConfigError, Consumer, MemberClosedError, TopicPartition
 from membership_client.admin import GroupAdmin
+from membership_client.trace import read_trace
 from tests.consumer.helpers import Reader, World, number_of, offset_of
 from tests.integration.members import eventually
 
@@ -288,6 +291,28 @@ def test_an_offset_that_was_stored_where_a_new_partition_starts_is_committed(wor
     assert world.committed() == {0: 0}
 
 
+@pytest.mark.parametrize("timeout", [None, "1", [], {}])
+def test_a_timeout_that_is_not_a_number_is_named(timeout: Any) -> None:
+    """At once, also while records wait in the buffer: a record was returned, or a comparison was told to have failed."""
+    consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop", "log_level": 0})
+    consumer._buffer.put([Message(topic="orders", partition=0, offset=0)])
+    consumer._gate.until = float("inf")
+    for call in (consumer.poll, functools.partial(consumer.consume, 1), functools.partial(consumer.committed, [])):
+        with pytest.raises(TypeError, match="timeout must be a number of seconds, not"):
+            call(timeout)
+    consumer.close()
+
+
+def test_a_misspelt_argument_is_told_of_the_consumer() -> None:
+    """The bug: the error named a class that users do not know."""
+    consumer: Any = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop", "log_level": 0})
+    with pytest.raises(TypeError, match=r"^Consumer.poll\(\) got an unexpected keyword argument 'timeot'$"):
+        consumer.poll(timeot=1)
+    with pytest.raises(TypeError, match=r"^Consumer.consume\(\) got an unexpected keyword argument 'number'$"):
+        consumer.consume(number=1)
+    consumer.close()
+
+
 def test_a_consumer_needs_a_configuration() -> None:
     """TypeError, as without an argument that has no default."""
     with pytest.raises(TypeError, match="expected configuration dict"):
@@ -370,3 +395,17 @@ def test_the_code_of_a_stored_offset_tells_whether_the_partition_was_ever_ours(w
     consumer.assign([world.place(0, 0)])
     consumer.unassign()
     assert code_of(lambda: consumer.store_offsets(offsets=[world.place(0, 1)])) == KafkaError._STATE
+
+
+def test_the_trace_of_a_consumer(world: World, tmp_path: Path) -> None:
+    """It is that of its member: readable at any time, also after close(), and `diagnose` reads what it saves."""
+    reader = world.owner()
+    consumer = reader.consumer
+    assert consumer.trace is consumer.trace
+    consumer.trace.note("lunch", minutes=30)
+    consumer.close()
+    consumer.trace.save(tmp_path / "trace")
+    (section,) = read_trace(tmp_path / "trace")
+    kinds = {entry["event"]["is"] for entry in section.entries if "event" in entry}
+    assert {"Subscribe", "CallbackReturned", "Close"} <= kinds
+    assert "lunch" in {entry.get("note") for entry in section.entries}

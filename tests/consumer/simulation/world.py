@@ -23,6 +23,7 @@ from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.monitor import Inside, LibrdkafkaLock, Monitor
 from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.poll_loop import PollLoop
+from membership_client.consumer.reports import Reports
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import MemberClosedError, NotOwnedError
 from membership_client.runtime.listener import CallbackContext
@@ -125,7 +126,9 @@ class SimConsumer(HandingOut):
         self.can_start_threads = True
         inside = Inside()
         raw = SimLibrdkafka(scheduler)
-        self.librdkafka = Librdkafka(cast(Any, raw), LibrdkafkaLock(inside, SimLock(scheduler), scheduler.sleep))
+        self.librdkafka = Librdkafka(
+            cast(Any, raw), LibrdkafkaLock(inside, SimLock(scheduler), scheduler.sleep), Reports()
+        )
         self._watch_buffer()
         self.queue = CallbackQueue(self.group.prepare, Monitor(inside, SimLock(scheduler)), scheduler.clock)
         self.queue.start_aside = self._start_aside

@@ -1,1 +1,0 @@
-from confluent_kafka.aio import *

@@ -1,0 +1,55 @@
+"""`confluent_kafka.aio`, with our AIOConsumer. All other names are confluent-kafka's own objects.
+
+AsyncDeserializingConsumer is among them, so it has confluent-kafka's membership. Ours is `membership_client.aio.Consumer` with the
+keys `key.deserializer` and `value.deserializer`.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka.aio as _theirs
+from confluent_kafka import Message
+
+from membership_client.aio.consumer import Consumer
+from membership_client.consumer.commits import Places
+
+if TYPE_CHECKING:
+    # For type checkers, which do not run `__getattr__`.
+    from confluent_kafka.aio import AIOProducer, AsyncDeserializingConsumer, AsyncSerializingProducer
+
+__all__ = ["AIOConsumer", "AIOProducer", "AsyncDeserializingConsumer", "AsyncSerializingProducer"]
+
+
+class AIOConsumer(Consumer):
+    """Takes what confluent_kafka.aio.AIOConsumer takes, and is in the group through our membership.
+
+    It is `membership_client.aio.Consumer` with the constructor and the defaults of AIOConsumer. It has one thread of its own,
+    so that `executor` is not used.
+    """
+
+    def __init__(
+        self,
+        consumer_conf: Mapping[str, Any],
+        max_workers: int = 100,
+        executor: concurrent.futures.Executor | None = None,
+    ) -> None:
+        if executor is None and max_workers < 1:
+            raise ValueError("max_workers must be at least 1")
+        super().__init__(consumer_conf)
+
+    async def commit(  # type: ignore[override]  # confluent-kafka returns None where nothing is known yet
+        self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
+    ) -> Places | None:
+        """As `membership_client.aio.Consumer.commit`. It returns None unless `asynchronous` is False, as confluent-kafka has it."""
+        committed = await super().commit(message, offsets, asynchronous=asynchronous)
+        return None if asynchronous else committed
+
+
+def __getattr__(name: str) -> Any:
+    """Whatever this version of confluent-kafka has under that name."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_theirs, name)
