@@ -168,4 +168,4 @@ def test_the_program_of_the_audits_page(server: ConnectServer, tmp_path: Path) -
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-4000:]
     assert "members=3, partitions=6, rebalances=5, double_owners=2, gaps=7" in run.stdout
-    assert "till-b was thrown out" in (output / "index.html").read_text()
+    assert "till-b was fenced" in (output / "index.html").read_text()

@@ -1,4 +1,7 @@
-"""No record passes unless the group confirmed us a moment ago."""
+"""Holds a slot's records back unless the coordinator confirmed the member a moment ago.
+
+`Consumer` checks this only after a pause. That is not enough where an attempt that is cut off can be taken over at once.
+"""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def within(times: list[float], part: float) -> float | None:
 def test_slots(audited: Audit, told: Told) -> None:
     """Each run that an instance id had, where it was, and from when to when."""
     expected: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for life in sorted(told.lives(), key=lambda life: (life.began, life.ended)):
+    for life in sorted(told.runs(), key=lambda life: (life.began, life.ended)):
         if life.instance_id is not None:
             holder = (life.host, life.pid, life.member_id, ms(life.began), ms(life.ended))
             expected[life.group, life.instance_id].append(holder)

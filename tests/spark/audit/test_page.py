@@ -40,7 +40,7 @@ def shown(tab: Tab, page: Path) -> Tab:
 
 def test_the_summary_says_what_the_debugger_says(summary: AuditSummary, told: Told) -> None:
     """In numbers."""
-    lives = told.lives()
+    lives = told.runs()
     assert summary.groups == len({life.group for life in lives})
     assert summary.rebalances == sum(told.rebalances().values())
     assert summary.gaps == sum(told.gaps().values())

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from membership_client.debugger.model.epochs import Rebalance, Trigger, rebalances_of
-from membership_client.debugger.model.member_history import Life
+from membership_client.debugger.model.epochs import GroupRebalance, Trigger, rebalances_of
+from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
-from membership_client.debugger.model.uncovered_time import uncovered
-from membership_client.debugger.report.scene import PartitionLane, Scene
+from membership_client.debugger.model.unowned import uncovered
+from membership_client.debugger.report.content import PartitionLane, ReportContent
 
 SKEW_S = 2.0
 
@@ -29,7 +29,7 @@ _CAUSES = {
     " left for a while": "away",
     " left, because it did not poll": "did not poll",
     " left": "left",
-    " was thrown out": "thrown out",
+    " was fenced": "thrown out",
     " ended without leaving": "vanished",
     " ended": "ended",
 }
@@ -39,10 +39,10 @@ _CAUSES = {
 @dataclass(frozen=True, slots=True)
 class Told:
     groups: tuple[Group, ...]
-    scene: Scene
+    scene: ReportContent
 
-    def lives(self) -> list[Life]:
-        return [life for group in self.groups for life in group.lives]
+    def runs(self) -> list[MemberRun]:
+        return [run for group in self.groups for run in group.runs]
 
     def ownership(self) -> Counter[Row]:
         names = [lane.name for lane in self.scene.members]
@@ -71,8 +71,8 @@ class Told:
         """The callbacks that took partitions away: by group, member, partition and when."""
         return {
             (life.group, life.name, holding.partition, holding.ended.time): call.kind.value
-            for life in self.lives()
-            for holding in life.holdings
+            for life in self.runs()
+            for holding in life.owned_periods
             for call in life.calls
             if call.last is holding.ended
         }
@@ -88,15 +88,15 @@ class Told:
         return Counter(_row(group, rebalance) for group in self.groups for rebalance in rebalances_of(group))
 
     def callbacks(self) -> Iterator[tuple[str, str, str, float | None, float, bool]]:
-        for life in self.lives():
+        for life in self.runs():
             for call in life.calls:
                 took_s = call.lasted_s if call.returned else None
                 yield life.group, life.name, f"on_{call.kind.value}", took_s, call.waited_s, call.error is not None
 
 
-def _row(group: Group, rebalance: Rebalance) -> Row:
-    began = min([rebalance.began, *(trigger.moment.time for trigger in rebalance.triggers)])
-    who = {trigger.life.name for trigger in rebalance.triggers} | {there.life.name for there in rebalance.arrivals}
+def _row(group: Group, rebalance: GroupRebalance) -> Row:
+    began = min([rebalance.began, *(trigger.entry.time for trigger in rebalance.triggers)])
+    who = {trigger.run.name for trigger in rebalance.triggers} | {there.run.name for there in rebalance.arrivals}
     return (
         group.name,
         rebalance.epoch,
@@ -111,11 +111,11 @@ def _row(group: Group, rebalance: Rebalance) -> Row:
 
 
 def _cause(trigger: Trigger) -> str:
-    said = trigger.text.removeprefix(trigger.life.name)
+    said = trigger.text.removeprefix(trigger.run.name)
     return next(cause for start, cause in _CAUSES.items() if said.startswith(start))
 
 
-def _certainty(rebalance: Rebalance) -> str:
+def _certainty(rebalance: GroupRebalance) -> str:
     if not rebalance.triggers:
         return "unknown"
     return "certain" if any(trigger.sure for trigger in rebalance.triggers) else "likely"

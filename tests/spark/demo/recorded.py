@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from membership_client.demo.kit import GroupSeen
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
@@ -10,7 +11,6 @@ from membership_client_spark.demo.happenings import (
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
-    GroupSeen,
     Happening,
     Produced,
     SessionReady,

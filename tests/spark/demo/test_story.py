@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from membership_client_spark.demo.happenings import EpochBegan, ExecutorGone, Said
-from membership_client_spark.demo.photo import take_photo
-from membership_client_spark.demo.story import Storyteller
+from membership_client_spark.demo.screen import take_photo
+from membership_client_spark.demo.story import PipelineStoryteller
 from membership_client_spark.demo.wire import Task, decode_said, decode_task, encode_said, encode_task
 from tests.spark.demo.recorded import SWAPPED, whole
 
@@ -16,7 +16,7 @@ SAID = [happening for happening in whole(slots=SWAPPED) if isinstance(happening,
 
 
 def test_slots_are_told_when_their_partitions_change() -> None:
-    teller = Storyteller()
+    teller = PipelineStoryteller()
     told = [line.text for happening in whole() for line in teller.tell(happening)]
     assert told.count("slot s-0 owns partitions 0 1") == 1
     assert "executor 0 killed in the middle of epoch 2 (kill -9 70)" in told
@@ -26,7 +26,7 @@ def test_slots_are_told_when_their_partitions_change() -> None:
 
 
 def test_an_executor_that_was_not_killed_by_us_is_told_as_such() -> None:
-    (line,) = Storyteller().tell(ExecutorGone(at=1.0, executor="7"))
+    (line,) = PipelineStoryteller().tell(ExecutorGone(at=1.0, executor="7"))
     assert line.text == "executor 7 is lost, by nobody's hand"
 
 

@@ -6,9 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from membership_client import Cause, CauseKind, TopicPartition
-from membership_client.core.events import CallbackKind, RunCallback
-from membership_client.runtime.listener import CallbackContext
+from membership_client import CallbackContext, Cause, CauseKind, TopicPartition
 from membership_client_spark.pipeline.held import Held
 from tests.integration.members import PATIENCE_S
 
@@ -17,16 +15,7 @@ P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 def context(remaining_s: float = PATIENCE_S) -> CallbackContext:
     """As a member would make it; no mock, because waiting for it is what is tested."""
-    call = RunCallback(
-        call_id=1,
-        kind=CallbackKind.REVOKED,
-        partitions=(),
-        epoch=1,
-        cause=Cause(CauseKind.GROUP_CHANGED, "a test"),
-        deadline=time.monotonic() + remaining_s,
-        provisional=False,
-    )
-    return CallbackContext(call)
+    return CallbackContext(cause=Cause(CauseKind.GROUP_CHANGED, "a test"), deadline=time.monotonic() + remaining_s)
 
 
 def held_by(slot: int, *places: TopicPartition) -> Held:

@@ -15,7 +15,8 @@ _ARRIVALS = with_trace_names("""
     SELECT r.*, s.name, s.again, r.moment <> s.first.moment OR s.joined AS witnessed,
         s.joined AND r.epoch = s.first_epoch AND NOT s.returns AS joins,
         CASE WHEN row_number() OVER places = 1 THEN nth_value(r.time, 2) OVER everybody
-            ELSE first(r.time) OVER everybody END AS others_time
+            ELSE first(r.time) OVER everybody END AS others_time,
+        min(CASE WHEN s.joined AND r.epoch = s.first_epoch THEN r.time END) OVER everybody AS first_join_time
     FROM reached r JOIN {stays} s ON r.life = s.life AND r.stay = s.stay
     WINDOW places AS (PARTITION BY r.life.`group`, r.epoch ORDER BY r.time, r.life, r.stay),
         everybody AS (PARTITION BY r.life.`group`, r.epoch ORDER BY r.time, r.life, r.stay
@@ -37,7 +38,8 @@ _EPOCHS = """
 def arrivals(spark: SparkSession, stretches: DataFrame, stays: DataFrame) -> DataFrame:
     """Of each stay, the first moment with each epoch.
 
-    `witnessed` if it was not so from the beginning; `others_time` is when the first of the others reached it.
+    `witnessed` if it was not so from the beginning; `others_time` is when the first of the others reached it, and
+    `first_join_time` when the first member that joined with this epoch did.
     """
     return spark.sql(_ARRIVALS, stretches=stretches, stays=stays)
 

@@ -12,8 +12,9 @@ _LIVES = with_trace_names("""
         min_by(time, moment) AS began, max_by(time, moment) AS ended, max_by(state, moment) AS state,
         max_by(is_saved, moment) AS is_saved, max_by(is_torn, moment) AS is_torn,
         min(CASE WHEN array_contains(effects.is, :Stop) THEN time END) AS stopped,
-        coalesce(CASE WHEN count(given_id) > 0 OR min_by(coalesce(start.settled, start.config.group_protocol), moment)
-                    IN (:CLASSIC, 'classic')
+        coalesce(count(given_id) > 0 OR min_by(coalesce(start.settled, start.config.group_protocol), moment)
+            IN (:CLASSIC, 'classic'), false) AS is_classic,
+        coalesce(CASE WHEN is_classic
                 THEN coalesce(min_by(start.config.heartbeat_interval_ms, moment), :MemberConfig.heartbeat_interval_ms)
                     / 1000 END,
             max(CASE WHEN beat.interval_s > 0 THEN beat.interval_s END),

@@ -77,8 +77,9 @@ class Audit:
     def write(self, path: str | os.PathLike[str]) -> AuditSummary:
         """Each table as Parquet in a folder of its name, and `index.html`, a page that sums them up.
 
-        What an earlier audit wrote there is replaced; AuditTargetError if there is anything else. The page is written by this process, the tables by the executors:
-        a path without a scheme must mean the same to both.
+        What an earlier audit wrote there is replaced; AuditTargetError, before anything is computed or changed, if there is
+        anything else. A path without a scheme is on the session's `fs.defaultFS`; over Spark Connect it is one of local
+        files. The page is written by this process and the tables by the executors: both must reach the path.
         """
         return write_all(self.spark, lambda name: getattr(self, name), checked_path("path", path))
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any, Protocol
 
-from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+from pyspark.sql import SparkSession
 
 from membership_client import MembershipError
+from membership_client_spark.hadoop import hadoop_configuration, hadoop_fs, scheme_and_file, with_scheme
+from membership_client_spark.spark_session import is_connect
 
 MARK = "_membership_client_audit"
 """The underscore keeps Spark from taking it for data."""
@@ -15,43 +19,114 @@ _TEXT = b"The folders beside this file, and index.html, are replaced by the next
 
 
 class AuditTargetError(MembershipError, ValueError):
-    """An audit is not written over what is not an audit's."""
+    """The path of an audit has something that no audit wrote, or cannot be written to. Nothing was changed there."""
 
     advice = "Give a path that does not exist yet, an empty directory, or one that an earlier audit was written to."
 
 
-def open_target(path: str) -> tuple[FileSystem, str]:
-    """The file system and the directory in it, as pyarrow sees them, made and marked.
+class Target(Protocol):
+    """A directory on the file system to which Spark writes the tables."""
 
-    AuditTargetError, and nothing is changed, if there is something that no audit wrote.
-    """
+    path: str
+    """With its scheme, for Spark."""
+
+    def files(self) -> dict[str, bool]:
+        """Each entry, and whether it is a file. Empty if there is no such directory; NotADirectoryError if it is a file."""
+
+    def read(self, name: str, size: int) -> bytes:
+        """The first bytes of a file, at most that many."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Makes or replaces a file, and the directory before it."""
+
+
+def open_target(spark: SparkSession, path: str) -> Target:
+    """The directory, made and marked. AuditTargetError, and nothing is changed, if there is something that no audit wrote."""
     try:
-        storage, folder = FileSystem.from_uri(path if "://" in path else Path(path).absolute().as_uri())
-        _check(storage, folder)
-        storage.create_dir(folder, recursive=True)
-        with storage.open_output_stream(f"{folder}/{MARK}") as mark:
-            mark.write(_TEXT)
+        target = _target(spark, with_scheme(spark, path))
+        _refuse_foreign(target)
+        target.write(MARK, _TEXT)
     except AuditTargetError:
         raise
+    except Py4JJavaError as error:
+        raise AuditTargetError(f"{path} cannot be written to: {error.java_exception.toString()}.") from error
     except (OSError, ValueError, NotImplementedError) as error:
         raise AuditTargetError(f"{path} cannot be written to: {error}.") from error
-    return storage, folder
+    return target
 
 
-def _check(storage: FileSystem, folder: str) -> None:
-    found = storage.get_file_info(folder)
-    if found.type == FileType.NotFound:
-        return
-    if found.type != FileType.Directory:
-        raise AuditTargetError(f"{folder} is no directory.")
-    inside = storage.get_file_info(FileSelector(folder))
-    if inside and not _is_marked(storage, folder, inside):
-        names = ", ".join(sorted(one.base_name for one in inside)[:3])
-        raise AuditTargetError(f"{folder} is not empty ({names}), and no audit was written there before.")
+def _refuse_foreign(target: Target) -> None:
+    inside = target.files()
+    is_marked = inside.get(MARK, False) and target.read(MARK, len(_TEXT) + 1) == _TEXT
+    if inside and not is_marked:
+        names = ", ".join(sorted(inside)[:3])
+        raise AuditTargetError(f"{target.path} is not empty ({names}), and no audit was written there before.")
 
 
-def _is_marked(storage: FileSystem, folder: str, inside: list[FileInfo]) -> bool:
-    if not any(one.base_name == MARK and one.type == FileType.File for one in inside):
-        return False
-    with storage.open_input_stream(f"{folder}/{MARK}") as mark:
-        return bool(mark.read(len(_TEXT) + 1) == _TEXT)
+def _target(spark: SparkSession, place: str) -> Target:
+    """Local files by pyarrow: Hadoop would put a checksum beside each, and take an edited page for a damaged one."""
+    scheme, file = scheme_and_file(place)
+    if scheme == "file":
+        return _ArrowTarget(place, LocalFileSystem(), file)
+    if is_connect(spark):
+        return _ArrowTarget(place, *FileSystem.from_uri(place))
+    return _HadoopTarget(spark, place)
+
+
+class _ArrowTarget:
+    """Through pyarrow: local files, and what a client of Spark Connect, which has no JVM, can reach itself."""
+
+    def __init__(self, path: str, storage: FileSystem, folder: str) -> None:
+        self.path = path
+        self._storage = storage
+        self._folder = folder
+
+    def files(self) -> dict[str, bool]:
+        found = self._storage.get_file_info(self._folder)
+        if found.type == FileType.File:
+            raise NotADirectoryError(f"{self._folder} is a file")
+        inside = self._storage.get_file_info(FileSelector(self._folder, allow_not_found=True))
+        return {one.base_name: one.type == FileType.File for one in inside}
+
+    def read(self, name: str, size: int) -> bytes:
+        with self._storage.open_input_stream(f"{self._folder}/{name}") as file:
+            return bytes(file.read(size))
+
+    def write(self, name: str, content: bytes) -> None:
+        self._storage.create_dir(self._folder, recursive=True)
+        with self._storage.open_output_stream(f"{self._folder}/{name}") as file:
+            file.write(content)
+
+
+class _HadoopTarget:
+    """Through the driver's JVM: whatever file system the session writes its tables to."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path
+        self._hadoop = hadoop_fs(spark)
+        self._folder = self._hadoop.Path(path)
+        self._storage = self._folder.getFileSystem(hadoop_configuration(spark))
+
+    def files(self) -> dict[str, bool]:
+        if not self._storage.exists(self._folder):
+            return {}
+        if self._storage.getFileStatus(self._folder).isFile():
+            raise NotADirectoryError(f"{self.path} is a file")
+        return {status.getPath().getName(): bool(status.isFile()) for status in self._storage.listStatus(self._folder)}
+
+    def read(self, name: str, size: int) -> bytes:
+        stream = self._storage.open(self._path(name))
+        try:
+            return bytes(stream.readNBytes(size))
+        finally:
+            stream.close()
+
+    def write(self, name: str, content: bytes) -> None:
+        stream = self._storage.create(self._path(name), True)
+        try:
+            stream.write(bytearray(content))
+        finally:
+            stream.close()
+
+    def _path(self, name: str) -> Any:
+        return self._hadoop.Path(self._folder, name)

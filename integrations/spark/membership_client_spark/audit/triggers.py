@@ -1,4 +1,4 @@
-"""What a member did, or what was done to it, that made the coordinator count on."""
+"""What a member did, or what was done to it, that made the coordinator raise the group epoch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark.audit.trace_names import with_trace_names
 
-# Where targets are computed in batches, a newcomer is let in at the old epoch, and the next one is its doing.
+# A join raises the epoch with which the member is let in, unless another member reached that epoch before: then targets
+# are computed in batches, the newcomer was let in at the old epoch, and its join raised the next one.
 _JOINS = """
-    SELECT a.life, a.name, brought AS epoch, a.at, a.time, 'joined' AS cause,
-        concat(a.name, ' joined', CASE WHEN a.again THEN ' again' ELSE '' END) AS text, a.others_time IS NULL AS sure
-    FROM {arrivals} a JOIN {epochs} e ON a.life.`group` = e.`group` AND a.epoch = e.epoch
-    LATERAL VIEW explode(array(
-        CASE WHEN a.others_time IS NULL OR a.time - a.others_time <= :skew THEN a.epoch END,
-        CASE WHEN a.others_time < a.time THEN e.next_epoch END)) AS brought
-    WHERE a.joins AND brought IS NOT NULL"""
+    SELECT * FROM (
+        SELECT a.life, a.name, CASE
+                WHEN l.is_classic THEN a.epoch
+                WHEN a.first_join_time < a.time OR a.time - a.others_time > :skew THEN e.next_epoch
+                ELSE a.epoch END AS epoch,
+            a.at, a.time, 'joined' AS cause,
+            concat(a.name, ' joined', CASE WHEN a.again THEN ' again' ELSE '' END) AS text, a.others_time IS NULL AS sure
+        FROM {arrivals} a JOIN {epochs} e ON a.life.`group` = e.`group` AND a.epoch = e.epoch
+        JOIN {lives} l ON a.life = l.life
+        WHERE a.joins)
+    WHERE epoch IS NOT NULL"""
 
 _CHANGES = with_trace_names("""
     WITH sent AS (
@@ -64,7 +69,7 @@ _ENDS = """
         GROUP BY g.life, g.stay)
     SELECT g.life, g.name, f.epoch, g.last.at, g.last.time,
         CASE g.ending WHEN 'open' THEN 'vanished' ELSE g.ending END AS cause,
-        concat(g.name, ' ', CASE g.ending WHEN 'left' THEN 'left' WHEN 'thrown out' THEN 'was thrown out'
+        concat(g.name, ' ', CASE g.ending WHEN 'left' THEN 'left' WHEN 'thrown out' THEN 'was fenced'
             WHEN 'did not poll' THEN 'left, because it did not poll' WHEN 'ended' THEN 'ended'
             WHEN 'open' THEN 'ended without leaving' ELSE 'left for a while and did not come back' END,
             CASE WHEN g.reason <> '' THEN concat(' (', g.reason, ')') ELSE '' END) AS text, false AS sure
@@ -83,7 +88,7 @@ def triggers(
 ) -> DataFrame:
     """`sure` where the answer to that very request brought the new epoch."""
     skew = {"skew": skew_s}
-    joins = spark.sql(_JOINS, args=skew, arrivals=arrivals, epochs=epochs)
+    joins = spark.sql(_JOINS, args=skew, arrivals=arrivals, epochs=epochs, lives=lives)
     ends = spark.sql(_ENDS, args=skew, stays=stays, lives=lives, epochs=epochs)
     changes = spark.sql(_CHANGES, moments=moments)
     rejoins = spark.sql(_REJOINS, moments=moments, stays=stays, arrivals=arrivals)

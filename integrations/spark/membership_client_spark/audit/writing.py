@@ -17,13 +17,12 @@ TABLES = ("files", "ownership", "overlaps", "gaps", "rebalances", "callbacks", "
 
 def write_all(spark: SparkSession, table: Callable[[str], DataFrame], path: str) -> AuditSummary:
     """What an earlier audit wrote there is replaced. The page is made of what was written, and written last."""
-    storage, folder = open_target(path)  # First: to make the tables may take an hour.
+    target = open_target(spark, path)  # First: to make the tables may take an hour.
     for name in TABLES:
-        table(name).write.mode("overwrite").parquet(f"{path}/{name}")
-    written = {name: spark.read.parquet(f"{path}/{name}") for name in TABLES}
+        table(name).write.mode("overwrite").parquet(f"{target.path}/{name}")
+    written = {name: spark.read.parquet(f"{target.path}/{name}") for name in TABLES}
     summary = summarise(spark, written)
-    with storage.open_output_stream(f"{folder}/index.html") as page:
-        page.write(_page(spark, written, summary).encode())
+    target.write("index.html", _page(spark, written, summary).encode())
     return summary
 
 

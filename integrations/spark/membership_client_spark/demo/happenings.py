@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from membership_client.demo.kit import GroupSeen, Remark
+
 
 @dataclass(frozen=True, slots=True)
 class SlotShare:
@@ -65,12 +67,6 @@ Said = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    at: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
     at: float
     records: int
@@ -100,15 +96,6 @@ class ExecutorGone:
 
     at: float
     executor: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSeen:
-    """The group as its coordinator has it. The epoch grows with every rebalance."""
-
-    at: float
-    epoch: int
-    members: int
 
 
 Happening = Said | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from membership_client.admin import GroupAdmin
+from membership_client.demo.kit import GroupSeen
 from membership_client_spark.demo.driver import GROUP
 from membership_client_spark.demo.driver_process import DriverProcess
 from membership_client_spark.demo.executors import Executor
@@ -16,10 +17,9 @@ from membership_client_spark.demo.happenings import (
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
-    GroupSeen,
     Said,
 )
-from membership_client_spark.demo.recording import Recording
+from membership_client_spark.demo.recording import PipelineRecording
 
 _LOOK_S = 0.2
 _PATIENCE_S = 120.0
@@ -29,10 +29,12 @@ _INTO_THE_EPOCH = 0.4
 """How far into an epoch the executor is killed, in terms of the epoch before."""
 
 
-class Play:
+class PipelinePlay:
     """`perform` once. Everything that happens is recorded."""
 
-    def __init__(self, driver: DriverProcess, recording: Recording, bootstrap_servers: str, kill_in: int) -> None:
+    def __init__(
+        self, driver: DriverProcess, recording: PipelineRecording, bootstrap_servers: str, kill_in: int
+    ) -> None:
         self._driver = driver
         self._recording = recording
         self._bootstrap_servers = bootstrap_servers

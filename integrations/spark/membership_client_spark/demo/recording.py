@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from membership_client_spark.demo.happenings import Happening, Remark
+from membership_client.demo.kit import Remark
+from membership_client_spark.demo.happenings import Happening
 
 Watcher = Callable[[Happening], None]
 
 
-class Recording:
+class PipelineRecording:
     """Begins empty."""
 
     def __init__(self, watcher: Watcher) -> None:

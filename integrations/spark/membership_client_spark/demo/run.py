@@ -19,10 +19,10 @@ from membership_client_spark.demo.driver_process import DriverFailedError, Drive
 from membership_client_spark.demo.happenings import Produced
 from membership_client_spark.demo.orders import PARTITIONS, OrdersError, create_topic, produce
 from membership_client_spark.demo.place import PlaceError, place
-from membership_client_spark.demo.play import Play
-from membership_client_spark.demo.recording import Recording
-from membership_client_spark.demo.screen import Screen
-from membership_client_spark.demo.summary import Summary, summarize
+from membership_client_spark.demo.play import PipelinePlay
+from membership_client_spark.demo.recording import PipelineRecording
+from membership_client_spark.demo.screen import Screen, take_photo
+from membership_client_spark.demo.summary import PipelineSummary, summarize
 from membership_client_spark.demo.wire import Task
 
 OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
@@ -74,7 +74,7 @@ def _end(code: int, why: str) -> int:
 def _run(options: Options) -> int:
     _check(options)
     screen = Screen(time.monotonic())
-    recording = Recording(screen.tell)
+    recording = PipelineRecording(screen.tell)
     with place(options.keep) as directory:
         recording.remark("starting real Kafka on this machine, which takes a few seconds")
         with embedded_broker() as broker:
@@ -85,7 +85,7 @@ def _run(options: Options) -> int:
     return _exit_code(summary)
 
 
-def _exit_code(summary: Summary) -> int:
+def _exit_code(summary: PipelineSummary) -> int:
     return OK if summary.as_expected else NOT_AS_EXPECTED
 
 
@@ -99,7 +99,7 @@ def _check(options: Options) -> None:
         raise NotHereError(f"--svg {options.svg}: there is no such directory.")
 
 
-def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: Recording) -> None:
+def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
     recording.remark(f"Kafka {broker.version} serves; producing orders to a topic with {PARTITIONS} partitions")
     create_topic(broker.bootstrap_servers)
     cents = produce(broker.bootstrap_servers, records)
@@ -113,7 +113,7 @@ def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: R
         max_records=-(-records // _EPOCHS),
     )
     with DriverProcess(task, directory / "spark", broker.java) as driver:
-        Play(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).perform()
+        PipelinePlay(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).perform()
 
 
 def _python_path() -> str:
@@ -128,7 +128,5 @@ def _bequeath(options: Options, screen: Screen) -> None:
             f"The orders are in {options.keep}/orders, the revenue in {options.keep}/revenue, Spark's logs in {options.keep}/spark."
         )
     if options.svg is not None:
-        from membership_client_spark.demo.photo import take_photo  # noqa: PLC0415 - rich is an extra
-
         take_photo(screen.printed, options.svg)
         print(f"The picture is in {options.svg}.")

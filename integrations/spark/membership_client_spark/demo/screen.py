@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
+from membership_client.demo.kit import picture_console, save_picture
 from membership_client_spark.demo.happenings import Happening
-from membership_client_spark.demo.story import Storyteller, Tone
-from membership_client_spark.demo.summary import Summary, table_lines, verdict
+from membership_client_spark.demo.story import PipelineStoryteller, Tone
+from membership_client_spark.demo.summary import PipelineSummary, table_lines, verdict
 
 STYLES: dict[Tone, str] = {"note": "dim", "act": "", "gain": "green", "bad": "bold red"}
+_PICTURE_WIDTH = 100
 
 
 class Screen:
@@ -18,7 +21,7 @@ class Screen:
 
     def __init__(self, began_at: float) -> None:
         self._began_at = began_at
-        self._story = Storyteller()
+        self._story = PipelineStoryteller()
         self._print = _printer()
         self.printed: list[tuple[str, str]] = []
 
@@ -26,7 +29,7 @@ class Screen:
         for line in self._story.tell(happening):
             self._show(f"[{line.at - self._began_at:5.1f}s] {line.text}", STYLES[line.tone])
 
-    def show(self, summary: Summary) -> None:
+    def show(self, summary: PipelineSummary) -> None:
         for line in ("", *table_lines(summary), ""):
             self._show(line, "")
         self._show(verdict(summary), "bold green" if summary.as_expected else "bold red")
@@ -44,3 +47,13 @@ def _printer() -> Callable[[str, str], None]:
 
     console = Console()
     return lambda text, style: console.print(Text(text, style=style))
+
+
+def take_photo(printed: Iterable[tuple[str, str]], file: Path) -> None:
+    """Write lines, each with its style, to an SVG file. Needs rich."""
+    from rich.text import Text  # noqa: PLC0415 - rich is an extra
+
+    console = picture_console(_PICTURE_WIDTH)
+    for text, style in printed:
+        console.print(Text(text, style=style))
+    save_picture(console, file, title="membership-client-spark demo", unique_id="spark-demo")

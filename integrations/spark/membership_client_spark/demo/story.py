@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from membership_client.demo.kit import GroupSeen, Remark
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
@@ -14,10 +15,8 @@ from membership_client_spark.demo.happenings import (
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
-    GroupSeen,
     Happening,
     Produced,
-    Remark,
     SessionReady,
     SlotShare,
 )
@@ -26,7 +25,7 @@ Tone = Literal["note", "act", "gain", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PipelineLine:
     """One sentence."""
 
     at: float
@@ -34,16 +33,16 @@ class Line:
     tone: Tone
 
 
-class Storyteller:
+class PipelineStoryteller:
     """Remembers who has which partitions, so that it tells changes only."""
 
     def __init__(self) -> None:
         self._slots: tuple[SlotShare, ...] = ()
         self._killed: set[str] = set()
 
-    def tell(self, happening: Happening) -> list[Line]:
+    def tell(self, happening: Happening) -> list[PipelineLine]:
         """Nothing, one line or several."""
-        return [Line(happening.at, text, tone) for text, tone in self._sentences(happening)]
+        return [PipelineLine(happening.at, text, tone) for text, tone in self._sentences(happening)]
 
     def _sentences(self, happening: Happening) -> Iterable[tuple[str, Tone]]:  # noqa: PLR0911 - one for each kind
         match happening:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
+from membership_client.demo.kit import GroupSeen
 from membership_client_spark.demo.happenings import (
     Counted,
     EpochBegan,
     EpochCommitted,
     ExecutorGone,
     ExecutorKilled,
-    GroupSeen,
     Happening,
     Produced,
 )
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", bound=Happening)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class PipelineSummary:
     """`group_epochs` are those of the coordinator, at the start of the first epoch and after the last."""
 
     produced: int
@@ -55,10 +55,10 @@ class Summary:
         return not any(complaints(self))
 
 
-def summarize(happenings: Sequence[Happening]) -> Summary:
+def summarize(happenings: Sequence[Happening]) -> PipelineSummary:
     produced, counted = _all(happenings, Produced), _all(happenings, Counted)
     shares = [began.slots for began in _all(happenings, EpochBegan)]
-    return Summary(
+    return PipelineSummary(
         produced=sum(one.records for one in produced),
         rows=sum(one.rows for one in counted),
         distinct=sum(one.distinct for one in counted),
@@ -72,7 +72,7 @@ def summarize(happenings: Sequence[Happening]) -> Summary:
     )
 
 
-def complaints(summary: Summary) -> Iterator[str]:
+def complaints(summary: PipelineSummary) -> Iterator[str]:
     """What is not as it should be."""
     if summary.missing:
         yield f"{summary.missing:,} orders are missing"
@@ -90,21 +90,21 @@ def complaints(summary: Summary) -> Iterator[str]:
         yield "no executor was lost, so nothing was shown"
 
 
-def verdict(summary: Summary) -> str:
+def verdict(summary: PipelineSummary) -> str:
     """The last word."""
     if wrong := ", ".join(complaints(summary)):
         return f"NOT AS EXPECTED: {wrong}."
     return "An executor was lost; every order is there once, and the group did not notice."
 
 
-def table_lines(summary: Summary) -> list[str]:
+def table_lines(summary: PipelineSummary) -> list[str]:
     """The figures, right-aligned behind their names."""
     rows = list(_rows(summary))
     wide, far = (max(map(len, column)) for column in zip(*rows, strict=True))
     return [f"{name:<{wide}}  {value:>{far}}" for name, value in rows]
 
 
-def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
+def _rows(summary: PipelineSummary) -> Iterator[tuple[str, str]]:
     killed = " ".join(map(str, summary.read_again_in)) or "none"
     yield "orders produced", f"{summary.produced:,}"
     yield "orders in the Parquet files", f"{summary.rows:,}"

@@ -7,6 +7,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from membership_client_spark.hadoop import hadoop_configuration, hadoop_fs
 from membership_client_spark.parquet import manifest as manifests
 from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, epoch_of, is_attempt_of
 
@@ -17,9 +18,9 @@ class HadoopStorage:
     """The name node renames a directory only if there is nothing of the new name: that decides who publishes."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        self._hadoop: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001 - there is no other way to Hadoop
-        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - as above
-        configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
+        self._hadoop = hadoop_fs(spark)
+        self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - Python has no other way to Java's arrays
+        configuration = hadoop_configuration(spark)
         self._root = self._hadoop.Path(root)
         self._files = self._root.getFileSystem(configuration)
         self._context = self._hadoop.FileContext.getFileContext(self._root.toUri(), configuration)
