@@ -5,7 +5,8 @@ import typing
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
 from membership_client.core.assigning import register_assignor
-from membership_client.core.events import Budget
+from membership_client.core.events import Budget, CallbackKind, CallbackReturned, RunCallback
+from membership_client.core.machine import Step
 from membership_client.errors import (
     AssignorFailedError,
     AuthenticationError,
@@ -44,7 +45,7 @@ from membership_client.errors import (
     WaitTimeoutError,
 )
 from membership_client.runtime.busy_thread import BudgetWarning
-from membership_client.runtime.listener import CallbackContext, RebalanceListener
+from membership_client.runtime.listener import CallbackContext, CallbackRunner, RebalanceListener
 from membership_client.security import Security
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import (
@@ -76,6 +77,9 @@ __all__ = [
     "BudgetWarning",
     "CallbackContext",
     "CallbackFailedError",
+    "CallbackKind",
+    "CallbackReturned",
+    "CallbackRunner",
     "Cause",
     "CauseKind",
     "CertificateError",
@@ -116,10 +120,12 @@ __all__ = [
     "OffsetError",
     "OffsetTimeoutError",
     "RebalanceListener",
+    "RunCallback",
     "Security",
     "SessionTimeoutRefusedError",
     "Share",
     "Snapshot",
+    "Step",
     "TopicAuthorizationError",
     "TopicGoneError",
     "TopicLayout",
@@ -134,7 +140,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Consumer is loaded when somebody wants it: who brings another fetcher does not need librdkafka in memory."""
+    """Load Consumer when it is first used: a program with another fetcher does not need librdkafka in memory."""
     if name != "Consumer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from membership_client.consumer import Consumer  # noqa: PLC0415 - that is the point

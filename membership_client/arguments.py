@@ -44,11 +44,12 @@ machine was started, and raises OSError when the sum is more than that."""
 _LONGEST_TEXT_BYTES = 32_767
 """Of a string in Kafka's format, whose length is an int16."""
 _LONGEST_SHOWN = 200
-_NUMBER = re.compile(
-    r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
-)
-_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_BROKEN_PATTERN = re.compile(
+# The patterns are compiled where they are first used: `re` keeps them, and an import should not take the time.
+_NUMBER = r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
+_DURATION = r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+_DURATION_S = (86_400, 3600, 60, 1)
+_LEGAL_TOPIC = r"[a-zA-Z0-9._-]{1,249}"
+_BROKEN_PATTERN = (
     r"unterminated character set|missing \)|unbalanced paren|nothing to repeat|bad character range|bad escape \(end"
 )
 """What Python says of a pattern that no dialect takes. Of the rest the brokers decide: theirs has things that Python's has not."""
@@ -96,7 +97,7 @@ def checked_text(name: str, value: object) -> str:
 def checked_topic(name: str, value: object) -> str:
     """A name that a topic can have: a subscription to any other would wait for ever."""
     topic = checked_text(name, value)
-    if not _LEGAL_TOPIC.fullmatch(topic) or topic in {".", ".."}:
+    if not re.fullmatch(_LEGAL_TOPIC, topic) or topic in {".", ".."}:
         raise ConfigError(
             f"{name}: {shown(topic)} is not the name of a topic, which has 1 to 249 letters, digits, '.', '_' or '-', and "
             "is not '.' or '..'. Patterns are for GroupMember.subscribe_pattern(), or begin with '^' in Consumer.subscribe()."
@@ -111,7 +112,7 @@ def checked_pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        if _BROKEN_PATTERN.match(error.msg):
+        if re.match(_BROKEN_PATTERN, error.msg):
             raise ConfigError(f"The pattern {shown(value)} is broken: {error.msg}.") from None
     return value
 
@@ -172,11 +173,29 @@ def checked_seconds(name: str, value: object) -> float:
     return float(min(value, LONGEST_WAIT_S))
 
 
+def checked_moment(name: str, value: object) -> float:
+    """A point in time as `time.monotonic()` gives it."""
+    if not _is_number(value):
+        raise ConfigError(f"{name} must be a time as time.monotonic() gives it, not {shown(value)}.")
+    return float(max(-LONGEST_WAIT_S, min(value, LONGEST_WAIT_S)))
+
+
 def checked_timeout_s(value: object, name: str = "timeout_s") -> float:
     """As threads and queues take it: neither the negative rest of a budget nor infinity. Raises ConfigError for NaN."""
     if not _is_number(value):
         raise ConfigError(f"{name} is a number of seconds, not {shown(value)}.")
     return float(min(max(0.0, value), LONGEST_WAIT_S))
+
+
+def duration_s(text: str) -> float | None:
+    """Seconds of a duration in ISO 8601, as Java's tools and clients take it: P1D, PT6H, PT1H30M. None if it is none.
+
+    Infinite if it is longer than a float can hold.
+    """
+    parts = re.fullmatch(_DURATION, text, re.ASCII | re.IGNORECASE)
+    if parts is None or not any(parts.groups()):
+        return None
+    return sum(float(part or 0) * each_s for part, each_s in zip(parts.groups(), _DURATION_S, strict=True))
 
 
 def whole_from(value: object) -> object:
@@ -187,7 +206,7 @@ def whole_from(value: object) -> object:
     """
     if isinstance(value, float):
         return int(value) if math.isfinite(value) else value
-    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    found = re.fullmatch(_NUMBER, value) if isinstance(value, str) else None
     return value if found is None else int(found["sign"] + found["digits"], _base(found["digits"]))
 
 

@@ -131,7 +131,7 @@ class ConfigError(MembershipError, ValueError):
 
 
 class ListenerError(MembershipError, TypeError):
-    advice = "A callback takes the partitions, and optionally a context as its second argument."
+    pass
 
 
 class MemberClosedError(MembershipError):

@@ -49,3 +49,8 @@ def shares(partitions: Iterable[TopicPartition]) -> list[str]:
     for topic, number in partitions:
         topics.setdefault(topic, set()).add(number)
     return [f"{topic}[{ranges(topics[topic])}]" for topic in sorted(topics)]
+
+
+def named(partitions: Iterable[TopicPartition]) -> str:
+    """All topics in one text: `bills[0] orders[0-3,7]`; `nothing` if there are no partitions."""
+    return " ".join(shares(partitions)) or "nothing"

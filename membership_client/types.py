@@ -125,7 +125,9 @@ class Cause:
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.kind.value}: {self.detail}"
+        """The detail alone where it begins with the kind: `poll interval exceeded: 300 s`."""
+        kind = self.kind.value
+        return self.detail if self.detail.startswith(kind) else f"{kind}: {self.detail}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from membership_client.core.fencing import fatal
 from membership_client.core.heartbeats import lingers
 from membership_client.core.leaving import is_telling
 from membership_client.core.member import IN_GROUP, Member, Transition, with_problem
-from membership_client.core.policy import Action
+from membership_client.core.policy import Reaction
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -48,7 +48,7 @@ def answered(member: Member, response: Response, now: float) -> Transition:
 def _refused(member: Member, response: Refused, now: float) -> Transition:
     said = f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
     detail = f"The coordinator of group {member.config.group_id} could not be found: {said}."
-    if policy.FIND_COORDINATOR.get(response.code, Action.FATAL) is Action.FATAL and member.state in IN_GROUP:
+    if policy.FIND_COORDINATOR.get(response.code, Reaction.FATAL) is Reaction.FATAL and member.state in IN_GROUP:
         kind = policy.FATAL_KINDS.get(response.code, ProblemKind.UNEXPECTED)
         missing = denied(member, FindCoordinator(group_id=member.config.group_id), response.code)
         return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))

@@ -254,7 +254,7 @@ class TopicsResolved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedMember:
+class MemberDescription:
     member_id: str
     instance_id: str | None
     client_id: str
@@ -273,7 +273,7 @@ class DescribedMember:
 class GroupDescribed:
     """Epochs are -1 in a group of the classic protocol, which does not tell its generation; targets equal currents."""
 
-    members: tuple[DescribedMember, ...]
+    members: tuple[MemberDescription, ...]
     state: str = ""
     epoch: int = -1
     assignment_epoch: int = -1
@@ -369,6 +369,13 @@ class Subscribe:
 
     topics: frozenset[str] = frozenset()
     regex: str | None = None
+    named: frozenset[str] = frozenset()
+    """Topics that the application named beside patterns. The regular expression matches them, too."""
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """The topics that the application named, and which should exist."""
+        return self.topics if self.regex is None else self.named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,6 +423,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class CallbackReturned:
+    """A callback that the member asked for (`RunCallback`) has returned or raised."""
+
     call_id: int
     error: str | None = None
     """The exception, as text with its traceback, if it raised."""
@@ -481,6 +490,8 @@ class Disconnect:
 
 
 class CallbackKind(enum.Enum):
+    """Which of the listener's three callbacks is to run."""
+
     ASSIGNED = "assigned"
     REVOKED = "revoked"
     LOST = "lost"
@@ -496,7 +507,7 @@ class RunCallback:
     epoch: int
     cause: Cause
     deadline: float | None
-    """When the coordinator loses patience; None where it does not wait for this callback."""
+    """When the coordinator stops waiting, by `time.monotonic()`; None where it does not wait for this callback."""
     provisional: bool
     """The assignment may be incomplete: see `Share.PENDING`."""
 

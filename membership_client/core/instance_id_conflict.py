@@ -22,7 +22,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.fencing import fatal, fence
 from membership_client.core.member import Contest, ContestStep, Member, Transition, with_problem
-from membership_client.core.policy import Action
+from membership_client.core.policy import Reaction
 from membership_client.core.requests import forget_coordinator, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -136,8 +136,8 @@ def answered(member: Member, response: Response, now: float) -> Transition:
     return _released(member, contest, response, now), ()
 
 
-def _ask_again(member: Member, action: Action, now: float) -> Member:
-    if action is Action.REDISCOVER:
+def _ask_again(member: Member, action: Reaction, now: float) -> Member:
+    if action is Reaction.REDISCOVER:
         member = forget_coordinator(member)
     return slow_down(member, "dialogue_pace", now)
 

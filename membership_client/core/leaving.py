@@ -9,7 +9,7 @@ from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
 from membership_client.core.member import IN_GROUP, Departure, InFlight, Member, Transition, move
-from membership_client.core.policy import Action
+from membership_client.core.policy import Reaction
 from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -169,9 +169,9 @@ def answered(member: Member, flight: InFlight, response: Response, now: float) -
     if not isinstance(response, Refused):
         return _told(member, _confirmation(flight), now)
     action = policy.LEAVE.get(response.code)
-    if action is Action.DONE:
+    if action is Reaction.DONE:
         return _told(member, f"already out of the group ({code_name(response.code)})", now)
-    if action is Action.REDISCOVER:
+    if action is Reaction.REDISCOVER:
         member = forget_coordinator(member)
     if action is not None:
         return slow_down(replace(member, dialogue=None), "dialogue_pace", now)

@@ -231,7 +231,9 @@ def _sends_back(flight: InFlight, response: Response) -> bool:
     """Does the broker want the cluster to be looked for from the bootstrap servers on (KIP-1102)?"""
     is_metadata = isinstance(flight.request, DescribeTopics | ResolveTopics)
     return (
-        is_metadata and isinstance(response, Refused) and policy.METADATA.get(response.code) is policy.Action.REDISCOVER
+        is_metadata
+        and isinstance(response, Refused)
+        and policy.METADATA.get(response.code) is policy.Reaction.REDISCOVER
     )
 
 

@@ -15,7 +15,9 @@ from membership_client.core.events import ClassicHeartbeat, FailureKind, Heartbe
 from membership_client.errors import ProblemKind
 
 
-class Action(enum.Enum):
+class Reaction(enum.Enum):
+    """What the member does about an error code."""
+
     RETRY = "again, after a backoff"
     REDISCOVER = "find the coordinator again, then repeat"
     FENCE = "partitions are lost; join again"
@@ -31,106 +33,106 @@ class Action(enum.Enum):
     FATAL = "repeating cannot mend it"
 
 
-_PASSING: dict[int, Action] = {
-    Code.UNKNOWN_SERVER_ERROR: Action.RETRY,
-    Code.REQUEST_TIMED_OUT: Action.RETRY,
-    Code.NETWORK_EXCEPTION: Action.RETRY,
-    Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
-    Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
-    Code.COORDINATOR_NOT_AVAILABLE: Action.REDISCOVER,
-    Code.NOT_COORDINATOR: Action.REDISCOVER,
+_PASSING: dict[int, Reaction] = {
+    Code.UNKNOWN_SERVER_ERROR: Reaction.RETRY,
+    Code.REQUEST_TIMED_OUT: Reaction.RETRY,
+    Code.NETWORK_EXCEPTION: Reaction.RETRY,
+    Code.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+    Code.THROTTLING_QUOTA_EXCEEDED: Reaction.RETRY,
+    Code.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    Code.NOT_COORDINATOR: Reaction.REDISCOVER,
 }
 
-HEARTBEAT: Mapping[int, Action] = MappingProxyType(
+HEARTBEAT: Mapping[int, Reaction] = MappingProxyType(
     _PASSING
     | {
-        Code.FENCED_MEMBER_EPOCH: Action.FENCE,
-        Code.UNKNOWN_MEMBER_ID: Action.FENCE_UNKNOWN,
-        Code.UNRELEASED_INSTANCE_ID: Action.CONTEST,
-        Code.FENCED_INSTANCE_ID: Action.SUPERSEDED,
-        Code.GROUP_MAX_SIZE_REACHED: Action.FULL,
-        Code.TOPIC_AUTHORIZATION_FAILED: Action.DENIED_TOPIC,
-        Code.GROUP_ID_NOT_FOUND: Action.NO_GROUP,
-        Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
-        Code.CLUSTER_AUTHORIZATION_FAILED: Action.FATAL,
-        Code.INVALID_GROUP_ID: Action.FATAL,
-        Code.INVALID_REQUEST: Action.FATAL,
-        Code.INVALID_REGULAR_EXPRESSION: Action.FATAL,
-        Code.UNSUPPORTED_ASSIGNOR: Action.FATAL,
-        Code.UNSUPPORTED_VERSION: Action.FATAL,
+        Code.FENCED_MEMBER_EPOCH: Reaction.FENCE,
+        Code.UNKNOWN_MEMBER_ID: Reaction.FENCE_UNKNOWN,
+        Code.UNRELEASED_INSTANCE_ID: Reaction.CONTEST,
+        Code.FENCED_INSTANCE_ID: Reaction.SUPERSEDED,
+        Code.GROUP_MAX_SIZE_REACHED: Reaction.FULL,
+        Code.TOPIC_AUTHORIZATION_FAILED: Reaction.DENIED_TOPIC,
+        Code.GROUP_ID_NOT_FOUND: Reaction.NO_GROUP,
+        Code.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
+        Code.CLUSTER_AUTHORIZATION_FAILED: Reaction.FATAL,
+        Code.INVALID_GROUP_ID: Reaction.FATAL,
+        Code.INVALID_REQUEST: Reaction.FATAL,
+        Code.INVALID_REGULAR_EXPRESSION: Reaction.FATAL,
+        Code.UNSUPPORTED_ASSIGNOR: Reaction.FATAL,
+        Code.UNSUPPORTED_VERSION: Reaction.FATAL,
     }
 )
 
-_AS_CLASSIC_MEMBER: dict[int, Action] = {
-    Code.REBALANCE_IN_PROGRESS: Action.REBALANCE,
-    Code.ILLEGAL_GENERATION: Action.FENCE,
-    Code.UNKNOWN_MEMBER_ID: Action.FENCE_UNKNOWN,
-    Code.FENCED_INSTANCE_ID: Action.SUPERSEDED,
-    Code.GROUP_ID_NOT_FOUND: Action.NO_GROUP,
-    Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
-    Code.CLUSTER_AUTHORIZATION_FAILED: Action.FATAL,
-    Code.INVALID_GROUP_ID: Action.FATAL,
-    Code.INVALID_REQUEST: Action.FATAL,
-    Code.UNSUPPORTED_VERSION: Action.FATAL,
+_AS_CLASSIC_MEMBER: dict[int, Reaction] = {
+    Code.REBALANCE_IN_PROGRESS: Reaction.REBALANCE,
+    Code.ILLEGAL_GENERATION: Reaction.FENCE,
+    Code.UNKNOWN_MEMBER_ID: Reaction.FENCE_UNKNOWN,
+    Code.FENCED_INSTANCE_ID: Reaction.SUPERSEDED,
+    Code.GROUP_ID_NOT_FOUND: Reaction.NO_GROUP,
+    Code.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
+    Code.CLUSTER_AUTHORIZATION_FAILED: Reaction.FATAL,
+    Code.INVALID_GROUP_ID: Reaction.FATAL,
+    Code.INVALID_REQUEST: Reaction.FATAL,
+    Code.UNSUPPORTED_VERSION: Reaction.FATAL,
 }
 
-CLASSIC_HEARTBEAT: Mapping[int, Action] = MappingProxyType(_PASSING | _AS_CLASSIC_MEMBER)
+CLASSIC_HEARTBEAT: Mapping[int, Reaction] = MappingProxyType(_PASSING | _AS_CLASSIC_MEMBER)
 
-SYNC: Mapping[int, Action] = MappingProxyType(
-    _PASSING | _AS_CLASSIC_MEMBER | {Code.INCONSISTENT_GROUP_PROTOCOL: Action.MISMATCH}
+SYNC: Mapping[int, Reaction] = MappingProxyType(
+    _PASSING | _AS_CLASSIC_MEMBER | {Code.INCONSISTENT_GROUP_PROTOCOL: Reaction.MISMATCH}
 )
 """Whatever is repeated after a refused sync begins with a join: the group may have moved on."""
 
-JOIN: Mapping[int, Action] = MappingProxyType(
+JOIN: Mapping[int, Reaction] = MappingProxyType(
     _PASSING
     | _AS_CLASSIC_MEMBER
     | {
-        Code.GROUP_MAX_SIZE_REACHED: Action.FULL,
-        Code.INCONSISTENT_GROUP_PROTOCOL: Action.MISMATCH,
-        Code.INVALID_SESSION_TIMEOUT: Action.FATAL,
+        Code.GROUP_MAX_SIZE_REACHED: Reaction.FULL,
+        Code.INCONSISTENT_GROUP_PROTOCOL: Reaction.MISMATCH,
+        Code.INVALID_SESSION_TIMEOUT: Reaction.FATAL,
     }
 )
 
-FIND_COORDINATOR: Mapping[int, Action] = MappingProxyType(
+FIND_COORDINATOR: Mapping[int, Reaction] = MappingProxyType(
     {
-        Code.UNKNOWN_SERVER_ERROR: Action.RETRY,
-        Code.REQUEST_TIMED_OUT: Action.RETRY,
-        Code.NETWORK_EXCEPTION: Action.RETRY,
-        Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
-        Code.COORDINATOR_NOT_AVAILABLE: Action.RETRY,
-        Code.NOT_COORDINATOR: Action.RETRY,
-        Code.THROTTLING_QUOTA_EXCEEDED: Action.RETRY,
-        Code.GROUP_AUTHORIZATION_FAILED: Action.FATAL,
-        Code.CLUSTER_AUTHORIZATION_FAILED: Action.FATAL,
-        Code.INVALID_GROUP_ID: Action.FATAL,
-        Code.INVALID_REQUEST: Action.FATAL,
-        Code.UNSUPPORTED_VERSION: Action.FATAL,
+        Code.UNKNOWN_SERVER_ERROR: Reaction.RETRY,
+        Code.REQUEST_TIMED_OUT: Reaction.RETRY,
+        Code.NETWORK_EXCEPTION: Reaction.RETRY,
+        Code.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+        Code.COORDINATOR_NOT_AVAILABLE: Reaction.RETRY,
+        Code.NOT_COORDINATOR: Reaction.RETRY,
+        Code.THROTTLING_QUOTA_EXCEEDED: Reaction.RETRY,
+        Code.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
+        Code.CLUSTER_AUTHORIZATION_FAILED: Reaction.FATAL,
+        Code.INVALID_GROUP_ID: Reaction.FATAL,
+        Code.INVALID_REQUEST: Reaction.FATAL,
+        Code.UNSUPPORTED_VERSION: Reaction.FATAL,
     }
 )
 
-_ANY_COORDINATOR_REQUEST: dict[int, Action] = {
-    Code.COORDINATOR_LOAD_IN_PROGRESS: Action.RETRY,
-    Code.COORDINATOR_NOT_AVAILABLE: Action.REDISCOVER,
-    Code.NOT_COORDINATOR: Action.REDISCOVER,
+_ANY_COORDINATOR_REQUEST: dict[int, Reaction] = {
+    Code.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+    Code.COORDINATOR_NOT_AVAILABLE: Reaction.REDISCOVER,
+    Code.NOT_COORDINATOR: Reaction.REDISCOVER,
 }
 
-_ALREADY_OUT: dict[int, Action] = {
-    Code.UNKNOWN_MEMBER_ID: Action.DONE,
-    Code.FENCED_MEMBER_EPOCH: Action.DONE,
-    Code.FENCED_INSTANCE_ID: Action.DONE,
-    Code.GROUP_ID_NOT_FOUND: Action.DONE,
+_ALREADY_OUT: dict[int, Reaction] = {
+    Code.UNKNOWN_MEMBER_ID: Reaction.DONE,
+    Code.FENCED_MEMBER_EPOCH: Reaction.DONE,
+    Code.FENCED_INSTANCE_ID: Reaction.DONE,
+    Code.GROUP_ID_NOT_FOUND: Reaction.DONE,
 }
 
-LEAVE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST | _ALREADY_OUT)
+LEAVE: Mapping[int, Reaction] = MappingProxyType(_ANY_COORDINATOR_REQUEST | _ALREADY_OUT)
 """LeaveGroup, or a heartbeat with epoch -1 or -2, for ourselves or on behalf of the holder of our instance id."""
 
-DESCRIBE: Mapping[int, Action] = MappingProxyType(_ANY_COORDINATOR_REQUEST)
+DESCRIBE: Mapping[int, Reaction] = MappingProxyType(_ANY_COORDINATOR_REQUEST)
 """Who is in the group, or its session timeout: nice to know, and done without where it is refused."""
 
-METADATA: Mapping[int, Action] = MappingProxyType({Code.REBOOTSTRAP_REQUIRED: Action.REDISCOVER})
+METADATA: Mapping[int, Reaction] = MappingProxyType({Code.REBOOTSTRAP_REQUIRED: Reaction.REDISCOVER})
 """Names and numbers of topics: KIP-1102 sends a client back to its bootstrap servers; any other code is asked again later."""
 
-REQUESTS: Mapping[type, Mapping[int, Action]] = MappingProxyType(
+REQUESTS: Mapping[type, Mapping[int, Reaction]] = MappingProxyType(
     {Heartbeat: HEARTBEAT, JoinGroup: JOIN, SyncGroup: SYNC, ClassicHeartbeat: CLASSIC_HEARTBEAT}
 )
 """The table of each request about our own membership."""

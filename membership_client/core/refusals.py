@@ -12,7 +12,7 @@ from membership_client.core.fencing import as_before, fatal, fence
 from membership_client.core.heartbeats import deny
 from membership_client.core.joining import fall_back, may_fall_back
 from membership_client.core.member import InFlight, Member, Transition, with_problem
-from membership_client.core.policy import Action
+from membership_client.core.policy import Reaction
 from membership_client.core.requests import forget_coordinator, slow_down
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import MemberState
@@ -20,7 +20,7 @@ from membership_client.types import MemberState
 S = MemberState
 
 _HEEDED_WHEN_LEAVING = frozenset(
-    {Action.FENCE, Action.FENCE_UNKNOWN, Action.SUPERSEDED, Action.REDISCOVER, Action.REBALANCE}
+    {Reaction.FENCE, Reaction.FENCE_UNKNOWN, Reaction.SUPERSEDED, Reaction.REDISCOVER, Reaction.REBALANCE}
 )
 
 
@@ -35,42 +35,42 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Tr
         return fall_back(member), ()
     member = replace(member, dialogue=None, accepted=None)
     match _action(member, flight, answer):
-        case Action.FENCE:
+        case Reaction.FENCE:
             return fence(member, _said(answer), now, known=True)
-        case Action.FENCE_UNKNOWN:
+        case Reaction.FENCE_UNKNOWN:
             return fence(member, _said(answer), now, known=False)
-        case Action.SUPERSEDED:
+        case Reaction.SUPERSEDED:
             return instance_id_conflict.superseded(member, answer.message, now)
-        case Action.CONTEST:
+        case Reaction.CONTEST:
             return instance_id_conflict.refused(member, answer.message, now)
-        case Action.FULL:
+        case Reaction.FULL:
             return _full(member, answer, flight, now)
-        case Action.REBALANCE:
+        case Reaction.REBALANCE:
             return group_join.rebalances(member, flight, now), ()
-        case Action.MISMATCH:
+        case Reaction.MISMATCH:
             return group_join.mismatched(as_before(member, flight), now)
-        case Action.FATAL:
+        case Reaction.FATAL:
             return _fatal(as_before(member, flight), answer, flight)
-        case Action.DENIED_TOPIC:
+        case Reaction.DENIED_TOPIC:
             return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_why(member, flight, answer)), now), ()
-        case Action.REDISCOVER:
+        case Reaction.REDISCOVER:
             return _again(forget_coordinator(member), answer, now)
         case _:
             return _again(member, answer, now)
 
 
-def _action(member: Member, flight: InFlight, answer: Refused) -> Action:
+def _action(member: Member, flight: InFlight, answer: Refused) -> Reaction:
     """The table's action, and its meaning where that depends on whether we were in the group."""
-    action = policy.REQUESTS[type(flight.request)].get(answer.code, Action.FATAL)
+    action = policy.REQUESTS[type(flight.request)].get(answer.code, Reaction.FATAL)
     if member.state is S.LEAVING:
-        return action if action in _HEEDED_WHEN_LEAVING else Action.RETRY
-    if action is Action.NO_GROUP:
-        return Action.FENCE_UNKNOWN if member.epoch > 0 else Action.FATAL
-    if action is Action.FULL and member.epoch > 0:
+        return action if action in _HEEDED_WHEN_LEAVING else Reaction.RETRY
+    if action is Reaction.NO_GROUP:
+        return Reaction.FENCE_UNKNOWN if member.epoch > 0 else Reaction.FATAL
+    if action is Reaction.FULL and member.epoch > 0:
         # A full group turns members away that it no longer knows, before it looks whether it knows them.
-        return Action.FENCE_UNKNOWN
-    if action is Action.CONTEST and (member.epoch > 0 or member.config.group_instance_id is None):
-        return Action.FENCE
+        return Reaction.FENCE_UNKNOWN
+    if action is Reaction.CONTEST and (member.epoch > 0 or member.config.group_instance_id is None):
+        return Reaction.FENCE
     return action
 
 

@@ -31,7 +31,7 @@ _MOST_NAMES = 10_000
 
 
 def _is_by_name(member: Member) -> bool:
-    return member.subscription is not None and member.subscription.regex is None
+    return member.subscription is not None and bool(member.subscription.expected)
 
 
 def _in_question(member: Member) -> frozenset[str]:
@@ -40,8 +40,8 @@ def _in_question(member: Member) -> frozenset[str]:
         return frozenset()
     over = frozenset(member.names) - member.owned.topics - member.wanted_topics
     if not over:
-        return member.subscription.topics.difference(member.names.values())
-    return member.subscription.topics.difference(name for topic, name in member.names.items() if topic not in over)
+        return member.subscription.expected.difference(member.names.values())
+    return member.subscription.expected.difference(name for topic, name in member.names.items() if topic not in over)
 
 
 def _change_question_due(member: Member) -> float | None:

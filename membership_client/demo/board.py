@@ -10,8 +10,8 @@ from types import MappingProxyType
 from membership_client import MemberState
 from membership_client.demo.happenings import (
     Called,
-    Ended,
     Happening,
+    ProcessEnded,
     Seen,
     StageSet,
     Started,
@@ -68,18 +68,18 @@ def advance(board: Board, happening: Happening) -> Board:
             return replace(board, step=happening)
         case Called():
             return replace(board, owners=_owners_after(board.owners, happening))
-        case Started() | Seen() | Ended():
+        case Started() | Seen() | ProcessEnded():
             rows = {**board.rows, happening.name: _row_after(board.rows.get(happening.name), happening)}
             return replace(board, rows=rows, owners=_survivors(board.owners, happening))
         case _:
             return board
 
 
-def _row_after(row: Row | None, happening: Started | Seen | Ended) -> Row:
+def _row_after(row: Row | None, happening: Started | Seen | ProcessEnded) -> Row:
     if isinstance(happening, Started):
         return Row(name=happening.name, pid=happening.pid, instance_id=happening.instance_id)
     assert row is not None, f"{happening.name} speaks before it started"
-    return replace(row, exit_code=happening.code) if isinstance(happening, Ended) else _look(row, happening)
+    return replace(row, exit_code=happening.code) if isinstance(happening, ProcessEnded) else _look(row, happening)
 
 
 def _look(row: Row, seen: Seen) -> Row:
@@ -95,8 +95,8 @@ def _owners_after(owners: Mapping[int, str], called: Called) -> Mapping[int, str
     return {partition: owner for partition, owner in owners.items() if partition not in gone}
 
 
-def _survivors(owners: Mapping[int, str], happening: Started | Seen | Ended) -> Mapping[int, str]:
+def _survivors(owners: Mapping[int, str], happening: Started | Seen | ProcessEnded) -> Mapping[int, str]:
     """A process that ends owns nothing any more."""
-    if not isinstance(happening, Ended):
+    if not isinstance(happening, ProcessEnded):
         return owners
     return {partition: owner for partition, owner in owners.items() if owner != happening.name}

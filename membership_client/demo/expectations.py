@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from membership_client.demo.happenings import Scene
+from membership_client.demo.happenings import StepKind
 from membership_client.demo.story import numbers
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ def _reasons_heard(facts: Facts) -> Iterator[Check]:
 
 _ALWAYS: tuple[Rule, ...] = (_settles, _one_owner)
 _UNNOTICED: tuple[Rule, ...] = (_all_owned, _new_process, _same_partitions, _epoch_stays, _nobody_notices)
-_RULES: dict[Scene, tuple[Rule, ...]] = {
-    Scene.JOIN: (_all_owned, _shares),
-    Scene.LATE: (_all_owned, _shares, _moves_little),
-    Scene.RESTART: _UNNOTICED,
-    Scene.TAKEOVER: _UNNOTICED,
-    Scene.LEAVE: (_clean_leaves, _nothing_left, _reasons_heard),
+_RULES: dict[StepKind, tuple[Rule, ...]] = {
+    StepKind.JOIN: (_all_owned, _shares),
+    StepKind.LATE: (_all_owned, _shares, _moves_little),
+    StepKind.RESTART: _UNNOTICED,
+    StepKind.TAKEOVER: _UNNOTICED,
+    StepKind.LEAVE: (_clean_leaves, _nothing_left, _reasons_heard),
 }

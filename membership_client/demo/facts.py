@@ -10,17 +10,17 @@ from membership_client import MemberState
 from membership_client.demo.happenings import (
     Called,
     Closed,
-    GroupSeen,
     Happening,
     ReasonsLogged,
-    Scene,
     Seen,
     StageSet,
     Started,
     StepBegan,
     StepEnded,
+    StepKind,
     StepSkipped,
 )
+from membership_client.demo.kit import GroupSeen
 from membership_client.demo.ownership import Span, gaps, overlaps, owned_spans, owner_at
 
 
@@ -98,7 +98,7 @@ def _facts(step: StepBegan, happenings: Sequence[Happening]) -> Facts:
         partitions=stage.partitions,
         owners_before=_owners(lanes, step.at),
         owners_after=_owners(lanes, until),
-        ownerless_s={} if step.scene is Scene.LEAVE else _ownerless(lanes, step.at, until),
+        ownerless_s={} if step.scene is StepKind.LEAVE else _ownerless(lanes, step.at, until),
         shared=tuple(sorted(p for p, lane in lanes.items() if _shared_within(lane, step.at, until))),
         callbacks=Counter(h.name for h in within if isinstance(h, Called)),
         rebalances=_rebalances(within),

@@ -9,11 +9,13 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from membership_client.demo.kit import GroupSeen, Remark
+
 if TYPE_CHECKING:
     from membership_client import MemberState
 
 
-class Scene(enum.Enum):
+class StepKind(enum.Enum):
     """What a step shows; decides what is expected of it."""
 
     JOIN = "join"
@@ -24,12 +26,6 @@ class Scene(enum.Enum):
 
 
 # --- what the demonstration does -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    at: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +46,7 @@ class StepBegan:
     at: float
     number: int
     of: int
-    scene: Scene
+    scene: StepKind
     title: str
     actors: tuple[str, ...]
     """The members something is done to; all others are bystanders."""
@@ -75,15 +71,6 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSeen:
-    """The coordinator's own view."""
-
-    at: float
-    epoch: int
-    members: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonsLogged:
     """The reasons for leaving that the broker wrote to its log."""
 
@@ -103,7 +90,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ProcessEnded:
     """The process is gone; a negative code is the signal that ended it."""
 
     at: float
@@ -177,7 +164,7 @@ Happening = (
     | GroupSeen
     | ReasonsLogged
     | Started
-    | Ended
+    | ProcessEnded
     | Complained
     | Told
 )

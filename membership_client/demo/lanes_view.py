@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from membership_client.demo.happenings import Ended, Scene, StepBegan, StepSkipped
+from membership_client.demo.happenings import ProcessEnded, StepBegan, StepKind, StepSkipped
 from membership_client.demo.ownership import owned_spans
 from membership_client.demo.timescale import Cell, Timescale
 
@@ -24,7 +24,7 @@ _LEAST_TICK = 8
 def lanes_view(happenings: Sequence[Happening], partitions: int, colours: Colours, now: float, width: int) -> Group:
     """Dots are before the first owner and after the last; what is hatched should have had an owner."""
     begins = next((h.at for h in happenings if isinstance(h, StepBegan)), now)
-    leaving = next((h.at for h in happenings if isinstance(h, StepBegan) and h.scene is Scene.LEAVE), now)
+    leaving = next((h.at for h in happenings if isinstance(h, StepBegan) and h.scene is StepKind.LEAVE), now)
     scale = Timescale.fitting(begins, now, max(_LEAST_TICK, width - _LABEL))
     lanes = owned_spans(happenings)
     rows = [_lane(n, scale.cells(lanes.get(n, ())), scale.column(leaving), colours) for n in range(partitions)]
@@ -53,7 +53,7 @@ def _marks(happenings: Sequence[Happening], scale: Timescale) -> Text:
     for happening in happenings:
         if isinstance(happening, StepBegan | StepSkipped):
             marks[scale.column(happening.at)] = str(happening.number)
-        if isinstance(happening, Ended) and happening.code < 0:
+        if isinstance(happening, ProcessEnded) and happening.code < 0:
             marks[min(scale.column(happening.at) + 1, scale.columns - 1)] = "†"
     return Text.assemble(" " * _LABEL, ("".join(marks), "bold"))
 

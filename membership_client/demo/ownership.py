@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from membership_client.demo.happenings import Called, Ended, Happening
+from membership_client.demo.happenings import Called, Happening, ProcessEnded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,14 +46,14 @@ def owned_spans(happenings: Iterable[Happening]) -> Mapping[int, Sequence[Span]]
     return {partition: sorted(lane, key=lambda span: span.begins) for partition, lane in lanes.items()}
 
 
-def _relevant(happenings: Iterable[Happening]) -> Iterable[Called | Ended]:
-    return (happening for happening in happenings if isinstance(happening, Called | Ended))
+def _relevant(happenings: Iterable[Happening]) -> Iterable[Called | ProcessEnded]:
+    return (happening for happening in happenings if isinstance(happening, Called | ProcessEnded))
 
 
-def _let_go(happening: Called | Ended, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
+def _let_go(happening: Called | ProcessEnded, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
     """What a process no longer owns: what it gave up, or all of it when it ended."""
     mine = [key for key in held if key[0] == happening.pid]
-    return mine if isinstance(happening, Ended) else [key for key in mine if key[1] in happening.partitions]
+    return mine if isinstance(happening, ProcessEnded) else [key for key in mine if key[1] in happening.partitions]
 
 
 def gaps(lane: Sequence[Span]) -> list[Span]:

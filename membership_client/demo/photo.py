@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import re
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from membership_client.demo.happenings import Happening, Scene, StepBegan
+from membership_client.demo.happenings import Happening, StepBegan, StepKind
+from membership_client.demo.kit import picture_console, save_picture
 from membership_client.demo.summary_view import summary_view
 from membership_client.demo.view import Picture, render
 
@@ -31,13 +28,11 @@ def take_photo(recording: Recording, summary: Summary, file: Path) -> None:
         width=_WIDTH,
         height=_HEIGHT,
     )
-    console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = picture_console(_WIDTH)
     console.print(render(picture))
     console.print(summary_view(summary, _WIDTH))
-    svg = console.export_svg(title="membership-client demo", unique_id="demo")
-    # The picture fetches nothing: fonts from the network are left out, and a monospaced one of the reader's is used.
-    file.write_text(re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))
+    save_picture(console, file, title="membership-client demo", unique_id="demo")
 
 
 def _is_last_step(happening: Happening) -> bool:
-    return isinstance(happening, StepBegan) and happening.scene is Scene.LEAVE
+    return isinstance(happening, StepBegan) and happening.scene is StepKind.LEAVE

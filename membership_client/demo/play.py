@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from membership_client import LeaveMode
-from membership_client.demo.actor import Actor
-from membership_client.demo.happenings import Scene, StageSet, StepBegan, StepEnded, StepSkipped
-from membership_client.demo.wire import Leave, Role
+from membership_client.demo.happenings import StageSet, StepBegan, StepEnded, StepKind, StepSkipped
+from membership_client.demo.member_handle import MemberHandle
+from membership_client.demo.wire import Leave, MemberRole
 
 if TYPE_CHECKING:
     from membership_client.demo.board import Board
     from membership_client.demo.recording import Recording
-    from membership_client.demo.stage import Stage
+    from membership_client.demo.stage import DemoCluster
 
 A, B, C = "orders-a", "orders-b", "orders-c"
 
@@ -34,8 +34,8 @@ _QUIET_BEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    scene: Scene
+class PlayStep:
+    scene: StepKind
     title: str
     actors: tuple[str, ...]
     act: Callable[[], bool]
@@ -47,11 +47,11 @@ class Step:
 class Play:
     """A context: at its end no member's process is left, however the play went."""
 
-    def __init__(self, stage: Stage, recording: Recording) -> None:
+    def __init__(self, stage: DemoCluster, recording: Recording) -> None:
         self._stage = stage
         self._recording = recording
-        self._actors: dict[str, Actor] = {}
-        self._processes: list[Actor] = []
+        self._actors: dict[str, MemberHandle] = {}
+        self._processes: list[MemberHandle] = []
 
     def __enter__(self) -> Self:
         return self
@@ -80,22 +80,22 @@ class Play:
             if not self._perform(step, number, len(steps)):
                 break
 
-    def _steps(self) -> list[Step]:
+    def _steps(self) -> list[PlayStep]:
         return [
-            Step(Scene.JOIN, f"{A} and {B} join", (A, B), self._two_join),
-            Step(Scene.LATE, f"{C} joins late", (C,), self._one_joins_late),
-            Step(Scene.RESTART, f"{B}, a static member, restarts", (B,), self._one_restarts),
-            Step(
-                Scene.TAKEOVER,
+            PlayStep(StepKind.JOIN, f"{A} and {B} join", (A, B), self._two_join),
+            PlayStep(StepKind.LATE, f"{C} joins late", (C,), self._one_joins_late),
+            PlayStep(StepKind.RESTART, f"{B}, a static member, restarts", (B,), self._one_restarts),
+            PlayStep(
+                StepKind.TAKEOVER,
                 f"{C} is killed with SIGKILL; its replacement takes over",
                 (C,),
                 self._one_is_replaced,
                 self._stage.no_takeover,
             ),
-            Step(Scene.LEAVE, "everyone leaves, with a reason", (A, B, C), self._all_leave),
+            PlayStep(StepKind.LEAVE, "everyone leaves, with a reason", (A, B, C), self._all_leave),
         ]
 
-    def _perform(self, step: Step, number: int, of: int) -> bool:
+    def _perform(self, step: PlayStep, number: int, of: int) -> bool:
         if step.impossible is not None:
             skipped = StepSkipped(at=time.monotonic(), number=number, of=of, title=step.title, why=step.impossible)
             self._recording.add(skipped)
@@ -146,7 +146,7 @@ class Play:
     # --- what steps are made of --------------------------------------------------------------------------------------
 
     def _start(self, name: str, *, takes_over: bool = False) -> None:
-        role = Role(
+        role = MemberRole(
             name=name,
             bootstrap_servers=self._stage.bootstrap_servers,
             group=self._stage.group,
@@ -154,7 +154,7 @@ class Play:
             instance_id=_INSTANCE_IDS[name],
             takes_over=takes_over,
         )
-        actor = Actor(role, self._recording)
+        actor = MemberHandle(role, self._recording)
         self._processes.append(actor)
         self._actors[name] = actor
         actor.begin()

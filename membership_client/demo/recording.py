@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from membership_client.demo.board import Board, advance
-from membership_client.demo.happenings import Remark
+from membership_client.demo.kit import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable

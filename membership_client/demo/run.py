@@ -18,8 +18,8 @@ from membership_client.demo.play import Play
 from membership_client.demo.recording import Recording
 from membership_client.demo.stage import (
     BrokerKind,
+    DemoCluster,
     Say,
-    Stage,
     StageError,
     choose_broker,
     kafka_stage,
@@ -117,7 +117,7 @@ def _photograph(recording: Recording, summary: Summary, file: Path) -> None:
     print(f"The picture is in {file}.")
 
 
-def _stage(options: Options, say: Say) -> AbstractContextManager[Stage]:
+def _stage(options: Options, say: Say) -> AbstractContextManager[DemoCluster]:
     if options.bootstrap_servers is not None:
         return user_stage(options.bootstrap_servers, say)
     broker = options.broker

@@ -15,7 +15,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from membership_client import MemberConfig
-from membership_client.demo.happenings import GroupSeen, ReasonsLogged
+from membership_client.demo.happenings import ReasonsLogged
+from membership_client.demo.kit import GroupSeen
 from membership_client.testing import ClusterAdmin, KafkaCluster, MockCluster, cached_kafka_jars, find_java
 from membership_client.testing.jars import KAFKA_VERSION
 
@@ -38,7 +39,7 @@ class StageError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class DemoCluster:
     """A broker with a topic that nobody else uses, and the name of a group that does not exist yet."""
 
     title: str
@@ -85,7 +86,7 @@ def choose_broker() -> tuple[BrokerKind, str]:
 
 
 @contextlib.contextmanager
-def kafka_stage(say: Say) -> Iterator[Stage]:
+def kafka_stage(say: Say) -> Iterator[DemoCluster]:
     """Real Kafka, one broker, gone when the context ends."""
     say(f"starting real Kafka {KAFKA_VERSION} on this machine, which takes a few seconds")
     with KafkaCluster() as kafka:
@@ -95,7 +96,7 @@ def kafka_stage(say: Say) -> Iterator[Stage]:
         say(
             f"the group's heartbeat interval is set to {_HEARTBEAT_MS / 1000:g} s (Kafka's default: 5 s), to keep this lively"
         )
-        yield Stage(
+        yield DemoCluster(
             title=f"real Kafka {KAFKA_VERSION}, embedded",
             bootstrap_servers=kafka.bootstrap_servers,
             topic="orders",
@@ -108,7 +109,7 @@ def kafka_stage(say: Say) -> Iterator[Stage]:
 
 
 @contextlib.contextmanager
-def mock_stage(say: Say) -> Iterator[Stage]:
+def mock_stage(say: Say) -> Iterator[DemoCluster]:
     """The mock cluster of librdkafka, gone when the context ends."""
     say("starting librdkafka's mock cluster")
     with MockCluster() as mock:
@@ -117,7 +118,7 @@ def mock_stage(say: Say) -> Iterator[Stage]:
             "orders", timeout=_CONTACT_TIMEOUT_S
         )
         say("the mock cannot describe groups, so epochs are what members hold; and it cannot tell step 4, the takeover")
-        yield Stage(
+        yield DemoCluster(
             title="librdkafka's mock cluster, embedded",
             bootstrap_servers=mock.bootstrap_servers,
             topic="orders",
@@ -129,7 +130,7 @@ def mock_stage(say: Say) -> Iterator[Stage]:
 
 
 @contextlib.contextmanager
-def user_stage(bootstrap_servers: str, say: Say) -> Iterator[Stage]:
+def user_stage(bootstrap_servers: str, say: Say) -> Iterator[DemoCluster]:
     """The user's cluster: what is created there has a new, unique name and is deleted when the context ends."""
     name = f"membership-client-demo-{uuid.uuid4().hex[:12]}"
     # Refuses an address that no member could use.
@@ -138,7 +139,7 @@ def user_stage(bootstrap_servers: str, say: Say) -> Iterator[Stage]:
     _check_contact(client, bootstrap_servers)
     say(f"creating topic {name} with {_PARTITIONS} partitions on {bootstrap_servers}; the group has the same name")
     try:
-        yield Stage(
+        yield DemoCluster(
             title=f"your cluster, {bootstrap_servers}",
             bootstrap_servers=bootstrap_servers,
             topic=name,

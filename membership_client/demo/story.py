@@ -11,17 +11,16 @@ from membership_client.demo.happenings import (
     Called,
     Closed,
     Complained,
-    Ended,
-    GroupSeen,
     Happening,
+    ProcessEnded,
     ReasonsLogged,
-    Remark,
     Seen,
     StageSet,
     Started,
     StepBegan,
     StepSkipped,
 )
+from membership_client.demo.kit import GroupSeen, Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +72,7 @@ class Storyteller:
             case Started():
                 self._newcomers.append(happening.name)
                 return _started(happening)
-            case Ended() | Closed():
+            case ProcessEnded() | Closed():
                 return _gone(happening)
             case _:
                 return _stage(happening)
@@ -127,7 +126,7 @@ def _started(started: Started) -> Line:
     return Line(started.at, started.name, f"starts as process {started.pid} ({kind})", "act")
 
 
-def _gone(happening: Ended | Closed) -> Line | None:
+def _gone(happening: ProcessEnded | Closed) -> Line | None:
     at, who = happening.at, happening.name
     if isinstance(happening, Closed):
         return Line(at, who, f"left, reason: {happening.reason} ({happening.outcome})", "give")

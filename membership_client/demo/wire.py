@@ -10,7 +10,7 @@ from membership_client.demo.happenings import Called, Closed, Seen, Told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
+class MemberRole:
     """What a member's process is told when it starts."""
 
     name: str
@@ -29,12 +29,12 @@ class Leave:
     reason: str
 
 
-def encode_role(role: Role) -> str:
+def encode_role(role: MemberRole) -> str:
     return json.dumps(asdict(role))
 
 
-def decode_role(text: str) -> Role:
-    return Role(**json.loads(text))
+def decode_role(text: str) -> MemberRole:
+    return MemberRole(**json.loads(text))
 
 
 def encode_leave(leave: Leave) -> str:

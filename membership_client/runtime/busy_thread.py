@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import traceback
@@ -46,7 +47,17 @@ def warning_of(effect: Warn, thread: int | None) -> BudgetWarning:
 
 def frame_of(thread: int | None) -> FrameType | None:
     """The innermost frame of a running thread."""
-    return sys._current_frames().get(thread) if thread is not None else None  # noqa: SLF001 - documented all the same
+    if thread is None:
+        return None
+    # `sys._current_frames` allocates while it holds a lock that starting and ending threads need. A garbage collection in
+    # there that lets another thread run stops the process for ever (CPython gh-106883, up to 3.11.7 and 3.12.1).
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)  # noqa: SLF001 - documented all the same
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _name_of(thread: int | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import os
 import weakref
@@ -29,10 +28,16 @@ def refuse_in_forked_children(thing: object, error: Error) -> None:
     All but close(), which returns at once, and health(). None of the object's own code runs there: the threads that
     would answer are the parent's, and a lock that one of them held at the fork is never released in the child.
     """
+    import ctypes  # noqa: F401, PLC0415 - takes long, and must be loaded before a fork
+
     _watched[thing] = error
 
 
 def _in_forked_child() -> None:
+    if not _watched:
+        return
+    import ctypes  # noqa: PLC0415 - see above
+
     for thing, error in tuple(_watched.items()):
         # Never freed in the child: librdkafka would wait for its threads, or abort the child when its interpreter ends.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -8,30 +8,57 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
-from membership_client.arguments import checked_timeout_s
+from membership_client.arguments import (
+    MOST_INT32,
+    checked_flag,
+    checked_instance,
+    checked_moment,
+    checked_timeout_s,
+    checked_whole,
+    optional,
+)
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import ListenerError
 from membership_client.runtime.busy_thread import BudgetWarning
-from membership_client.types import Cause, TopicPartition
+from membership_client.types import Cause, CauseKind, TopicPartition
+
+_MADE_BY_HAND = Cause(CauseKind.GROUP_CHANGED, "made by hand")
 
 
 class CallbackContext:
-    """What a callback may want to know. Safe to read from any thread, also after the callback has returned."""
+    """What a callback may want to know. Safe to read from any thread, also after the callback has returned.
 
-    def __init__(self, call: RunCallback) -> None:
-        self.epoch: int = call.epoch
-        self.cause: Cause = call.cause
-        self.provisional: bool = call.provisional
+    A test of a listener makes one by hand: `CallbackContext(epoch=7, deadline=time.monotonic() + 30)`, and calls
+    `mark_lost()` where the member would be fenced. A `CallbackRunner` makes one of each call: `CallbackContext.of(call)`.
+    """
+
+    def __init__(
+        self, *, epoch: int = 1, cause: Cause = _MADE_BY_HAND, deadline: float | None = None, provisional: bool = False
+    ) -> None:
+        self.epoch: int = checked_whole("epoch", epoch, least=-MOST_INT32 - 1, most=MOST_INT32)
+        """The member epoch; in the classic protocol the generation."""
+        self.cause: Cause = checked_instance("cause", cause, Cause)
+        self.provisional: bool = checked_flag("provisional", provisional)
         """The assignment may still be incomplete; an empty one does not mean "nothing for me"."""
-        self._deadline = call.deadline
+        self._deadline = optional(checked_moment, "deadline", deadline)
         self._lost = threading.Event()
+
+    @classmethod
+    def of(cls, call: RunCallback) -> Self:
+        """The context of a call that the member asks a `CallbackRunner` to run."""
+        checked_instance("call", call, RunCallback)
+        return cls(epoch=call.epoch, cause=call.cause, deadline=call.deadline, provisional=call.provisional)
 
     @property
     def lost(self) -> bool:
         """True once the member was fenced while this callback runs: the partitions belong to others now."""
         return self._lost.is_set()
+
+    def mark_lost(self) -> None:
+        """Set `lost` and end every `wait_lost`. For runners, when `tell_lost` is called, and for tests. Any thread."""
+        self._lost.set()
 
     def wait_lost(self, timeout_s: float) -> bool:
         """Sleep in a callback, but wake up when the partitions are lost."""
@@ -70,6 +97,8 @@ _METHODS = {
     CallbackKind.LOST: "on_partitions_lost",
 }
 
+_SIGNATURE = "A callback takes the partitions, and optionally a context as its second argument."
+
 OnWarning = Callable[[BudgetWarning], object]
 Callback = Callable[[tuple[TopicPartition, ...], CallbackContext], object]
 
@@ -81,20 +110,21 @@ def callbacks_of(listener: object, *, coroutines: bool = False) -> dict[Callback
     """
     found = {kind: getattr(listener, name, None) for kind, name in _METHODS.items()}
     if not any(found.values()):
-        raise ListenerError(f"{type(listener).__name__} has none of {', '.join(_METHODS.values())}.")
+        raise ListenerError(f"{type(listener).__name__} has none of {', '.join(_METHODS.values())}. {_SIGNATURE}")
     return {kind: _checked(_METHODS[kind], method, coroutines) for kind, method in found.items() if method is not None}
 
 
 def _checked(name: str, method: object, coroutines: bool) -> Callback:
     if not callable(method):
-        raise ListenerError(f"{name} is not callable.")
+        raise ListenerError(f"{name} is not callable. {_SIGNATURE}")
     if inspect.iscoroutinefunction(method) and not coroutines:
         raise ListenerError(f"{name} is an async function: use membership_client.aio.")
     if accepts(method, 2):
         return method
     if accepts(method, 1):
         return lambda partitions, _: method(partitions)
-    raise ListenerError(f"{name}{inspect.signature(method)} cannot be called with the partitions and a context.")
+    given = f"{name}{inspect.signature(method)}"
+    raise ListenerError(f"{given} cannot be called with the partitions and a context. {_SIGNATURE}")
 
 
 def accepts(function: Callable[..., object], count: int) -> bool:
@@ -113,28 +143,39 @@ Done = Callable[[CallbackReturned], None]
 
 @runtime_checkable
 class CallbackRunner(Protocol):
-    """Where callbacks run. Called by the membership thread, which must not be made to wait."""
+    """Where callbacks run: `GroupMember(..., runner=...)` takes one instead of a listener.
+
+    The membership thread calls `run`, `tell_lost`, `thread`, `warn` and `stop`, which must return at once. It asks for
+    one callback at a time: the next `run` comes after `done` was called for the last.
+    """
 
     @property
     def runs_on_closing_thread(self) -> bool:
         """Can the thread that closes the member be the one that runs a callback, so that it must wait for it?"""
 
     def run(self, call: RunCallback, done: Done) -> None:
-        """Have it run; `done` is called exactly once when it has, on any thread."""
+        """Have the callback run on another thread; call `done` exactly once when it has returned or raised."""
 
-    def tell_lost(self, call_id: int) -> None: ...
-    def is_current_thread(self) -> bool: ...
+    def tell_lost(self, call_id: int) -> None:
+        """The partitions of this call were lost while it runs: mark its context."""
+
+    def is_current_thread(self) -> bool:
+        """Is the calling thread the one that runs a callback at this moment?"""
 
     def thread(self) -> int | None:
-        """The one that runs callbacks, or that will when it gets to them."""
+        """Identifier (`threading.get_ident`) of the thread that runs callbacks, or that will; None if there is none yet."""
 
     def warn(self, warning: BudgetWarning) -> None:
-        """Tell the application, not on the calling thread."""
+        """Pass the warning to the application, on another thread than the calling one."""
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
-        """On the thread that closes the member: wait until `ended(seconds)` says so, and run what only it can run."""
+        """On the thread that closes the member: return when `ended(seconds)` is true, or after `timeout_s`.
 
-    def stop(self) -> None: ...
+        A runner with `runs_on_closing_thread` runs its callbacks here meanwhile.
+        """
+
+    def stop(self) -> None:
+        """The member has ended: no `run` follows. Does not wait for a callback that still runs."""
 
 
 class ThreadRunner:
@@ -154,7 +195,7 @@ class ThreadRunner:
         if call.kind not in self._callbacks:
             done(CallbackReturned(call.call_id))
             return
-        self._current = (call.call_id, CallbackContext(call))
+        self._current = (call.call_id, CallbackContext.of(call))
         if self._thread is None and not self._start():
             done(CallbackReturned(call.call_id, "RuntimeError: no thread can be started any more"))
             return
@@ -181,7 +222,7 @@ class ThreadRunner:
 
     def tell_lost(self, call_id: int) -> None:
         if self._current is not None and self._current[0] == call_id:
-            self._current[1]._lost.set()  # noqa: SLF001 - the runner is the context's other half
+            self._current[1].mark_lost()
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
         ended(timeout_s)

@@ -122,7 +122,7 @@ def _log_missing(who: str, before: Member, after: Member) -> None:
     old, new = before.topic_check.missing, after.topic_check.missing
     for topic in sorted(new.keys() - old.keys()):
         logger.warning("%s: %s", who, missing_text(topic, new[topic]))
-    subscribed = after.subscription.topics if after.subscription else frozenset()
+    subscribed = after.subscription.expected if after.subscription else frozenset()
     for topic in sorted((old.keys() - new.keys()) & subscribed):
         logger.info("%s: topic %s exists now", who, topic)
 

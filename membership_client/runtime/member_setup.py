@@ -18,8 +18,7 @@ from membership_client.net import BrokerTransport
 from membership_client.runtime.listener import CallbackRunner
 from membership_client.runtime.worker import Observer
 from membership_client.security import PLAINTEXT, Security, split_security
-from membership_client.trace.file_name import trace_path
-from membership_client.trace.trace_file import TraceFile
+from membership_client.trace.trace_file import TraceFile, trace_path
 
 
 def checked_config(

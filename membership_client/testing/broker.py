@@ -14,7 +14,7 @@ from membership_client.testing.wire import Address, ask
 
 if TYPE_CHECKING:
     from membership_client.testing.jvm import Jvm
-    from membership_client.testing.settings import Node
+    from membership_client.testing.settings import BrokerNode
 
 _TERMINATE_TIMEOUT_S = 60
 
@@ -36,7 +36,7 @@ logger.config.level = warn
 class Broker:
     """A broker of a test cluster. Its process never outlives ours."""
 
-    def __init__(self, jvm: Jvm, node: Node) -> None:
+    def __init__(self, jvm: Jvm, node: BrokerNode) -> None:
         self._jvm = jvm
         self._log_file = node.directory / "broker.log"
         self._log4j_file = node.directory / "log4j2.properties"

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     ClassicHeartbeat,
-    DescribedMember,
     GroupDescribed,
     GroupJoined,
     GroupLeft,
@@ -23,6 +22,7 @@ from membership_client.core.events import (
     HeartbeatConfirmed,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     MemberIdGiven,
     Refused,
     Response,
@@ -37,7 +37,7 @@ Note = Callable[[float, str], None]
 _NEVER = float("inf")
 
 
-class Phase(enum.Enum):
+class JoinPhase(enum.Enum):
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
     COMPLETING = "CompletingRebalance"
@@ -73,7 +73,7 @@ class FakeClassicGroup:
     group_id: str
     note: Note
     max_size: int | None = None
-    phase: Phase = Phase.EMPTY
+    phase: JoinPhase = JoinPhase.EMPTY
     generation: int = 0
     strategy: str = ""
     leader_id: str | None = None
@@ -121,7 +121,7 @@ class FakeClassicGroup:
         if self.max_size is None:
             return True
         known = self.members.get(member_id)
-        if self.phase is not Phase.PREPARING:
+        if self.phase is not JoinPhase.PREPARING:
             return known is not None or len(self.members) < self.max_size
         joined = sum(member.join_reply is not None for member in self.members.values())
         return joined < self.max_size or (known is not None and known.join_reply is not None)
@@ -170,11 +170,11 @@ class FakeClassicGroup:
         self.members[member_id] = member
         self.leader_id = member_id if led else self.leader_id
         self.note(now, f"{member_id} replaces {holder.member_id}")
-        if self.phase is Phase.STABLE and holder.generation == self.generation:
+        if self.phase is JoinPhase.STABLE and holder.generation == self.generation:
             reply(self._joined(member, skip=led))
             return
         member.join_reply = reply
-        if self.phase is not Phase.PREPARING:
+        if self.phase is not JoinPhase.PREPARING:
             self._rebalance(now, f"{member_id} came back while the plan was made")
         self._try_complete(now)
 
@@ -182,7 +182,7 @@ class FakeClassicGroup:
         changed = _metadata(member.said) != _metadata(request)
         member.said, member.session_ends = request, now + request.session_timeout_s
         leads = member.member_id == self.leader_id
-        if self.phase is Phase.PREPARING or changed or (leads and self.phase is Phase.STABLE):
+        if self.phase is JoinPhase.PREPARING or changed or (leads and self.phase is JoinPhase.STABLE):
             member.join_reply = reply
             self._rebalance(now, f"{member.member_id} joins again; client reason: {request.reason}")
         else:
@@ -215,19 +215,19 @@ class FakeClassicGroup:
     # --- rebalances --------------------------------------------------------------------------------------------------
 
     def _rebalance(self, now: float, why: str) -> None:
-        if self.phase is not Phase.PREPARING:
+        if self.phase is not JoinPhase.PREPARING:
             for member in self.members.values():
                 if member.sync_reply is not None:
                     reply, member.sync_reply = member.sync_reply, None
                     member.session_ends = now + member.said.session_timeout_s
                     reply(Refused(Code.REBALANCE_IN_PROGRESS))
-            self.phase = Phase.PREPARING
+            self.phase = JoinPhase.PREPARING
             self.ends_at = now + max((m.said.rebalance_timeout_s for m in self.members.values()), default=0.0)
             self.note(now, f"rebalance of generation {self.generation}: {why}")
         self._try_complete(now)
 
     def _try_complete(self, now: float) -> None:
-        if self.phase is Phase.PREPARING and not self.pending and all(m.join_reply for m in self.members.values()):
+        if self.phase is JoinPhase.PREPARING and not self.pending and all(m.join_reply for m in self.members.values()):
             self._complete(now)
 
     def _complete(self, now: float) -> None:
@@ -239,12 +239,12 @@ class FakeClassicGroup:
         joined = [member for member in self.members.values() if member.join_reply is not None]
         self.generation += 1
         if not joined:
-            self.phase, self.ends_at = (Phase.PREPARING, now + 1.0) if self.members else (Phase.EMPTY, _NEVER)
+            self.phase, self.ends_at = (JoinPhase.PREPARING, now + 1.0) if self.members else (JoinPhase.EMPTY, _NEVER)
             return
         if self.leader_id not in {member.member_id for member in joined}:
             self.leader_id = joined[0].member_id
         self.strategy = self._elect()
-        self.phase = Phase.COMPLETING
+        self.phase = JoinPhase.COMPLETING
         self.ends_at = now + max(member.said.rebalance_timeout_s for member in joined)
         for member in self.members.values():
             member.has_synced = False
@@ -263,9 +263,9 @@ class FakeClassicGroup:
         member = self._recognise(request, reply)
         if member is None:
             return
-        if self.phase is Phase.PREPARING:
+        if self.phase is JoinPhase.PREPARING:
             reply(Refused(Code.REBALANCE_IN_PROGRESS))
-        elif self.phase is Phase.STABLE:
+        elif self.phase is JoinPhase.STABLE:
             member.session_ends, member.has_synced = now + member.said.session_timeout_s, True
             reply(GroupSynced(member.share))
         else:
@@ -274,7 +274,7 @@ class FakeClassicGroup:
                 self._share_out(request, now)
 
     def _share_out(self, request: SyncGroup, now: float) -> None:
-        self.phase = Phase.STABLE
+        self.phase = JoinPhase.STABLE
         for member in self.members.values():
             member.share = frozenset(request.plan.get(member.member_id, ()))
             if member.sync_reply is not None:
@@ -287,7 +287,7 @@ class FakeClassicGroup:
         if member is None:
             return
         member.session_ends = now + member.said.session_timeout_s
-        reply(Refused(Code.REBALANCE_IN_PROGRESS) if self.phase is Phase.PREPARING else HeartbeatConfirmed())
+        reply(Refused(Code.REBALANCE_IN_PROGRESS) if self.phase is JoinPhase.PREPARING else HeartbeatConfirmed())
 
     def _recognise(self, request: SyncGroup | ClassicHeartbeat, reply: Reply) -> ClassicMember | None:
         holder = self._holder(request.instance_id)
@@ -330,15 +330,15 @@ class FakeClassicGroup:
         self.note(now, f"{member.member_id} {why}")
         if self.leader_id == member.member_id:
             self.leader_id = None
-        if not self.members and self.phase is not Phase.PREPARING:
-            self.phase, self.ends_at = Phase.EMPTY, _NEVER
+        if not self.members and self.phase is not JoinPhase.PREPARING:
+            self.phase, self.ends_at = JoinPhase.EMPTY, _NEVER
             self.generation += 1
         else:
             self._rebalance(now, f"{member.member_id} is gone")
 
     def describe(self) -> GroupDescribed:
         members = (
-            DescribedMember(
+            MemberDescription(
                 member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host="", current=m.share
             )
             for m in self.members.values()
@@ -364,7 +364,7 @@ class FakeClassicGroup:
             is_there = member.member_id in self.members
             if is_there and self._is_timed(member) and member.session_ends <= at:
                 self._remove(member, at, "expelled: its session expired")
-        if self.ends_at <= at and self.phase is Phase.PREPARING:
+        if self.ends_at <= at and self.phase is JoinPhase.PREPARING:
             self._complete(at)
         elif self.ends_at <= at:
             self.ends_at = _NEVER
@@ -381,8 +381,8 @@ class FakeClassicGroup:
                 if waiting is not None:
                     waiting(Refused(Code.NOT_COORDINATOR))
         self.pending.clear()
-        if self.phase in {Phase.PREPARING, Phase.COMPLETING}:
-            self.phase = Phase.STABLE
+        if self.phase in {JoinPhase.PREPARING, JoinPhase.COMPLETING}:
+            self.phase = JoinPhase.STABLE
             self._rebalance(at, "the coordinator moved")
 
 

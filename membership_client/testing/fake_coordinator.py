@@ -17,7 +17,6 @@ from membership_client.core.events import (
     ClassicHeartbeat,
     CommitOffsets,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
     DescribeTopics,
@@ -29,6 +28,7 @@ from membership_client.core.events import (
     HeartbeatAccepted,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     OutsideRequest,
     Refused,
     Request,
@@ -349,7 +349,7 @@ class FakeCoordinator:
             return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return GroupDescribed(
             tuple(
-                DescribedMember(member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host=m.host)
+                MemberDescription(member_id=m.member_id, instance_id=m.instance_id, client_id=m.client_id, host=m.host)
                 for m in group.members.values()
             )
         )

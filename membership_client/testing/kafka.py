@@ -27,7 +27,7 @@ from membership_client.testing.jars import KAFKA_VERSION, cached_kafka_jars
 from membership_client.testing.java import find_java
 from membership_client.testing.jvm import Jvm
 from membership_client.testing.ports import free_ports
-from membership_client.testing.settings import Listener, Node, Value, write_properties
+from membership_client.testing.settings import BrokerNode, Listener, Value, write_properties
 from membership_client.testing.storage import format_storage, random_id
 
 if TYPE_CHECKING:
@@ -179,11 +179,11 @@ class KafkaCluster:
         guard.watch_directory(directory)
         return directory
 
-    def _configure(self) -> list[Node]:
+    def _configure(self) -> list[BrokerNode]:
         assert self._directory is not None
         ports = iter(free_ports((2 + len(self._listeners)) * self._size))
         nodes = [
-            Node(
+            BrokerNode(
                 number,
                 next(ports),
                 next(ports),
@@ -198,7 +198,7 @@ class KafkaCluster:
             format_storage(self._jvm, node, cluster_id)
         return nodes
 
-    def _rack_of(self, node: Node) -> dict[str, Value]:
+    def _rack_of(self, node: BrokerNode) -> dict[str, Value]:
         return {"broker.rack": self._racks[node.node_id]} if node.node_id in self._racks else {}
 
     def _await_ready(self) -> None:

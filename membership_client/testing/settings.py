@@ -24,7 +24,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BrokerNode:
     """One broker's number, ports and home; every node is broker and controller at once."""
 
     node_id: int
@@ -75,7 +75,7 @@ def default_settings(brokers: int) -> dict[str, Value]:
     }
 
 
-def listener_settings(node: Node, listeners: Mapping[str, Listener]) -> dict[str, Value]:
+def listener_settings(node: BrokerNode, listeners: Mapping[str, Listener]) -> dict[str, Value]:
     """Where the node listens."""
     client = f"PLAINTEXT://127.0.0.1:{node.port}"
     own = {name: f"{listener.host}:{node.ports[name]}" for name, listener in listeners.items()}
@@ -91,7 +91,7 @@ def listener_settings(node: Node, listeners: Mapping[str, Listener]) -> dict[str
 
 
 def write_properties(
-    node: Node, nodes: Sequence[Node], settings: Mapping[str, Value], listeners: Mapping[str, Listener]
+    node: BrokerNode, nodes: Sequence[BrokerNode], settings: Mapping[str, Value], listeners: Mapping[str, Listener]
 ) -> None:
     """Writes the node's configuration; `settings` win over everything but its identity."""
     identity: dict[str, Value] = {

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from membership_client.testing.jvm import Jvm
-    from membership_client.testing.settings import Node
+    from membership_client.testing.settings import BrokerNode
 
 CHECKPOINT = "bootstrap.checkpoint"
 
 
-def format_storage(jvm: Jvm, node: Node, cluster_id: str) -> None:
+def format_storage(jvm: Jvm, node: BrokerNode, cluster_id: str) -> None:
     """Makes `node.data` that of a new broker, unless it already is a broker's.
 
     The feature levels of a new cluster are a file that depends on Kafka's version only. Once it lies beside the jars
@@ -38,7 +38,7 @@ def random_id() -> str:
     return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
 
-def _write_storage(node: Node, cluster_id: str, checkpoint: Path) -> None:
+def _write_storage(node: BrokerNode, cluster_id: str, checkpoint: Path) -> None:
     node.data.mkdir(parents=True)
     shutil.copyfile(checkpoint, node.data / CHECKPOINT)
     identity = {"version": 1, "cluster.id": cluster_id, "node.id": node.node_id, "directory.id": random_id()}
@@ -46,7 +46,7 @@ def _write_storage(node: Node, cluster_id: str, checkpoint: Path) -> None:
     (node.data / "meta.properties").write_text(lines)
 
 
-def _run_storage_tool(jvm: Jvm, node: Node, cluster_id: str) -> None:
+def _run_storage_tool(jvm: Jvm, node: BrokerNode, cluster_id: str) -> None:
     tool = jvm.command("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", node.properties)
     done = subprocess.run(tool, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:

@@ -11,7 +11,7 @@ __all__ = ["Journal", "Section", "TraceError", "read_trace"]
 
 
 def __getattr__(name: str) -> typing.Any:
-    """What reads traces is loaded when somebody wants it: members only write them."""
+    """The readers of traces are loaded when they are first used: members only write traces."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from membership_client.trace import reading  # noqa: PLC0415 - that is the point

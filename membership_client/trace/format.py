@@ -77,7 +77,7 @@ def enumeration(name: str, kind: type[enum.Enum], words: str, /, **renamed: str)
 
 
 EVENTS = (
-    record("Subscribe", events.Subscribe, topics=[], regex=None),
+    record("Subscribe", events.Subscribe, topics=[], regex=None, named=[]),
     record("Unsubscribe", events.Unsubscribe, mode="DEFAULT", reason=None),
     record("Close", events.Close, mode="DEFAULT", reason=None, timeout_s=..., callback_timeout_s=None),
     record("Rebalance", events.Rebalance, reason=None),
@@ -159,7 +159,7 @@ REQUESTS = (
     record("DescribeClassicGroup", events.DescribeClassicGroup, group_id=...),
     record("DescribeSessionTimeout", events.DescribeSessionTimeout, group_id=...),
 )
-"""Those that the state machine sends. Commits, lookups of offsets and administration are not part of a trace's steps."""
+"""Requests that the state machine sends. Commits, lookups of offsets and administration are not part of a trace's steps."""
 
 RESPONSES = (
     record("CoordinatorFound", events.CoordinatorFound, node=...),
@@ -203,7 +203,7 @@ PARTS = (
     ),
     record(
         "DescribedMember",
-        events.DescribedMember,
+        events.MemberDescription,
         member_id=...,
         instance_id=...,
         client_id=...,

@@ -1,11 +1,9 @@
-"""The recorder of one member: always on, bounded, and cheap enough to forget about."""
+"""The recorder of one member: always on, bounded and cheap."""
 
 from __future__ import annotations
 
 import functools
 import json
-import os
-import stat
 import threading
 import time
 import weakref
@@ -22,7 +20,7 @@ from membership_client.core.member import Member
 from membership_client.partition_text import ranges
 from membership_client.partitions import Partitions
 from membership_client.trace.origin import origin
-from membership_client.trace.trace_file import TraceFile, as_bytes, open_for_owner
+from membership_client.trace.trace_file import TraceFile, as_bytes, write_for_owner
 from membership_client.trace.trace_thread import TraceThread
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState
@@ -36,11 +34,11 @@ _KEEP = 100
 _LATE_S = 0.01
 
 _JUMP_S = 1.0
-"""Clocks are set a little now and then; this much is a machine that slept, or somebody at the clock."""
+"""Clocks are set a little now and then; a jump of a second means that the machine slept, or that its clock was set by hand."""
 
 
 class _Owned(NamedTuple):
-    """What a member owns, to be written as text: on the thread that writes the file, or when somebody looks."""
+    """What a member owns, to be written as text: on the thread that writes the file, or when it is read."""
 
     partitions: Partitions
     names: Mapping[UUID, str]
@@ -148,10 +146,7 @@ class Journal:
 
         OSError if it cannot be written, is a symbolic link, or belongs to another user.
         """
-        with os.fdopen(open_for_owner(checked_path("path", path), os.O_WRONLY), "wb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                file.truncate()
-            file.write(as_bytes("\n".join(self.lines()) + "\n"))
+        write_for_owner(checked_path("path", path), as_bytes("\n".join(self.lines()) + "\n"))
 
     def flush(self, within_s: float = 10.0) -> bool:
         """Is everything that happened so far in the file? Waits for it; not on the membership thread."""

@@ -34,7 +34,7 @@ def _in_kubernetes() -> bool:
 
 
 def _spark_task() -> str | None:
-    """Only where a Spark worker has loaded pyspark already; nobody else pays for the import."""
+    """Only where a Spark worker has loaded pyspark already; other processes do not pay for the import."""
     pyspark = sys.modules.get("pyspark")
     task = pyspark.TaskContext.get() if pyspark is not None else None
     if task is None:

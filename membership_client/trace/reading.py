@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
+from membership_client.cli.terminal_text import excerpt, harmless
 from membership_client.errors import MembershipError
-from membership_client.terminal_text import excerpt, harmless
 from membership_client.trace.format import VERSION
 from membership_client.trace.line import LineError, parse_line, partitions_of
 from membership_client.trace.values import Json
@@ -101,7 +101,7 @@ def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
         entry, named = _parse(path, number, line)
         partitions += named
         if partitions > MOST_PARTITIONS:
-            text = f"the lines up to here name {partitions} partitions, and a file may name {MOST_PARTITIONS}"
+            text = f"the lines up to here name {partitions} partitions; the limit for a file is {MOST_PARTITIONS}"
             raise TraceError(f"{path}, line {number}: {text}.")
         if "trace" in entry:
             _check_version(path, number, entry["trace"])

@@ -139,6 +139,15 @@ def open_for_owner(path: Path, flags: int) -> int:
     return file
 
 
+def write_for_owner(path: Path, content: bytes) -> None:
+    """Replace what is in the file. Raises as `open_for_owner`, and OSError if it cannot be written."""
+    with os.fdopen(open_for_owner(path, os.O_WRONLY), "wb") as file:
+        # A pipe or a terminal cannot be cut to a length.
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.truncate()
+        file.write(content)
+
+
 def _check_owner(file: int) -> None:
     """A file that another user put there, in a directory that all may write to, could be read by that user."""
     found = os.fstat(file)
@@ -149,3 +158,24 @@ def _check_owner(file: int) -> None:
 def as_bytes(line: str) -> bytes:
     """Half a character, as in the name of a file that is no UTF-8, becomes the escape that JSON has for it."""
     return line.encode(errors="backslashreplace")
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def trace_path(template: str, *, pid: int, **names: str) -> Path:
+    """A path from the template; `names` are ids, which cannot lead out of its directory: `../../etc/x` becomes `%2E.%2F..%2Fetc%2Fx`."""
+    from pathlib import Path  # noqa: PLC0415 - loads urllib
+
+    return Path(template.format(pid=pid, **{key: _one_component(name) for key, name in names.items()}))
+
+
+def _one_component(name: str) -> str:
+    """As a URL would quote it, but for letters of all scripts. No dot at its start: two names may stand side by side."""
+    quoted = "".join(letter if letter.isprintable() and letter not in "/\\%" else _quoted(letter) for letter in name)
+    return _quoted(".") + quoted[1:] if quoted.startswith(".") else quoted
+
+
+def _quoted(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode(errors="surrogatepass"))

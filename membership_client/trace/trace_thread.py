@@ -1,4 +1,4 @@
-"""The thread that writes a trace: a pipe that is full, or a disk that hangs, holds up nobody else."""
+"""The thread that writes a trace: a full pipe or a hanging disk delays this thread only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOSE_WITHIN_S = 2.0
 Encode = Callable[[Any], str]
 
 
-class Waiting(NamedTuple):
+class QueuedEntry(NamedTuple):
     """One entry that is to be written, and what a header before or after it would say; no entry: only a header."""
 
     entry: Any
@@ -53,14 +53,14 @@ class TraceThread:
         self._header = header
         self._line = line
         self._backlog = Backlog(_MOST_WAITING)
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[QueuedEntry | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"trace {file.path.name}", daemon=True)
         self._started = False
         self._unwritable = 0
 
     def begin(self, start: Member, at: float, offset_s: float) -> None:
         """Start the thread, whose first line is the header of `start`. A thread that cannot start is tried later."""
-        self._queue.put(Waiting(None, at, offset_s, start, start, 0))
+        self._queue.put(QueuedEntry(None, at, offset_s, start, start, 0))
         self._start()
 
     def put(self, entry: Any, at: float, offset_s: float, before: Member, after: Member) -> None:
@@ -68,11 +68,11 @@ class TraceThread:
             if self._backlog.dropped == 1:
                 logger.warning(
                     "The trace %s is not written fast enough: steps are left out until it is. "
-                    "Look at the disk, or at who reads the pipe.",
+                    "Look at the disk, or at the reader of the pipe.",
                     self._file.path,
                 )
             return
-        self._queue.put(Waiting(entry, at, offset_s, before, after, self._backlog.take_dropped()))
+        self._queue.put(QueuedEntry(entry, at, offset_s, before, after, self._backlog.take_dropped()))
         if not self._started:
             self._start()
 
@@ -86,7 +86,7 @@ class TraceThread:
     def close(self, last: Member, at: float, offset_s: float) -> None:
         """Write what waits, then end; after two seconds the thread is left alone with it, which is told."""
         if self._backlog.dropped:
-            self._queue.put(Waiting(None, at, offset_s, last, last, self._backlog.take_dropped()))
+            self._queue.put(QueuedEntry(None, at, offset_s, last, last, self._backlog.take_dropped()))
         self._queue.put(None)
         if not self._started:
             self._start()
@@ -101,7 +101,7 @@ class TraceThread:
             )
 
     def end(self) -> None:
-        """Nobody will put anything more: the thread ends by itself."""
+        """The journal is gone: the thread ends by itself."""
         self._queue.put(None)
 
     def forget(self) -> None:
@@ -122,7 +122,7 @@ class TraceThread:
             self._write(waiting)
         self._file.close()
 
-    def _write(self, waiting: Waiting) -> None:
+    def _write(self, waiting: QueuedEntry) -> None:
         _, at, offset_s, before, after, dropped = waiting
         missing = dropped + self._unwritable
         try:

@@ -174,7 +174,7 @@ def _decoder(hint: Any) -> Callable[[Json], Any]:
         return _same
     if origin in {tuple, frozenset}:
         return functools.partial(_decode_many, origin, _decoder(arguments[0]))
-    if origin is Mapping or (isinstance(origin, type) and issubclass(origin, Mapping)):
+    if origin is Mapping:
         return functools.partial(_decode_mapping, *map(_decoder, arguments))
     return _decoder_of_class(hint)
 

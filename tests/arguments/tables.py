@@ -11,9 +11,13 @@ from typing import Any
 import confluent_kafka
 
 from membership_client import (
+    CallbackKind,
+    Cause,
+    CauseKind,
     LeaveMode,
     Offset,
     RebalanceListener,
+    RunCallback,
     Security,
     TopicPartition,
 )
@@ -143,6 +147,18 @@ _SETTINGS = Kind(
 )
 
 
+_CAUSE = Cause(CauseKind.JOINED, "joined the group")
+_CALL = RunCallback(
+    call_id=1,
+    kind=CallbackKind.ASSIGNED,
+    partitions=(ORDERS,),
+    epoch=1,
+    cause=_CAUSE,
+    deadline=None,
+    provisional=False,
+)
+
+
 def _plan(**given: Any) -> Plan:
     return Plan("shop", (Change(**{"partition": ORDERS, "before": None, "after": 5} | given),))
 
@@ -268,6 +284,13 @@ TABLE = Table(
         **_of_consumer(CONSUMER),
         **_of_consumer(AIO_CONSUMER),
         f"{AIO}.close": {"timeout_s": replace(TIMEOUT, takes=NUMBERS | {"nan"}).optional()},
+        "membership_client.CallbackContext": {
+            "epoch": Kind(1, INT32 | {"-1"}),
+            "cause": Kind(_CAUSE),
+            "deadline": Kind(5.0, NUMBERS).optional(),
+            "provisional": FLAG,
+        },
+        "membership_client.CallbackContext.of": {"call": Kind(_CALL)},
         "membership_client.MemberConfig": CONFIG_KEYS,
         "membership_client.MemberConfig.from_dict": {"config": CONFIG},
         "membership_client.Security": {"tls": Kind(None, NONE), "sasl": Kind(None, NONE)},

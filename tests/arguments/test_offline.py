@@ -14,17 +14,15 @@ import membership_client
 from membership_client import ConfigError, GroupMember, admin, identity
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.core import assigning
-from membership_client.core.events import CallbackKind, RunCallback
-from membership_client.types import Cause, CauseKind
 from tests.arguments.bad_values import WAITS
 from tests.arguments.feeding import feed
 from tests.arguments.surface import Place, places
 from tests.arguments.tables import MINIMAL, NOBODY, SASL, TABLE
 
-OURS = {"membership_client.CallbackContext", "membership_client.MemberConfig.without_effect"}
-"""Made, or called, by us alone."""
-THE_APPLICATIONS = "membership_client.RebalanceListener."
-"""Called by us alone, and overridden by applications."""
+OURS = {"membership_client.MemberConfig.without_effect"}
+"""Called by us alone."""
+THE_APPLICATIONS = ("membership_client.RebalanceListener.", "membership_client.CallbackRunner")
+"""Called by us alone, and written by applications."""
 ELSEWHERE = "membership_client.Consumer"
 
 _WAIT = {"membership_client.GroupMember.commit", "membership_client.GroupMember.committed"}
@@ -33,23 +31,13 @@ _WAIT = {"membership_client.GroupMember.commit", "membership_client.GroupMember.
 PLACES = [
     place
     for place in itertools.chain(*map(places, (membership_client, admin, identity)))
-    if place.path not in OURS and not place.path.startswith((THE_APPLICATIONS, ELSEWHERE))
+    if place.path not in OURS and not place.path.startswith((*THE_APPLICATIONS, ELSEWHERE))
 ]
 
 
 def _context() -> membership_client.CallbackContext:
-    cause = Cause(CauseKind.JOINED, "")
-    call = RunCallback(
-        call_id=1,
-        kind=CallbackKind.ASSIGNED,
-        partitions=(),
-        epoch=1,
-        cause=cause,
-        deadline=None,
-        provisional=False,
-    )
-    context = membership_client.CallbackContext(call)
-    context._lost.set()
+    context = membership_client.CallbackContext()
+    context.mark_lost()
     return context
 
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from membership_client.testing import KafkaCluster
 from membership_client.testing.ports import free_ports
-from membership_client.testing.settings import Node
+from membership_client.testing.settings import BrokerNode
 from tests.integration.proxy import Proxy
 
 BROKERS = 3
@@ -46,7 +46,7 @@ class SoakCluster(KafkaCluster):
     def internal_servers(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self._internal.values())
 
-    def _configure(self) -> list[Node]:
+    def _configure(self) -> list[BrokerNode]:
         nodes = super()._configure()
         for node in nodes:
             number = node.node_id

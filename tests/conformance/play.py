@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from membership_client.core.events import DescribedMember, DescribeGroup, GroupDescribed, Request, Response
+from membership_client.core.events import DescribeGroup, GroupDescribed, MemberDescription, Request, Response
 from membership_client.testing.fake_topics import FakeTopic
 from tests.conformance.belief import Belief
 from tests.conformance.differences import HARMLESS, Difference
@@ -145,7 +145,7 @@ def _sorted(answer: Response) -> Answer:
     return answer
 
 
-def _identity(member: DescribedMember) -> DescribedMember:
-    return DescribedMember(
+def _identity(member: MemberDescription) -> MemberDescription:
+    return MemberDescription(
         member_id=member.member_id, instance_id=member.instance_id, client_id=member.client_id, host=member.host
     )

@@ -14,7 +14,6 @@ from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackKind,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
     DescribeTopics,
@@ -24,6 +23,7 @@ from membership_client.core.events import (
     GroupSynced,
     Heartbeat,
     JoinGroup,
+    MemberDescription,
     MemberIdGiven,
     Refused,
     Response,
@@ -135,7 +135,7 @@ def test_a_leader_that_is_told_to_skip_the_plan_sends_none() -> None:
 
 
 def described(current: frozenset[TopicPartition], state: str = "Stable") -> GroupDescribed:
-    member = DescribedMember(member_id="given", instance_id="i", client_id="c", host="h", current=current)
+    member = MemberDescription(member_id="given", instance_id="i", client_id="c", host="h", current=current)
     return GroupDescribed((member,), state=state)
 
 

@@ -15,7 +15,6 @@ from membership_client.core.events import (
     ClassicHeartbeat,
     CoordinatorDoubted,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeTopics,
     FindCoordinator,
     GroupDescribed,
@@ -23,6 +22,7 @@ from membership_client.core.events import (
     GroupSynced,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     MemberIdGiven,
     Polled,
     Rebalance,
@@ -51,7 +51,7 @@ def looks(play: ClassicPlay) -> list[DescribeTopics]:
 
 
 def described(current: frozenset[TopicPartition]) -> GroupDescribed:
-    member = DescribedMember(member_id="given", instance_id="i", client_id="c", host="h", current=current)
+    member = MemberDescription(member_id="given", instance_id="i", client_id="c", host="h", current=current)
     return GroupDescribed((member,), state="Stable")
 
 

@@ -10,12 +10,12 @@ from membership_client.core.events import (
     ClassicHeartbeat,
     Close,
     DescribeClassicGroup,
-    DescribedMember,
     FailureKind,
     GroupDescribed,
     GroupLeft,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     MemberIdGiven,
     Polled,
     Refused,
@@ -168,7 +168,7 @@ def test_the_newcomer_wins(known: bool) -> None:
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(Code.FENCED_INSTANCE_ID))
     assert (play.member.state, play.callbacks()[-1].kind) == (S.FENCED, CallbackKind.LOST)
-    holder = DescribedMember(member_id="other", instance_id="i", client_id="c", host="h")
+    holder = MemberDescription(member_id="other", instance_id="i", client_id="c", host="h")
     play.answer(DescribeClassicGroup, GroupDescribed((holder,)) if known else Refused(Code.UNKNOWN_SERVER_ERROR))
     problem = play.member.problem
     assert problem is not None

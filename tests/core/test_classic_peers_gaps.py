@@ -13,13 +13,13 @@ from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeTopics,
     FailureKind,
     GroupDescribed,
     GroupSynced,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     MemberIdGiven,
     Polled,
     Rebalance,
@@ -103,7 +103,9 @@ def test_a_static_leader_that_came_back_watches_the_topics_of_others() -> None:
     play.let_callbacks_return()
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1), "bills": TopicLayout(1)}))
     held = (("given", share(0)), ("other", share(0, topic="bills")))
-    members = (DescribedMember(member_id=who, instance_id=None, client_id="", host="", current=of) for who, of in held)
+    members = (
+        MemberDescription(member_id=who, instance_id=None, client_id="", host="", current=of) for who, of in held
+    )
     play.answer(DescribeClassicGroup, GroupDescribed(tuple(members), state="Stable"))
     assert play.member.state is S.STABLE
     play.stays(2.0)

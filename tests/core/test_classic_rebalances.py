@@ -15,12 +15,12 @@ from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeTopics,
     GroupDescribed,
     GroupSynced,
     HeartbeatConfirmed,
     JoinGroup,
+    MemberDescription,
     Rebalance,
     Refused,
     Response,
@@ -421,7 +421,7 @@ def test_a_leader_looks_again_at_a_plan_that_left_something_out(given_back: bool
     # As if another had to give one up, and we nothing.
     play.answer(SyncGroup, GroupSynced(share(0, 1)))
     play.stays(play.member.session_timeout_s)
-    described = DescribedMember(
+    described = MemberDescription(
         member_id="x", instance_id=None, client_id="c", host="h", current=share(0, 1) if given_back else share(0)
     )
     play.answer(DescribeClassicGroup, GroupDescribed((described,), state="Stable"))

@@ -31,16 +31,16 @@ from tests.core.classic_play import BEAT_S, ClassicPlay, admitted
 S = MemberState
 
 AT_JOIN = {
-    policy.Action.RETRY: S.JOINING,
-    policy.Action.REDISCOVER: S.JOINING,
-    policy.Action.REBALANCE: S.JOINING,
-    policy.Action.FENCE: S.JOINING,
-    policy.Action.FENCE_UNKNOWN: S.JOINING,
-    policy.Action.SUPERSEDED: S.FENCED,
-    policy.Action.MISMATCH: S.JOINING,
-    policy.Action.NO_GROUP: S.FATAL,
-    policy.Action.FULL: S.FATAL,
-    policy.Action.FATAL: S.FATAL,
+    policy.Reaction.RETRY: S.JOINING,
+    policy.Reaction.REDISCOVER: S.JOINING,
+    policy.Reaction.REBALANCE: S.JOINING,
+    policy.Reaction.FENCE: S.JOINING,
+    policy.Reaction.FENCE_UNKNOWN: S.JOINING,
+    policy.Reaction.SUPERSEDED: S.FENCED,
+    policy.Reaction.MISMATCH: S.JOINING,
+    policy.Reaction.NO_GROUP: S.FATAL,
+    policy.Reaction.FULL: S.FATAL,
+    policy.Reaction.FATAL: S.FATAL,
 }
 """A fence of a member that owns nothing is followed by a new join at once."""
 
@@ -63,8 +63,8 @@ def test_each_code_at_a_sync(code: Code) -> None:
     play.answer(JoinGroup, admitted())
     play.answer(SyncGroup, Refused(code))
     assert play.member.classic.admission is None
-    expected = AT_JOIN | {policy.Action.NO_GROUP: S.JOINING}
-    assert play.member.state is expected[policy.SYNC.get(code, policy.Action.FATAL)]
+    expected = AT_JOIN | {policy.Reaction.NO_GROUP: S.JOINING}
+    assert play.member.state is expected[policy.SYNC.get(code, policy.Reaction.FATAL)]
 
 
 @pytest.mark.parametrize("code", [*policy.CLASSIC_HEARTBEAT, 9999])
@@ -73,15 +73,20 @@ def test_each_code_at_a_heartbeat(code: Code) -> None:
     play = ClassicPlay.new().stable(0)
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(code))
-    fences = {policy.Action.FENCE, policy.Action.FENCE_UNKNOWN, policy.Action.NO_GROUP, policy.Action.SUPERSEDED}
-    action = policy.CLASSIC_HEARTBEAT.get(code, policy.Action.FATAL)
+    fences = {
+        policy.Reaction.FENCE,
+        policy.Reaction.FENCE_UNKNOWN,
+        policy.Reaction.NO_GROUP,
+        policy.Reaction.SUPERSEDED,
+    }
+    action = policy.CLASSIC_HEARTBEAT.get(code, policy.Reaction.FATAL)
     if action in fences:
         assert play.member.state is S.FENCED
         assert play.callbacks()[-1].kind is CallbackKind.LOST
-    elif action is policy.Action.REBALANCE:
+    elif action is policy.Reaction.REBALANCE:
         assert play.member.state is S.RECONCILING
     else:
-        assert play.member.state is (S.FATAL if action is policy.Action.FATAL else S.STABLE)
+        assert play.member.state is (S.FATAL if action is policy.Reaction.FATAL else S.STABLE)
 
 
 def test_an_unknown_member_joins_as_nobody() -> None:

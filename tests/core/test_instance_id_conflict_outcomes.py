@@ -8,7 +8,6 @@ from membership_client.core.events import (
     ClassicHeartbeat,
     Close,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
     FailureKind,
@@ -16,6 +15,7 @@ from membership_client.core.events import (
     Heartbeat,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     MemberIdGiven,
     Refused,
     SessionTimeoutDescribed,
@@ -31,7 +31,7 @@ S = MemberState
 HOLDER = Holder("them", "their-client", "/10.0.0.7")
 HELD, FENCED_INSTANCE_ID = 111, 82
 GROUP = GroupDescribed(
-    (DescribedMember(member_id="them", instance_id="i", client_id="their-client", host="/10.0.0.7"),)
+    (MemberDescription(member_id="them", instance_id="i", client_id="their-client", host="/10.0.0.7"),)
 )
 NOBODY = GroupDescribed(())
 

@@ -6,12 +6,12 @@ import pytest
 
 from membership_client.core.events import (
     CoordinatorDoubted,
-    DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
     FindCoordinator,
     GroupDescribed,
     Heartbeat,
+    MemberDescription,
     Refused,
     SessionTimeoutDescribed,
 )
@@ -21,8 +21,8 @@ from tests.core.play import BROKER, INTERVAL_S, Play, accepted
 
 S = MemberState
 HELD, FENCED_INSTANCE_ID = 111, 82
-THEM = GroupDescribed((DescribedMember(member_id="them", instance_id="i", client_id="c", host="h"),))
-OURSELVES = GroupDescribed((DescribedMember(member_id="me", instance_id="i", client_id="c", host="h"),))
+THEM = GroupDescribed((MemberDescription(member_id="them", instance_id="i", client_id="c", host="h"),))
+OURSELVES = GroupDescribed((MemberDescription(member_id="me", instance_id="i", client_id="c", host="h"),))
 NOBODY = GroupDescribed(())
 
 

@@ -10,7 +10,6 @@ from membership_client.core.events import (
     Close,
     CoordinatorDoubted,
     DescribeClassicGroup,
-    DescribedMember,
     DescribeGroup,
     DescribeTopics,
     FailureKind,
@@ -20,6 +19,7 @@ from membership_client.core.events import (
     Heartbeat,
     JoinGroup,
     LeaveGroup,
+    MemberDescription,
     MemberIdGiven,
     Refused,
     ResolveTopics,
@@ -177,7 +177,7 @@ def test_a_member_whose_instance_id_was_taken_over_does_not_leave() -> None:
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(Code.FENCED_INSTANCE_ID))
     play.returns()
-    other = DescribedMember(member_id="other", instance_id="i", client_id="c", host="h")
+    other = MemberDescription(member_id="other", instance_id="i", client_id="c", host="h")
     play.answer(DescribeGroup, GroupDescribed((other,)))
     assert (play.member.state, play.open_sends()) == (S.FATAL, [])
 
@@ -187,7 +187,7 @@ def test_a_joiner_that_loses_its_instance_id_to_another_does_not_leave() -> None
     play = refused_for_good(Code.FENCED_MEMBER_EPOCH, group_instance_id="i")
     play.returns()
     play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID))
-    other = DescribedMember(member_id="other", instance_id="i", client_id="c", host="h")
+    other = MemberDescription(member_id="other", instance_id="i", client_id="c", host="h")
     play.answer(DescribeGroup, GroupDescribed((other,)))
     assert (play.member.state, play.open_sends()) == (S.FATAL, [])
 

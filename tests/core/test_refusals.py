@@ -67,14 +67,14 @@ def test_each_code_in_the_group_ends_in_a_known_way(code: Code) -> None:
     play.answer(Heartbeat, Refused(code, "because"))
     action = policy.HEARTBEAT[code]
     fences = {
-        policy.Action.FENCE,
-        policy.Action.FENCE_UNKNOWN,
-        policy.Action.CONTEST,
-        policy.Action.NO_GROUP,
-        policy.Action.SUPERSEDED,
-        policy.Action.FULL,
+        policy.Reaction.FENCE,
+        policy.Reaction.FENCE_UNKNOWN,
+        policy.Reaction.CONTEST,
+        policy.Reaction.NO_GROUP,
+        policy.Reaction.SUPERSEDED,
+        policy.Reaction.FULL,
     }
-    expected = S.FENCED if action in fences else S.FATAL if action is policy.Action.FATAL else S.STABLE
+    expected = S.FENCED if action in fences else S.FATAL if action is policy.Reaction.FATAL else S.STABLE
     assert play.member.state is expected
 
 
@@ -97,7 +97,7 @@ def test_each_code_at_the_coordinator_search(code: Code) -> None:
     play = Play.new()
     play.do(Subscribe(frozenset({"orders"})))
     play.answer(FindCoordinator, Refused(code))
-    retried = policy.FIND_COORDINATOR.get(code) is policy.Action.RETRY
+    retried = policy.FIND_COORDINATOR.get(code) is policy.Reaction.RETRY
     assert play.member.state is (S.JOINING if retried else S.FATAL)
     assert play.member.lookup is None
     play.advance(2.0)

@@ -7,12 +7,12 @@ import pytest
 from membership_client.core.events import (
     CallbackKind,
     Close,
-    DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
     FailureKind,
     GroupDescribed,
     Heartbeat,
+    MemberDescription,
     Refused,
     SessionTimeoutDescribed,
     Subscribe,
@@ -30,8 +30,8 @@ TAKEN = Refused(111, "the instance id is owned by them.")
 def group(member_id: str = "them") -> GroupDescribed:
     return GroupDescribed(
         (
-            DescribedMember(member_id="bystander", instance_id="j", client_id="c", host="h"),
-            DescribedMember(member_id=member_id, instance_id="i", client_id="their-client", host="/10.0.0.7"),
+            MemberDescription(member_id="bystander", instance_id="j", client_id="c", host="h"),
+            MemberDescription(member_id=member_id, instance_id="i", client_id="their-client", host="/10.0.0.7"),
         )
     )
 

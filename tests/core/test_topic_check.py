@@ -134,6 +134,19 @@ def test_a_pattern_may_match_nothing() -> None:
     assert checks(play) == []
 
 
+def test_a_topic_that_is_named_beside_a_pattern_must_exist() -> None:
+    """The bug: it is a part of the pattern, and a pattern may match nothing."""
+    play = Play.new()
+    play.do(Subscribe(regex="orders|o.*", named=frozenset({"orders"})))
+    play.find_coordinator()
+    play.answer(Heartbeat, accepted(2))
+    play.let_callbacks_return()
+    play.answer(Heartbeat, accepted(2))
+    found_missing(play)
+    assert play.member.topic_check.missing == {"orders": None}
+    assert snapshot_of(play.member, play.now).missing_topics == {"orders"}
+
+
 def test_denied_topics_are_not_said_to_be_missing() -> None:
     """The broker told that it may not show them, and that is told already."""
     play = kip_848()

@@ -8,17 +8,17 @@ from membership_client import MemberState
 from membership_client.demo.happenings import (
     Called,
     Closed,
-    Ended,
-    GroupSeen,
     Happening,
+    ProcessEnded,
     ReasonsLogged,
-    Scene,
     Seen,
     StageSet,
     Started,
     StepBegan,
     StepEnded,
+    StepKind,
 )
+from membership_client.demo.kit import GroupSeen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def stage(partitions: int = 2, *, describes: bool = True) -> StageSet:
     return StageSet(at=0.0, title="nowhere", group="g", topic="t", partitions=partitions, describes=describes)
 
 
-def began(at: float, scene: Scene, actors: Sequence[str], number: int = 1, of: int = 1) -> StepBegan:
+def began(at: float, scene: StepKind, actors: Sequence[str], number: int = 1, of: int = 1) -> StepBegan:
     return StepBegan(at=at, number=number, of=of, scene=scene, title=scene.value, actors=tuple(actors))
 
 
@@ -42,8 +42,8 @@ def started(at: float, name: str, pid: int) -> Started:
     return Started(at=at, name=name, pid=pid, instance_id=name)
 
 
-def gone(at: float, name: str, pid: int, code: int = 0) -> Ended:
-    return Ended(at=at, name=name, pid=pid, code=code)
+def gone(at: float, name: str, pid: int, code: int = 0) -> ProcessEnded:
+    return ProcessEnded(at=at, name=name, pid=pid, code=code)
 
 
 def takes(at: float, name: str, pid: int, *partitions: int, cause: str = "joined: joined the group") -> Called:
@@ -85,7 +85,7 @@ def settled_pair() -> Recorded:
     """Two members, `a` (process 1) with partition 0 and `b` (process 2) with partition 1, at group epoch 3."""
     return [
         stage(),
-        began(1, Scene.JOIN, "ab", number=1, of=2),
+        began(1, StepKind.JOIN, "ab", number=1, of=2),
         started(1.1, "a", 1),
         started(1.2, "b", 2),
         takes(2, "a", 1, 0),
@@ -99,7 +99,7 @@ def restart(*meanwhile: Happening, epoch: int = 3, gets: tuple[int, ...] = (1,))
     """After `settled_pair`, `b` restarts as process 3, and whatever else happens meanwhile."""
     return [
         *settled_pair(),
-        began(4, Scene.RESTART, "b", number=2, of=2),
+        began(4, StepKind.RESTART, "b", number=2, of=2),
         gives(4.5, "b", 2, 1),
         gone(4.6, "b", 2),
         started(5, "b", 3),

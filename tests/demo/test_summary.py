@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client import MemberState
-from membership_client.demo.happenings import Happening, Scene, StepSkipped
+from membership_client.demo.happenings import Happening, StepKind, StepSkipped
 from membership_client.demo.summary import Summary, plain_lines, summarize, verdict
 from tests.demo.recorded import (
     Recorded,
@@ -66,7 +66,7 @@ def test_a_killed_member_owns_nothing_from_its_end_on() -> None:
     """It cannot say that it gave up, so its process's end is the end of what it owned."""
     killed: Recorded = [
         *settled_pair(),
-        began(4, Scene.TAKEOVER, "b", number=2, of=2),
+        began(4, StepKind.TAKEOVER, "b", number=2, of=2),
         gone(4.2, "b", 2, code=-9),
         started(5, "b", 3),
         takes(5.7, "b", 3, 1),
@@ -79,13 +79,13 @@ def test_a_killed_member_owns_nothing_from_its_end_on() -> None:
 
 
 def test_a_group_that_does_not_settle_is_not_as_expected() -> None:
-    summary = summarize([stage(), began(1, Scene.JOIN, "a", of=5), started(1, "a", 1), ended(31, settled=False)])
+    summary = summarize([stage(), began(1, StepKind.JOIN, "a", of=5), started(1, "a", 1), ended(31, settled=False)])
     assert "the group did not settle within 30.0 s" in unmet(summary)
     assert "4 steps were not reached" in verdict(summary)
 
 
 def test_a_step_that_never_ended_counts_as_not_settled() -> None:
-    summary = summarize([stage(), began(1, Scene.JOIN, "a"), started(1.5, "a", 1)])
+    summary = summarize([stage(), began(1, StepKind.JOIN, "a"), started(1.5, "a", 1)])
     assert "the group did not settle within 0.5 s" in unmet(summary)
 
 
@@ -102,7 +102,7 @@ def test_a_skipped_step_is_no_failure_but_is_named_in_its_place() -> None:
 
 def test_a_latecomer_may_take_partitions_but_bystanders_may_not_swap_theirs() -> None:
     def late(*moves: Happening) -> Recorded:
-        step = began(4, Scene.LATE, "c", number=2, of=2)
+        step = began(4, StepKind.LATE, "c", number=2, of=2)
         return [*settled_pair(), step, started(4.1, "c", 3), *moves, group(6, 4), ended(6.1, number=2)]
 
     fair = summarize(late(gives(4.5, "a", 1, 0), takes(4.6, "c", 3, 0)))
@@ -115,7 +115,7 @@ def test_a_latecomer_may_take_partitions_but_bystanders_may_not_swap_theirs() ->
 def leave(*, clean: bool = True, members_left: int = 0, logged: tuple[str, ...] = ("done",)) -> Recorded:
     return [
         *settled_pair(),
-        began(4, Scene.LEAVE, "ab", number=2, of=2),
+        began(4, StepKind.LEAVE, "ab", number=2, of=2),
         gives(4.5, "a", 1, 0),
         gives(4.5, "b", 2, 1),
         closed(4.6, "a", 1),
@@ -142,7 +142,7 @@ def test_a_farewell_is_checked_with_the_coordinator(recording: Recorded, complai
 def test_without_a_coordinator_to_ask_the_members_epochs_count_and_it_is_said() -> None:
     recording: Recorded = [
         stage(describes=False),
-        began(1, Scene.JOIN, "a"),
+        began(1, StepKind.JOIN, "a"),
         started(1, "a", 1),
         seen(2, "a", 1, epoch=7),
         takes(2, "a", 1, 0, 1),

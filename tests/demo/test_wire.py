@@ -8,7 +8,7 @@ from membership_client import LeaveMode, MemberState
 from membership_client.demo.happenings import Told
 from membership_client.demo.wire import (
     Leave,
-    Role,
+    MemberRole,
     decode_leave,
     decode_role,
     decode_told,
@@ -29,7 +29,7 @@ def test_what_is_told_arrives_as_it_was(told: Told) -> None:
 
 
 def test_roles_and_farewells_arrive_as_they_were() -> None:
-    role = Role(name="a", bootstrap_servers="h:1", group="g", topic="t", instance_id=None, takes_over=True)
+    role = MemberRole(name="a", bootstrap_servers="h:1", group="g", topic="t", instance_id=None, takes_over=True)
     leave = Leave(LeaveMode.TEMPORARY, "two\nlines")
     assert decode_role(encode_role(role)) == role
     assert decode_leave(encode_leave(leave)) == leave

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import signal
 import subprocess
@@ -48,6 +49,54 @@ def test_every_page_that_is_linked_exists() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+PUBLIC = {
+    f"membership_client{package}": ROOT / "membership_client" / package.strip(".") / "__init__.py"
+    for package in ("", ".aio", ".confluent", ".admin", ".identity", ".trace", ".testing")
+} | {"membership_client_spark": ROOT / "integrations" / "spark" / "membership_client_spark" / "__init__.py"}
+
+
+def names_of(source: Path) -> set[str]:
+    """The names in `__all__`. The module is not imported: that of Spark needs pyspark."""
+    assigned = (node for node in ast.parse(source.read_text()).body if isinstance(node, ast.Assign))
+    (names,) = (
+        node.value for node in assigned if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
+    )
+    return set(ast.literal_eval(names))
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_is_on_the_page_of_names(package: str) -> None:
+    """docs/api.md has a section for each public package, with all its names and no others."""
+    sections = re.split(r"^## `(.+)`$", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE)
+    section = sections[sections.index(package) + 1]
+    firsts = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+    assert {name for first in firsts for name in re.findall(r"`(\w+)`", first)} == names_of(PUBLIC[package])
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_heading_that_is_linked_exists() -> None:
+    """A link with a `#` leads to a heading of that page."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#([^)]+)\)", page.read_text()):
+            linked = page.parent / target if target else page
+            assert anchor in anchors_of(linked), f"{page.name} links to {target}#{anchor}"
+
+
+def test_the_files_of_common_changes_exist() -> None:
+    """CONTRIBUTING.md names a file for each of ten changes, and its tests."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where does my change go?")[2].partition("\n## ")[0]
+    table = section[section.index("\n| ") :]
+    named = re.findall(r"`([\w./]+(?:/|\.py|\.md))`|`(tests/[\w/]+)`", table)
+    for name in filter(None, (name for pair in named for name in pair)):
+        outside = name.startswith(("tests/", "docs/", "scripts/"))
+        assert (ROOT / ("" if outside else "membership_client") / name).exists(), f"CONTRIBUTING.md names {name}"
+    assert len(re.findall(r"^\| ", table, re.MULTILINE)) == 11  # with the heading
 
 
 def test_the_bridge_is_drawn_from_its_tables() -> None:

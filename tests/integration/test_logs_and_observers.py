@@ -35,7 +35,7 @@ def test_an_ordinary_life_is_told_in_info_lines(
     mine = [line for line in caplog.messages if line.startswith(f"[{group.id}/one]: ")]
     protocol, joined, *_, shared, left = [line.removeprefix(f"[{group.id}/one]: ") for line in mine]
     assert protocol == "group.protocol=auto takes KIP-848: the coordinator has it"
-    assert joined.startswith("stable at epoch 2 with 6 partitions (joined: joined the group), got ")
+    assert joined.startswith("stable at epoch 2 with 6 partitions (joined the group), got ")
     assert "with 3 partitions (group changed: " in shared
     assert f", lost {group.topic}[" in shared
     assert left.startswith(f"not in the group any more (closed: enough), lost {group.topic}[")

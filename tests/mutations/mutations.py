@@ -238,8 +238,8 @@ MUTATIONS = (
     Mutation(
         "an unknown error code is retried for ever",
         "refusals.py",
-        "    action = policy.REQUESTS[type(flight.request)].get(answer.code, Action.FATAL)",
-        "    action = policy.REQUESTS[type(flight.request)].get(answer.code, Action.RETRY)",
+        "    action = policy.REQUESTS[type(flight.request)].get(answer.code, Reaction.FATAL)",
+        "    action = policy.REQUESTS[type(flight.request)].get(answer.code, Reaction.RETRY)",
     ),
     Mutation(
         "a timeout leaves the other requests of its connection behind",
@@ -262,8 +262,8 @@ MUTATIONS = (
     Mutation(
         "a full group ends a member that it has forgotten",
         "refusals.py",
-        "    if action is Action.FULL and member.epoch > 0:",
-        "    if action is Action.FULL and member.epoch < 0:",
+        "    if action is Reaction.FULL and member.epoch > 0:",
+        "    if action is Reaction.FULL and member.epoch < 0:",
     ),
     Mutation(
         "early heartbeats do not mind slow answers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from membership_client.core.events import Answered, GroupJoined, JoinGroup, Response, Send
 from membership_client.core.machine import Step
 from membership_client.errors import ProblemKind
-from membership_client.testing.fake_classic import FakeClassicGroup, Phase
+from membership_client.testing.fake_classic import FakeClassicGroup, JoinPhase
 from membership_client.types import MemberState, TopicPartition
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
@@ -44,7 +44,7 @@ class OneClassicOwner(Checker):
         group = world.cluster.groups.classic_group(GROUP)
         if group is None:
             return
-        if group.phase is Phase.COMPLETING:
+        if group.phase is JoinPhase.COMPLETING:
             behind = (m.member_id for m in group.members.values() if m.generation != group.generation)
             self._passed_over.update(behind)
         owners: dict[TopicPartition, str] = {}
@@ -121,7 +121,7 @@ def _complaint(world: World, group: FakeClassicGroup, process: Process) -> str |
     full = group.max_size is not None and len(group.members) >= group.max_size
     if (waits and full) or (member.state is S.FATAL and may_be_fatal(world, process)):
         return None
-    if member.state is not S.STABLE or member.call is not None or group.phase is not Phase.STABLE:
+    if member.state is not S.STABLE or member.call is not None or group.phase is not JoinPhase.STABLE:
         return f"{process.member_id} is {member.state.name}: {member.problem}; the group is {group.phase.name}"
     enrolled = group.members.get(member.known_as)
     owned = frozenset(member.owned.named(member.names))

@@ -14,7 +14,7 @@ from tests.simulation.tally import TALLY, Tally
 from tests.summaries import add_summary
 from tests.tiers import tier_of
 
-_QUICK = range(300)
+_QUICK = range(200)
 """Seeds of the quick tier; those after them are of the deep tier."""
 
 

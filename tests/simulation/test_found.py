@@ -9,12 +9,12 @@ import pytest
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackKind,
-    DescribedMember,
     DescribeGroup,
     DescribeSessionTimeout,
     FailureKind,
     GroupDescribed,
     Heartbeat,
+    MemberDescription,
     Refused,
     ResolveTopics,
     SessionTimeoutDescribed,
@@ -26,7 +26,7 @@ from membership_client.types import MemberState
 from tests.core.play import INTERVAL_S, Play, accepted, orders
 
 S = MemberState
-HELD = GroupDescribed((DescribedMember(member_id="them", instance_id="i", client_id="c", host="h"),))
+HELD = GroupDescribed((MemberDescription(member_id="them", instance_id="i", client_id="c", host="h"),))
 
 
 def test_a_partition_that_a_callback_is_bringing_is_not_disclaimed() -> None:
@@ -132,7 +132,7 @@ def test_a_late_refusal_because_of_our_own_lost_join_is_not_the_end() -> None:
     play.now += 60.0
     play.answer(Heartbeat, Refused(Code.UNRELEASED_INSTANCE_ID, "owned by me"))
     play.advance(1.0)
-    me = DescribedMember(member_id=play.member.member_id, instance_id="i", client_id="c", host="h")
+    me = MemberDescription(member_id=play.member.member_id, instance_id="i", client_id="c", host="h")
     play.answer(DescribeGroup, GroupDescribed((me,)))
     assert play.heartbeat().epoch == -2
     play.answer(Heartbeat, accepted(-2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -20,8 +21,9 @@ from tests.simulation.generate import script_of
 from tests.simulation.play import play
 
 
+@functools.lru_cache(maxsize=1)
 def lives(seed: int) -> dict[int, list[Step]]:
-    """What each member of a simulated group in trouble went through."""
+    """What each member of a simulated group in trouble went through. Callers that ask for one seed in turn share it."""
     found: dict[int, list[Step]] = defaultdict(list)
     current: dict[str, int] = {}
     for _, who, entry in play(script_of(seed)).record.entries:
@@ -33,6 +35,7 @@ def lives(seed: int) -> dict[int, list[Step]]:
     return {number: steps for number, steps in found.items() if steps}
 
 
+@functools.cache
 def longest_life() -> list[Step]:
     """Of several runs: more steps than a journal keeps in memory."""
     return max((steps for seed in range(12) for steps in lives(seed).values()), key=len)
@@ -64,13 +67,18 @@ def test_a_trace_replays_exactly(seed: int, tmp_path: Path) -> None:
         assert outcome.member.owned == steps[-1].after.owned
 
 
-@pytest.mark.parametrize("hashes", ["1", "2"])
-def test_a_trace_replays_in_another_process(hashes: str, tmp_path: Path) -> None:
-    """The order of sets differs there: a plan of a classic leader once came out in another order."""
+@pytest.fixture(scope="module")
+def classic_traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     classic = range(2, 60, 3)
+    folder = tmp_path_factory.mktemp("classic")
     lived = (steps for seed in classic for steps in lives(seed).values())
-    paths = [recorded(steps, tmp_path / f"{number}.jsonl")[0] for number, steps in enumerate(lived)]
-    command = [sys.executable, "-m", "membership_client", "replay", *map(str, paths)]
+    return [recorded(steps, folder / f"{number}.jsonl")[0] for number, steps in enumerate(lived)]
+
+
+@pytest.mark.parametrize("hashes", ["1", "2"])
+def test_a_trace_replays_in_another_process(hashes: str, classic_traces: list[Path]) -> None:
+    """The order of sets differs there: a plan of a classic leader once came out in another order."""
+    command = [sys.executable, "-m", "membership_client", "replay", *map(str, classic_traces)]
     environment = os.environ | {"PYTHONHASHSEED": hashes}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from membership_client.durations import seconds_of
+from membership_client.arguments import duration_s
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,10 @@ from membership_client.durations import seconds_of
 )
 def test_a_duration_in_seconds(text: str, seconds: float) -> None:
     """Days, hours, minutes and seconds, in any case, however long."""
-    assert seconds_of(text) == seconds
+    assert duration_s(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "6h", "-PT1H", "PT-1H", "P1W", "P1M", "PT1.5H", "PT1H ", "PT٣H"])
 def test_what_is_no_duration(text: str) -> None:
     """Nothing, negative ones, and what is longer in some months than in others."""
-    assert seconds_of(text) is None
+    assert duration_s(text) is None

@@ -53,7 +53,7 @@ class WithDefault:
 )
 def test_the_context_is_passed_to_those_who_take_it(listener: Any, count: int) -> None:
     """One argument or two; no base class is needed."""
-    context = CallbackContext(call(1))
+    context = CallbackContext.of(call(1))
     callbacks_of(listener)[CallbackKind.ASSIGNED](PARTITIONS, context)
     assert listener.got == (PARTITIONS, context)[:count]
 
@@ -105,7 +105,7 @@ def test_the_base_class_does_nothing_and_is_complete() -> None:
     """Whoever overrides one method gets harmless others: above all, lost is not revoked."""
     assert set(callbacks_of(RebalanceListener())) == set(CallbackKind)
     for callback in callbacks_of(RebalanceListener()).values():
-        callback(PARTITIONS, CallbackContext(call(1)))
+        callback(PARTITIONS, CallbackContext.of(call(1)))
 
 
 def test_a_coroutine_is_a_callback_for_who_awaits_it() -> None:
@@ -122,13 +122,24 @@ def test_functions_that_do_not_tell_their_arguments_are_taken_at_their_word() ->
 
 def test_a_callback_is_told_what_it_may_want_to_know() -> None:
     """Which epoch, why, whether there may be more to come, and how long the group waits for it."""
-    context = CallbackContext(call(1, deadline=time.monotonic() + 100))
+    context = CallbackContext.of(call(1, deadline=time.monotonic() + 100))
     assert (context.epoch, context.cause.kind, context.provisional, context.lost) == (1, CauseKind.JOINED, True, False)
     left_s = context.remaining_s()
     assert left_s is not None
     assert 0 < left_s <= 100
-    assert CallbackContext(call(1, deadline=time.monotonic() - 1)).remaining_s() == 0
-    assert CallbackContext(call(1)).remaining_s() is None
+    assert CallbackContext.of(call(1, deadline=time.monotonic() - 1)).remaining_s() == 0
+    assert CallbackContext.of(call(1)).remaining_s() is None
+
+
+def test_a_test_can_make_a_context_and_mark_it_lost() -> None:
+    """All parts have defaults, and a thread in wait_lost() wakes up."""
+    context = CallbackContext()
+    assert (context.epoch, context.provisional, context.lost, context.remaining_s()) == (1, False, False, None)
+    assert str(context.cause) == "group changed: made by hand"
+    assert not context.wait_lost(0)
+    context.mark_lost()
+    assert context.lost
+    assert context.wait_lost(0)
 
 
 # --- the thread ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from membership_client.core.events import (
     Budget,
     CallbackDelayed,
     Close,
-    DescribedMember,
     DescribeGroup,
     Effect,
     Event,
@@ -19,6 +18,8 @@ from membership_client.core.events import (
     GroupLeft,
     Heartbeat,
     LeaveGroup,
+    MemberDescription,
+    Polled,
     Refused,
 )
 from membership_client.core.machine import Step
@@ -72,20 +73,28 @@ def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
     play.let_callbacks_return()
     play.answer(LeaveGroup, GroupLeft())
     joined, changed, left = lines(log, logging.INFO)
-    assert joined == (
-        "[g/me]: stable at epoch 2 with 2 partitions (joined: joined the group), got orders[0-1], within 0.0 s"
-    )
+    assert joined == ("[g/me]: stable at epoch 2 with 2 partitions (joined the group), got orders[0-1], within 0.0 s")
     assert "stable at epoch 3 with 2 partitions (group changed" in changed
     assert changed.endswith(", got orders[2], lost orders[1], within 1.5 s")
     assert left == "[g/me]: not in the group any more (closed: scaled down), lost orders[0,2], within 0.0 s"
     assert not lines(log, logging.WARNING)
 
 
+def test_a_cause_is_said_once(log: pytest.LogCaptureFixture) -> None:
+    """A line said "poll interval exceeded: poll interval exceeded: 10 s"."""
+    play = logged(**{"max.poll.interval.ms": 10_000})
+    play.stable(0)
+    play.do(Polled(play.now))
+    play.advance(10.0)
+    (line,) = lines(log, logging.WARNING)
+    assert "out of the group (poll interval exceeded: 10 s)" in line
+
+
 def test_a_takeover_is_work_and_no_warning(log: pytest.LogCaptureFixture) -> None:
     """Once it warned twice of what it was about to resolve by itself."""
     play = logged(group_instance_id="i", group_instance_id_conflict="takeover")
     play.joining().answer(Heartbeat, TAKEN)
-    holder = DescribedMember(member_id="them", instance_id="i", client_id="c", host="h")
+    holder = MemberDescription(member_id="them", instance_id="i", client_id="c", host="h")
     play.answer(DescribeGroup, GroupDescribed((holder,)))
     play.answer(Heartbeat, accepted(-2))
     assert lines(log, logging.INFO) == ["[g/i]: the instance id is owned by them."]

@@ -11,7 +11,7 @@ from membership_client.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class FormerOwners:
     """Members are named by their place. Some of the partitions may not exist any more."""
 
     owner: Mapping[TopicPartition, int]
@@ -22,7 +22,7 @@ class Claims:
     """Claimed by two in that generation: neither is believed."""
 
 
-def settle(members: Sequence[MemberSubscription]) -> Claims:
+def settle(members: Sequence[MemberSubscription]) -> FormerOwners:
     """Believe the latest generation: a member that speaks of an earlier one has missed that it lost the partition."""
     # In order, because the order of a set differs from process to process, and a trace must replay in any.
     held = [sorted(member.owned) for member in members]
@@ -30,11 +30,13 @@ def settle(members: Sequence[MemberSubscription]) -> Claims:
     for place, claimed in enumerate(held):
         owner.update(zip(claimed, repeat(place), strict=False))
     if len(owner) == sum(map(len, held)):
-        return Claims(owner, held)
+        return FormerOwners(owner, held)
     return _settle_disputes(members, held)
 
 
-def _settle_disputes(members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]) -> Claims:
+def _settle_disputes(
+    members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]
+) -> FormerOwners:
     claimants: dict[TopicPartition, list[int]] = {}
     for place, partitions in enumerate(claimed):
         for partition in partitions:
@@ -48,7 +50,7 @@ def _settle_disputes(members: Sequence[MemberSubscription], claimed: Sequence[Se
         else:
             owner[partition] = latest
     held = [[p for p in partitions if owner.get(p) == place] for place, partitions in enumerate(claimed)]
-    return Claims(owner, held, frozenset(disputed))
+    return FormerOwners(owner, held, frozenset(disputed))
 
 
 def earlier_owners(members: Sequence[MemberSubscription]) -> dict[TopicPartition, int]:

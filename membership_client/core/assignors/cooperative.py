@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from membership_client.core.assignors.claims import Claims, settle
+from membership_client.core.assignors.claims import FormerOwners, settle
 from membership_client.core.assignors.members import Plan, in_order
 from membership_client.core.assignors.sticky import share_out
 from membership_client.subscriptions import MemberSubscription, TopicLayout
@@ -25,7 +25,7 @@ def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapp
     return {member.member_id: share for member, share in zip(members, shares, strict=True)}
 
 
-def _granted(place: int, share: list[TopicPartition], claims: Claims) -> list[TopicPartition]:
+def _granted(place: int, share: list[TopicPartition], claims: FormerOwners) -> list[TopicPartition]:
     """What is its own, or has no owner. Where two claim the same, both must give it back first."""
     if share == claims.held[place]:
         return share

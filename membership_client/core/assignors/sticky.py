@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from membership_client.core.assignors.claims import Claims, settle
+from membership_client.core.assignors.claims import FormerOwners, settle
 from membership_client.core.assignors.members import Plan, in_order
 from membership_client.core.assignors.sticky_equal import share_equally
 from membership_client.core.assignors.sticky_general import share_generally
@@ -28,7 +28,7 @@ def assign_sticky(subscriptions: Sequence[MemberSubscription], topics: Mapping[s
 
 
 def share_out(
-    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: Claims
+    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
 ) -> list[list[TopicPartition]]:
     """Shares by place."""
     circles = {member.topics for member in members}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
-from membership_client.core.assignors.claims import Claims
+from membership_client.core.assignors.claims import FormerOwners
 from membership_client.core.assignors.members import partitions_of
 from membership_client.core.assignors.near_filling import fill_near
 from membership_client.core.assignors.quotas import Quotas
@@ -24,7 +24,7 @@ _topic = itemgetter(0)
 
 
 def share_equally(
-    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: Claims
+    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
 ) -> list[list[TopicPartition]]:
     """Shares by place. They differ by one partition at most, and of what was held nothing moves that need not."""
     racks = Neighbourhood.of(members, topics)
@@ -41,7 +41,9 @@ def share_equally(
     return held
 
 
-def _kept(topics: Mapping[str, TopicLayout], claims: Claims, racks: Neighbourhood | None) -> list[list[TopicPartition]]:
+def _kept(
+    topics: Mapping[str, TopicLayout], claims: FormerOwners, racks: Neighbourhood | None
+) -> list[list[TopicPartition]]:
     """What everybody held, by place, without what it is far from and what is gone."""
     count_of = {topic: layout.partitions for topic, layout in topics.items()}.get
     kept = [[p for p in share if 0 <= p[1] < count_of(p[0], 0)] for share in claims.held]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from membership_client.core.assignors.claims import Claims, earlier_owners
+from membership_client.core.assignors.claims import FormerOwners, earlier_owners
 from membership_client.core.assignors.evening import Evening
 from membership_client.core.assignors.ladder import Ladder
 from membership_client.core.assignors.members import partitions_of, subscribers
@@ -20,7 +20,7 @@ _Owners = dict[TopicPartition, int]
 
 
 def share_generally(
-    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: Claims
+    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
 ) -> list[list[TopicPartition]]:
     """Shares by place. Topics that few want come first, since they have the least choice."""
     wanted = subscribers(members, topics)
@@ -43,7 +43,7 @@ def share_generally(
 def _kept(
     every: Iterable[TopicPartition],
     members: Sequence[MemberSubscription],
-    claims: Claims,
+    claims: FormerOwners,
     racks: Neighbourhood | None,
 ) -> _Owners:
     """What stays where it was: its owner still wants the topic, and is not far from it."""

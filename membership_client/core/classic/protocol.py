@@ -9,6 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from membership_client.core import reasons
 from membership_client.core.assigning import is_cooperative
+from membership_client.core.copying import replace
 from membership_client.core.events import ClassicHeartbeat, JoinGroup, LeaveGroup, Subscribe, SyncGroup
 from membership_client.core.member import Classic, Member
 from membership_client.partitions import NOTHING, Partitions
@@ -42,7 +43,7 @@ def statement(member: Member) -> Subscribe | None:
         return None
     pattern = compiled(subscription.regex)
     topics = frozenset(filter(pattern.fullmatch, layouts)) if pattern else frozenset[str]()
-    return Subscribe(topics=topics, regex=subscription.regex)
+    return replace(subscription, topics=topics)
 
 
 @functools.lru_cache(maxsize=100)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import membership_client
-from membership_client.demo.happenings import Complained, Ended, Started
-from membership_client.demo.wire import Leave, Role, decode_told, encode_leave, encode_role
+from membership_client.demo.happenings import Complained, ProcessEnded, Started
+from membership_client.demo.wire import Leave, MemberRole, decode_told, encode_leave, encode_role
 
 if TYPE_CHECKING:
     from membership_client.demo.recording import Recording
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _LEAVE_TIMEOUT_S = 10.0
 
 
-class Actor:
+class MemberHandle:
     """One process, which exists from the first: whoever makes an actor sees to its end before it may begin."""
 
-    def __init__(self, role: Role, recording: Recording) -> None:
+    def __init__(self, role: MemberRole, recording: Recording) -> None:
         self._role = role
         self._recording = recording
         self._ears: list[threading.Thread] = []
@@ -84,7 +84,7 @@ class Actor:
             if line.endswith("\n"):  # SIGKILL may cut the last one short.
                 self._recording.add(decode_told(line))
         code = self._process.wait()
-        self._recording.add(Ended(at=time.monotonic(), name=self._role.name, pid=self._pid, code=code))
+        self._recording.add(ProcessEnded(at=time.monotonic(), name=self._role.name, pid=self._pid, code=code))
 
     def _overhear(self) -> None:
         assert self._process.stderr is not None

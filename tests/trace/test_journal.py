@@ -1,0 +1,127 @@
+"""What the journal writes down of each step, and what it keeps in memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from membership_client import trace
+from membership_client.core.events import Tick
+from membership_client.core.machine import Step
+from membership_client.core.member import TopicCheck
+from membership_client.trace.journal import Journal
+from membership_client.trace.values import encode
+from tests.diagnose.traces import EPOCH_S, Recorded
+
+
+def entries(member: Recorded) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in member.kept.lines[1:]]
+
+
+def written(member: Recorded, field: str) -> list[Any]:
+    return [entry[field] for entry in entries(member) if field in entry]
+
+
+def test_what_did_not_change_is_written_once() -> None:
+    """A cause and the owned partitions stand in the step that changed them."""
+    member = Recorded.named("a").owning(0, 1).stays_stable(20.0)
+    assert written(member, "cause") == ["joined the group"]
+    assert written(member, "owned") == [{"orders": "0-1"}]
+    assert written(member, "missing") == []
+    assert written(member, "problem") == []
+
+
+def test_a_cause_that_is_gone_is_not_written() -> None:
+    """The last one stands in the trace already."""
+    member = Recorded.named("a").owning(0)
+    before = member.member
+    member.journal.on_step(Step(1.0, before, Tick(), (), replace(before, cause=None)))
+    assert written(member, "cause") == ["joined the group"]
+
+
+def test_topics_that_do_not_exist_are_written_when_they_change() -> None:
+    """By name, with a name that looks like it if there is one."""
+    member = Recorded.named("a").owning(0)
+    before = member.member
+    after = replace(before, topic_check=TopicCheck(missing={"bills": None}))
+    member.journal.on_step(Step(1.0, before, Tick(), (), after))
+    member.journal.on_step(Step(2.0, after, Tick(), (), after))
+    assert written(member, "missing") == [{"bills": None}]
+
+
+def test_every_step_has_the_processor_time_so_far() -> None:
+    """To the microsecond."""
+    member = Recorded.named("a")
+    member.cpu_s = 1.23456789
+    member.owning(0)
+    assert set(written(member, "cpu")) == {1.234568}
+    assert len(written(member, "cpu")) == len(entries(member))
+
+
+def test_only_a_late_heartbeat_is_said_to_be_late() -> None:
+    """By how much, to the microsecond; other requests have no time at which they are due."""
+    member = Recorded.named("a").owning(0).stays_stable(20.0)
+    member.journal.on_step(Step(member.now + 60.0, member.member, Tick(), (), member.member))
+    assert written(member, "late") == []
+    member.now = member.member.heartbeat_due + 7.12345678
+    member.do(Tick())
+    assert written(member, "late") == [7.123457]
+
+
+@pytest.mark.parametrize(("late_s", "told"), [(0.009, []), (0.011, [0.011])])
+def test_less_than_ten_milliseconds_are_on_time(late_s: float, told: list[float]) -> None:
+    """Every machine is late by as much."""
+    member = Recorded.named("a", now=0.0).owning(0)
+    member.member = replace(member.member, heartbeat_due=64.0)
+    member.now = 64.0 + late_s
+    member.do(Tick())
+    assert written(member, "late") == told
+
+
+@pytest.mark.parametrize(("slept_s", "told"), [(0.75, []), (1.0, [1.0]), (1.12345678, [1.123457])])
+def test_a_clock_that_is_set_by_a_second_has_jumped(slept_s: float, told: list[float]) -> None:
+    """Less is kept, and told with what is added to it later."""
+    member = Recorded.named("a", now=0.0)
+    member.slept_s = slept_s
+    member.do(Tick())
+    assert written(member, "jumped") == told
+
+
+def test_a_header_has_both_clocks() -> None:
+    """The time of day that belongs to the member's own clock."""
+    member = Recorded.named("a", now=1000.0)
+    header = json.loads(member.kept.lines[0])
+    assert (header["at"], header["wall"]) == (1000.0, EPOCH_S + 1000.0)
+    member.now = 1005.0
+    with member.clock():
+        saved = json.loads(member.journal.lines()[0])
+    assert (saved["at"], saved["wall"], saved.get("dropped")) == (1005.0, EPOCH_S + 1005.0, None)
+
+
+def test_the_last_hundred_entries_are_in_memory_with_the_member_before_them() -> None:
+    """Two generations of a hundred: from the older one's start everything can be replayed."""
+    member = Recorded.named("a").owning(0)
+    steps = len(entries(member))
+    counts = []
+    for number in range(250):
+        member.note("commits", number=number)
+        counts.append(len(member.journal.lines()) - 1)
+    assert counts[: 200 - steps] == list(range(steps + 1, 201))
+    assert counts[200 - steps] == 101
+    start = json.loads(member.journal.lines()[0])["start"]
+    assert start == json.loads(json.dumps(encode(member.member)))
+
+
+def test_a_journal_without_a_file_has_nothing_to_flush() -> None:
+    """At once, and with True."""
+    assert Journal(Recorded.named("a").member).flush(0.0)
+
+
+def test_what_is_not_exported_is_no_attribute() -> None:
+    """Although names of the readers are found when they are asked for."""
+    assert trace.read_trace is not None
+    with pytest.raises(AttributeError, match=r"module 'membership_client\.trace' has no attribute 'replay'"):
+        _ = trace.replay
