@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from membership_client import (
     CallbackContext,
@@ -195,6 +197,32 @@ class Group:
         if self.members:
             with ThreadPoolExecutor(len(self.members)) as pool:
                 list(pool.map(lambda member: member.close(LeaveMode.LEAVE, timeout_s=1), self.members))
+
+
+class HasSnapshot(Protocol):
+    """A member of either kind, or a consumer."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+
+def block_through_heartbeats(member: HasSnapshot, count: int = 5) -> None:
+    """Blocks the calling thread until the coordinator has confirmed the member `count` more times.
+
+    Shows that a session would not end while a thread is blocked, without a session that a busy machine can starve.
+    """
+    for _ in range(count):
+        before = _confirmed_at(member)
+        eventually(functools.partial(_is_confirmed_since, member, before), "the next confirmed heartbeat")
+
+
+def _is_confirmed_since(member: HasSnapshot, time_s: float) -> bool:
+    return _confirmed_at(member) > time_s + 0.05
+
+
+def _confirmed_at(member: HasSnapshot) -> float:
+    age_s = member.snapshot.heartbeat_age_s
+    return -math.inf if age_s is None else time.monotonic() - age_s
 
 
 def log_about(cluster: KafkaCluster, text: str) -> Callable[[], str]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from membership_client import CallbackFailedError, CauseKind, GroupMember, MemberState, TopicPartition
-from membership_client.core.events import CallbackKind, Heartbeat, RunCallback, Send
+from membership_client.core.events import CallbackKind, RunCallback
 from membership_client.core.machine import Step
-from tests.integration.members import PATIENCE_S, Call, RecordingListener, assert_never_shared, eventually
+from tests.integration.members import (
+    PATIENCE_S,
+    Call,
+    RecordingListener,
+    assert_never_shared,
+    block_through_heartbeats,
+    eventually,
+)
 
 if TYPE_CHECKING:
-    from membership_client.testing import KafkaCluster
-    from tests.integration.conftest import GroupFactory
-    from tests.integration.members import Group, WatchedMember
+    from tests.integration.members import Group
 
 pytestmark = pytest.mark.kafka
 
@@ -36,25 +40,18 @@ class Gate:
         self._open.set()
 
 
-def heartbeats(member: WatchedMember) -> int:
-    """How many it has sent."""
-    return sum(isinstance(effect, Send) and isinstance(effect.request, Heartbeat) for effect in member.effects)
-
-
 # --- slow ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_assigned_callback_may_outlast_the_session(kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """Heartbeats go on while it blocks for three sessions: the coordinator keeps the member, and the epoch is the same."""
-    group = new_group(kafka, consumer_session_timeout_ms=2000)
+def test_heartbeats_go_on_while_an_assigned_callback_blocks(group: Group) -> None:
+    """The coordinator keeps the member, and the epoch is the same."""
     gate = Gate()
     member = group.join(listener=RecordingListener(assigned=gate))
     assert gate.reached.wait(PATIENCE_S)
-    epoch, sent = member.snapshot.epoch, heartbeats(member)
-    time.sleep(6)
+    epoch = member.snapshot.epoch
+    block_through_heartbeats(member)
     assert member.snapshot.state is MemberState.RECONCILING
     assert member.assignment() == frozenset()
-    assert heartbeats(member) > sent + 3
     assert group.knows(member.snapshot.member_id)
     gate.open()
     group.wait_for_shares([member], group.partitions(6))
@@ -62,9 +59,8 @@ def test_an_assigned_callback_may_outlast_the_session(kafka: KafkaCluster, new_g
     assert [call.kind for call in member.calls] == ["assigned"]
 
 
-def test_partitions_move_only_when_the_revoke_has_returned(kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """The group waits for a revoke that outlasts the session; the next owner begins after it has returned."""
-    group = new_group(kafka, consumer_session_timeout_ms=2000)
+def test_partitions_move_only_when_the_revoke_has_returned(group: Group) -> None:
+    """The group waits for a revoke that blocks through heartbeats; the next owner begins after it has returned."""
     gate = Gate()
     first = group.join(listener=RecordingListener(revoked=gate))
     first.wait_stable()
@@ -73,7 +69,7 @@ def test_partitions_move_only_when_the_revoke_has_returned(kafka: KafkaCluster, 
     remaining_s = first.calls[-1].context.remaining_s()
     assert remaining_s is not None
     assert remaining_s > 100
-    time.sleep(4)
+    block_through_heartbeats(first)
     assert first.assignment() == group.partitions(6)
     assert second.assignment() == frozenset()
     gate.open()

@@ -25,6 +25,7 @@ from tests.integration.members import (
     Call,
     RecordingListener,
     assert_never_shared,
+    block_through_heartbeats,
     eventually,
     log_about,
 )
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from membership_client import CloseReport
     from membership_client.core.machine import Step
     from membership_client.testing import KafkaCluster
-    from tests.integration.conftest import GroupFactory
     from tests.integration.members import Group
     from tests.integration.processes import MemberProcess
 
@@ -260,10 +260,9 @@ def test_closing_inside_an_observer(group: Group) -> None:
 # --- slow farewells --------------------------------------------------------------------------------------------------
 
 
-def test_a_close_may_outlast_the_session(kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """Heartbeats go on while the last revoke runs, so nobody takes the partitions before it has returned."""
-    group = new_group(kafka, consumer_session_timeout_ms=1500)
-    leaving = group.join(listener=RecordingListener(revoked=lambda call: time.sleep(4)))
+def test_heartbeats_go_on_while_the_last_revoke_runs(kafka: KafkaCluster, group: Group) -> None:
+    """No other member gets the partitions before the revoke of a close has returned."""
+    leaving = group.join(listener=RecordingListener(revoked=lambda call: block_through_heartbeats(leaving)))
     leaving.wait_stable()
     other = group.member()
     closer = threading.Thread(target=leaving.close)

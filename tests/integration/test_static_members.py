@@ -91,7 +91,7 @@ def test_a_static_member_can_leave_for_good(group: Group) -> None:
 
 def test_a_static_member_that_does_not_return_expires(kafka: KafkaCluster, new_group: GroupFactory) -> None:
     """A temporary leave reserves the partitions for the session timeout and no longer."""
-    group = new_group(kafka, consumer_session_timeout_ms=2000)
+    group = new_group(kafka, consumer_session_timeout_ms=5000)
     static, other = settled_pair(group, "one")
     static.close()
     assert group.knows(static.snapshot.member_id)
@@ -111,7 +111,7 @@ def test_a_dynamic_member_that_remains_is_kept_until_its_session_ends(
     kafka: KafkaCluster, new_group: GroupFactory
 ) -> None:
     """REMAIN says nothing to the coordinator, so the partitions stay reserved for the session timeout."""
-    group = new_group(kafka, consumer_session_timeout_ms=3000)
+    group = new_group(kafka, consumer_session_timeout_ms=5000)
     dynamic, other = settled_pair(group, None)
     report = dynamic.close(LeaveMode.REMAIN)
     assert (report.clean, report.steps[-1].outcome) == (True, "nothing told: stays until its session ends")
