@@ -10,7 +10,7 @@ _LONGEST = 200
 _UNPRINTED = re.compile(r"[^\n -~]")
 
 
-def harmless(line: str) -> str:
+def printable(line: str) -> str:
     """One line, as long as before, with a replacement character for each that does not print."""
     if line.isprintable():
         return line
@@ -19,7 +19,7 @@ def harmless(line: str) -> str:
 
 def excerpt(text: str) -> str:
     """As much of it as fits into a sentence."""
-    return harmless(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
 
 
 def json_text(data: Any, indent: int | None = None) -> str:

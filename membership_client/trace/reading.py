@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from membership_client.cli.terminal_text import excerpt, harmless
+from membership_client.cli.terminal_text import excerpt, printable
 from membership_client.errors import MembershipError
 from membership_client.trace.format import VERSION
 from membership_client.trace.line import LineError, parse_line, partitions_of
@@ -27,7 +27,7 @@ class TraceError(MembershipError, ValueError):
     advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote: leave this one out, or get it anew."
 
     def __str__(self) -> str:
-        return harmless(super().__str__())
+        return printable(super().__str__())
 
 
 class UnreadableTraceError(TraceError):

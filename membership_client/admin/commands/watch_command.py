@@ -12,7 +12,7 @@ from membership_client.admin.commands.group_text import lines
 from membership_client.admin.commands.groups_command import DONE, INTERRUPTED, complain, run
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.waiting import ObservedGroup, Watch
-from membership_client.cli.terminal_text import harmless
+from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConnectionProblem
 
 _CLEAR = "\x1b[H\x1b[J"
@@ -50,5 +50,5 @@ def _show(watched: ObservedGroup, *, machine: bool, clears: bool) -> None:
     if machine:
         print(json.dumps(as_json.watched(watched)), flush=True)
         return
-    text = "\n".join([time.strftime("%H:%M:%S"), *map(harmless, lines(watched)), ""])
+    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines(watched)), ""])
     print(_CLEAR + text if clears else text, flush=True)
