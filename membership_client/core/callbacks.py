@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from membership_client.core import reasons
 from membership_client.core.backoff import ASAP, FRESH
-from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
 from membership_client.core.exception_summary import raised_by
 from membership_client.core.leaving import depart, without_callback
@@ -14,6 +13,7 @@ from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, CloseStep, LeaveMode, MemberState
+from membership_client.values import replace
 
 S = MemberState
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from membership_client.core import policy
-from membership_client.core.acl_hints import denied
 from membership_client.core.backoff import FRESH
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.fencing import fatal
 from membership_client.core.heartbeats import lingers
 from membership_client.core.leaving import is_telling
 from membership_client.core.member import IN_GROUP, Member, Transition, with_problem
-from membership_client.core.policy import Reaction
+from membership_client.core.policy import Reaction, denied
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 
 def _has_something_to_say(member: Member) -> bool:

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
-from membership_client.core.copying import replace
 from membership_client.core.events import HeartbeatAccepted
 from membership_client.core.member import (
     IN_GROUP,
@@ -24,6 +23,7 @@ from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
+from membership_client.values import replace
 
 S = MemberState
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from membership_client.core import policy
 from membership_client.core.consumer_protocol import release
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -27,6 +26,7 @@ from membership_client.core.requests import forget_coordinator, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import GroupProtocol, Holder, MemberState
+from membership_client.values import replace
 
 S = MemberState
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from membership_client.core import reasons
 from membership_client.core.backoff import ASAP, FRESH
+from membership_client.core.budgets import restarted
 from membership_client.core.classic.protocol import fresh
-from membership_client.core.copying import replace
 from membership_client.core.member import (
     Member,
     Transition,
     move,
 )
-from membership_client.core.polling import restarted
 from membership_client.core.rule import Rule
 from membership_client.subscriptions import NO_GENERATION
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
+from membership_client.values import replace
 
 S = MemberState
 

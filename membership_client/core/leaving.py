@@ -5,7 +5,6 @@ from __future__ import annotations
 from membership_client.core import consumer_protocol, policy, reasons
 from membership_client.core.backoff import ASAP
 from membership_client.core.classic import protocol
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
 from membership_client.core.member import IN_GROUP, Departure, InFlight, Member, Transition, move
@@ -14,6 +13,7 @@ from membership_client.core.requests import forget_coordinator, send, slow_down,
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CloseStep, GroupProtocol, LeaveMode, MemberState
+from membership_client.values import replace
 
 S = MemberState
 

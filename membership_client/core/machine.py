@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from membership_client.core import (
-    budget_warnings,
+    budgets,
     callbacks,
     coordinator,
     fencing,
@@ -28,14 +28,12 @@ from membership_client.core import (
     joining,
     leaving,
     policy,
-    polling,
     reasons,
     reconciliation,
     refusals,
     topic_check,
 )
 from membership_client.core.classic import group_join, group_leader, join_keepalive
-from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
     CallbackDelayed,
@@ -84,7 +82,7 @@ from membership_client.core.requests import (
 from membership_client.core.rule import Rule, for_protocol
 from membership_client.errors import Problem, ProblemKind, may_resubscribe
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
-from membership_client.values import dataclass
+from membership_client.values import dataclass, replace
 
 S = MemberState
 CLASSIC, CONSUMER = GroupProtocol.CLASSIC, GroupProtocol.CONSUMER
@@ -192,7 +190,7 @@ def _on_rebalance(member: Member, event: Rebalance, now: float) -> Transition:
 
 
 def _on_polled(member: Member, event: Polled, now: float) -> Transition:
-    return polling.polled(member, event), ()
+    return budgets.polled(member, event), ()
 
 
 def _on_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Transition:
@@ -447,10 +445,10 @@ RULES: tuple[Rule, ...] = (
     leaving.GIVE_UP,
     instance_id_conflict.GIVE_UP,
     for_protocol(CLASSIC, group_join.EXPIRE),
-    polling.EXPIRE,
-    polling.WARN,
-    budget_warnings.WARN_OF_CALL,
-    budget_warnings.WARN_OF_CLOSE,
+    budgets.EXPIRE,
+    budgets.WARN,
+    budgets.WARN_OF_CALL,
+    budgets.WARN_OF_CLOSE,
     callbacks.LOSE,
     reconciliation.GIVE_BACK,
     leaving.LEAVE_AFTER_ERROR,

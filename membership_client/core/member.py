@@ -10,7 +10,6 @@ from uuid import UUID
 
 from membership_client.config import MemberConfig
 from membership_client.core.backoff import FRESH, Pace
-from membership_client.core.copying import replace
 from membership_client.core.events import CallbackDelayed, CallbackKind, Effect, GroupJoined, Request, Subscribe
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
@@ -25,7 +24,7 @@ from membership_client.types import (
     Node,
     TopicPartition,
 )
-from membership_client.values import dataclass
+from membership_client.values import dataclass, replace
 
 S = MemberState
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.callbacks import run
-from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
 from membership_client.core.leaving import callback_deadline
 from membership_client.core.member import Member, Transition, move
@@ -16,6 +15,7 @@ from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 S = MemberState
 

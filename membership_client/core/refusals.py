@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from membership_client.core import instance_id_conflict, policy, reasons
-from membership_client.core.acl_hints import denied
 from membership_client.core.classic import group_join
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
 from membership_client.core.fencing import as_before, fatal, fence
 from membership_client.core.heartbeats import deny
 from membership_client.core.joining import fall_back, may_fall_back
 from membership_client.core.member import InFlight, Member, Transition, with_problem
-from membership_client.core.policy import Reaction
+from membership_client.core.policy import Reaction, denied
 from membership_client.core.requests import forget_coordinator, slow_down
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 S = MemberState
 

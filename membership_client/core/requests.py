@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from membership_client.core.backoff import FRESH, Pace
-from membership_client.core.copying import replace
 from membership_client.core.events import Effect, FailureKind, JoinGroup, Request, Send, SyncGroup
 from membership_client.core.member import Claims, InFlight, Member, Transition, with_problem
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
+from membership_client.values import replace
 
 Slot = Literal["dialogue", "pulse", "lookup", "naming", "survey", "checking"]
 PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "survey_pace", "call_pace", "denial_pace"]

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from uuid import UUID
 
-from membership_client.core.acl_hints import denied_offsets
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     CommitOffsets,
@@ -29,6 +28,7 @@ from membership_client.core.events import (
     Response,
 )
 from membership_client.core.member import Member
+from membership_client.core.policy import denied_offsets
 from membership_client.errors import (
     MembershipError,
     NotOwnedError,

@@ -26,9 +26,9 @@ from membership_client.core.events import (
     TopicsResolved,
     Warn,
 )
+from membership_client.core.fencing import crashed
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
-from membership_client.core.thread_failure import crashed
 from membership_client.errors import MemberClosedError
 from membership_client.runtime.coordinator_requests import Errand, Errands
 from membership_client.runtime.listener import CallbackRunner

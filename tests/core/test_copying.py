@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from membership_client.core.backoff import Pace
-from membership_client.core.copying import replace
 from membership_client.core.member import Member
+from membership_client.values import replace
 from tests.core.play import config
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from membership_client.core.backoff import FRESH
-from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
     CallbackKind,
@@ -40,6 +39,7 @@ from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import Partitions
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import CauseKind, CloseStep, LeaveMode, MemberState
+from membership_client.values import replace
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, in_classic_state, share
 from tests.core.play import BILLS, BROKER, INTERVAL_S, NAMES, ORDERS, Play, accepted, in_state, orders
 

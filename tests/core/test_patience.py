@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from membership_client.core.backoff import FRESH, Pace, _jitter
-from membership_client.core.copying import replace
 from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
@@ -36,6 +35,7 @@ from membership_client.core.requests import JOIN_PATIENCE_S, SLOTS, Slot
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import MemberState
+from membership_client.values import replace
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, share
 from tests.core.play import BROKER, INTERVAL_S, Play, accepted, config, in_state, orders
 

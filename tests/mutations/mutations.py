@@ -370,7 +370,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a leader gives away what others still hold",
-        "assignors/cooperative.py",
+        "assignors/sticky.py",
         "    if claims.owner or claims.disputed:",
         "    if claims.disputed:",
     ),

@@ -1,19 +1,22 @@
-"""The `sticky` assignor: as even as subscriptions allow, and of what members held before as much as possible stays.
+"""The assignors `sticky` and `cooperative-sticky`: as even as subscriptions allow, and as much as possible stays where it was.
 
-What they held is in their subscriptions. It is an eager assignor: everything was given back before the join, so
-partitions may go to new owners at once.
+What members held is in their subscriptions. `sticky` is eager: everything was given back before the join, so partitions may go
+to new owners at once. In a cooperative group members keep what they hold while they join. The plan leaves out the partitions
+that are to move, so their owners give them up and join again; the next plan, in which no member claims them, assigns them.
+Two rounds are enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
-from membership_client.core.assignors.claims import FormerOwners, settle
 from membership_client.core.assignors.members import Plan, in_order
 from membership_client.core.assignors.sticky_equal import share_equally
 from membership_client.core.assignors.sticky_general import share_generally
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 
 def assign_sticky(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
@@ -31,10 +34,82 @@ def share_out(
     members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
 ) -> list[list[TopicPartition]]:
     """Shares by place."""
-    circles = {member.topics for member in members}
-    wanted = frozenset().union(*circles)
+    subscribed = {member.topics for member in members}
+    wanted = frozenset().union(*subscribed)
     existing = {topic: topics[topic] for topic in sorted(wanted & topics.keys()) if topics[topic].partitions}
     if not existing:
         return [[] for _ in members]
-    share = share_equally if len(circles) == 1 else share_generally
+    share = share_equally if len(subscribed) == 1 else share_generally
     return share(members, existing, claims)
+
+
+def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
+    """As `assign_sticky`, without the partitions that another member still holds."""
+    members = in_order(subscriptions)
+    claims = settle(members)
+    shares = share_out(members, topics, claims)
+    if claims.owner or claims.disputed:
+        shares = [_granted(place, share, claims) for place, share in enumerate(shares)]
+    return {member.member_id: share for member, share in zip(members, shares, strict=True)}
+
+
+def _granted(place: int, share: list[TopicPartition], claims: FormerOwners) -> list[TopicPartition]:
+    """The part of its share that it holds already or that has no owner. A disputed partition is given back by both first."""
+    if share == claims.held[place]:
+        return share
+    owner_of, disputed = claims.owner.get, claims.disputed
+    return [p for p in share if owner_of(p, place) == place and p not in disputed]
+
+
+@dataclass(frozen=True, slots=True)
+class FormerOwners:
+    """Which member held which partition before, from what members say. Members are named by their place.
+
+    Some of the partitions may not exist any more.
+    """
+
+    owner: Mapping[TopicPartition, int]
+    """The only member that claims the partition in the latest generation in which any member claims it."""
+    held: Sequence[Sequence[TopicPartition]]
+    """The same partitions by place, each list in order."""
+    disputed: frozenset[TopicPartition] = frozenset()
+    """Partitions that two members claim in that generation: neither claim counts."""
+
+
+def settle(members: Sequence[MemberSubscription]) -> FormerOwners:
+    """Claims of the latest generation count: a member with an earlier one has not heard that it lost the partition."""
+    # In order, because the order of a set differs from process to process, and a trace must replay in any.
+    held = [sorted(member.owned) for member in members]
+    owner: dict[TopicPartition, int] = {}
+    for place, claimed in enumerate(held):
+        owner.update(zip(claimed, repeat(place), strict=False))
+    if len(owner) == sum(map(len, held)):
+        return FormerOwners(owner, held)
+    return _settle_disputes(members, held)
+
+
+def _settle_disputes(
+    members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]
+) -> FormerOwners:
+    claimants: dict[TopicPartition, list[int]] = {}
+    for place, partitions in enumerate(claimed):
+        for partition in partitions:
+            claimants.setdefault(partition, []).append(place)
+    owner: dict[TopicPartition, int] = {}
+    disputed = set()
+    for partition, places in claimants.items():
+        *earlier, latest = sorted(places, key=lambda place: members[place].generation)
+        if earlier and members[earlier[-1]].generation == members[latest].generation:
+            disputed.add(partition)
+        else:
+            owner[partition] = latest
+    held = [[p for p in partitions if owner.get(p) == place] for place, partitions in enumerate(claimed)]
+    return FormerOwners(owner, held, frozenset(disputed))
+
+
+def earlier_owners(members: Sequence[MemberSubscription]) -> dict[TopicPartition, int]:
+    """Which member held a partition before the group's latest generation, by the latest such claim."""
+    newest = max(member.generation for member in members)
+    late = [place for place, member in enumerate(members) if member.generation < newest]
+    late.sort(key=lambda place: members[place].generation)
+    return {partition: place for place in late for partition in members[place].owned}

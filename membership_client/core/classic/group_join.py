@@ -18,12 +18,11 @@ from membership_client.core.classic.protocol import (
     join,
     keepable,
     partitions_of,
+    replanned,
     statement,
     sync,
     topic_id,
 )
-from membership_client.core.classic.topic_ids import replanned
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -42,6 +41,7 @@ from membership_client.core.requests import Slot, may_be_held_back, recovered, s
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CauseKind, MemberState, TopicPartition
+from membership_client.values import replace
 
 S = MemberState
 

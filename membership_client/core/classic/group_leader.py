@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from membership_client.core import reasons
-from membership_client.core.acl_hints import denied_topics
-from membership_client.core.assigning import assignor
-from membership_client.core.assignors.flaws import flaw_in
-from membership_client.core.assignors.registry import BUILT_IN
+from membership_client.core.assignors.registry import BUILT_IN, assignor, flaw_in
 from membership_client.core.backoff import FRESH
-from membership_client.core.classic.topic_ids import identified
-from membership_client.core.copying import replace
+from membership_client.core.classic.protocol import identified
 from membership_client.core.error_codes import COORDINATOR_AWAY
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -27,11 +23,13 @@ from membership_client.core.events import (
     TopicsDescribed,
 )
 from membership_client.core.member import IN_GROUP, Classic, InFlight, Member, Transition, with_problem
+from membership_client.core.policy import denied_topics
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import TopicPartition
+from membership_client.values import replace
 
 Plan = dict[str, tuple[TopicPartition, ...]]
 

@@ -12,13 +12,13 @@ import functools
 
 from membership_client.core.classic.group_join import beat
 from membership_client.core.classic.protocol import heartbeat
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code
 from membership_client.core.events import HeartbeatConfirmed, Refused, Response
 from membership_client.core.member import IN_GROUP, InFlight, Member, Transition
 from membership_client.core.refusals import refused
 from membership_client.core.requests import may_be_held_back
 from membership_client.core.rule import Rule
+from membership_client.values import replace
 
 _GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
 """Another generation is none of these: the answer to our join, which tells of it, may be on its way."""
