@@ -14,7 +14,7 @@ from kio.static.constants import EntityType
 from membership_client.core import events
 from membership_client.net import admin_messages, admin_requests, messages
 from membership_client.net import classic_messages as classic
-from membership_client.net.frames import MAX_FRAME_BYTES
+from membership_client.net.channel import MAX_FRAME_BYTES
 from membership_client.net.reader import Undecodable, read
 from membership_client.net.writer import write
 

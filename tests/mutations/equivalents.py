@@ -611,7 +611,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "A version with nothing after it is undecodable, too.",
     ),
     Equivalent(
-        "net/api_versions.py",
+        "net/opening.py",
         "",
         "3",
         "4",
@@ -696,7 +696,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         nth=2,
     ),
     Equivalent(
-        "net/bootstrap_race.py",
+        "net/connecting.py",
         "open_first",
         "started < len(openers)",
         "started <= len(openers)",

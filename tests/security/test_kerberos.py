@@ -10,7 +10,7 @@ import pytest
 
 from membership_client import Security
 from membership_client.core.events import FailureKind
-from membership_client.net.failures import OpenFailed
+from membership_client.net.channel import OpenFailed
 from membership_client.net.opening import open_connection
 from membership_client.security import optional_library
 from tests.net.patience import LIMIT_S
