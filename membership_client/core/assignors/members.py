@@ -1,4 +1,4 @@
-"""The members of a group in the order that all assignors share, which topics they want, and their racks."""
+"""The members of a group in the order that all assignors share, which topics they want, their racks, and what they held before."""
 
 from __future__ import annotations
 
@@ -115,3 +115,60 @@ class GroupRacks:
 
     def near(self, place: int, partition: TopicPartition) -> bool:
         return near(self.of_member[place], self.of_partition(partition))
+
+
+# --- what members held before ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FormerOwners:
+    """Which member held which partition before, from what members say. Members are named by their place.
+
+    Some of the partitions may not exist any more.
+    """
+
+    owner: Mapping[TopicPartition, int]
+    """The only member that claims the partition in the latest generation in which any member claims it."""
+    held: Sequence[Sequence[TopicPartition]]
+    """The same partitions by place, each list in order."""
+    disputed: frozenset[TopicPartition] = frozenset()
+    """Partitions that two members claim in that generation: neither claim counts."""
+
+
+def settle(members: Sequence[MemberSubscription]) -> FormerOwners:
+    """Claims of the latest generation count: a member with an earlier one has not heard that it lost the partition."""
+    # In order, because the order of a set differs from process to process, and a trace must replay in any.
+    held = [sorted(member.owned) for member in members]
+    owner: dict[TopicPartition, int] = {}
+    for place, claimed in enumerate(held):
+        owner.update(zip(claimed, repeat(place), strict=False))
+    if len(owner) == sum(map(len, held)):
+        return FormerOwners(owner, held)
+    return _settle_disputes(members, held)
+
+
+def _settle_disputes(
+    members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]
+) -> FormerOwners:
+    claimants: dict[TopicPartition, list[int]] = {}
+    for place, partitions in enumerate(claimed):
+        for partition in partitions:
+            claimants.setdefault(partition, []).append(place)
+    owner: dict[TopicPartition, int] = {}
+    disputed = set()
+    for partition, places in claimants.items():
+        *earlier, latest = sorted(places, key=lambda place: members[place].generation)
+        if earlier and members[earlier[-1]].generation == members[latest].generation:
+            disputed.add(partition)
+        else:
+            owner[partition] = latest
+    held = [[p for p in partitions if owner.get(p) == place] for place, partitions in enumerate(claimed)]
+    return FormerOwners(owner, held, frozenset(disputed))
+
+
+def earlier_owners(members: Sequence[MemberSubscription]) -> dict[TopicPartition, int]:
+    """Which member held a partition before the group's latest generation, by the latest such claim."""
+    newest = max(member.generation for member in members)
+    late = [place for place, member in enumerate(members) if member.generation < newest]
+    late.sort(key=lambda place: members[place].generation)
+    return {partition: place for place in late for partition in members[place].owned}

@@ -9,14 +9,12 @@ Two rounds are enough.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 
-from membership_client.core.assignors.members import Plan, in_order
+from membership_client.core.assignors.members import FormerOwners, Plan, in_order, settle
 from membership_client.core.assignors.sticky_equal import share_equally
 from membership_client.core.assignors.sticky_general import share_generally
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
-from membership_client.values import dataclass
 
 
 def assign_sticky(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
@@ -59,57 +57,3 @@ def _granted(place: int, share: list[TopicPartition], claims: FormerOwners) -> l
         return share
     owner_of, disputed = claims.owner.get, claims.disputed
     return [p for p in share if owner_of(p, place) == place and p not in disputed]
-
-
-@dataclass(frozen=True, slots=True)
-class FormerOwners:
-    """Which member held which partition before, from what members say. Members are named by their place.
-
-    Some of the partitions may not exist any more.
-    """
-
-    owner: Mapping[TopicPartition, int]
-    """The only member that claims the partition in the latest generation in which any member claims it."""
-    held: Sequence[Sequence[TopicPartition]]
-    """The same partitions by place, each list in order."""
-    disputed: frozenset[TopicPartition] = frozenset()
-    """Partitions that two members claim in that generation: neither claim counts."""
-
-
-def settle(members: Sequence[MemberSubscription]) -> FormerOwners:
-    """Claims of the latest generation count: a member with an earlier one has not heard that it lost the partition."""
-    # In order, because the order of a set differs from process to process, and a trace must replay in any.
-    held = [sorted(member.owned) for member in members]
-    owner: dict[TopicPartition, int] = {}
-    for place, claimed in enumerate(held):
-        owner.update(zip(claimed, repeat(place), strict=False))
-    if len(owner) == sum(map(len, held)):
-        return FormerOwners(owner, held)
-    return _settle_disputes(members, held)
-
-
-def _settle_disputes(
-    members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]
-) -> FormerOwners:
-    claimants: dict[TopicPartition, list[int]] = {}
-    for place, partitions in enumerate(claimed):
-        for partition in partitions:
-            claimants.setdefault(partition, []).append(place)
-    owner: dict[TopicPartition, int] = {}
-    disputed = set()
-    for partition, places in claimants.items():
-        *earlier, latest = sorted(places, key=lambda place: members[place].generation)
-        if earlier and members[earlier[-1]].generation == members[latest].generation:
-            disputed.add(partition)
-        else:
-            owner[partition] = latest
-    held = [[p for p in partitions if owner.get(p) == place] for place, partitions in enumerate(claimed)]
-    return FormerOwners(owner, held, frozenset(disputed))
-
-
-def earlier_owners(members: Sequence[MemberSubscription]) -> dict[TopicPartition, int]:
-    """Which member held a partition before the group's latest generation, by the latest such claim."""
-    newest = max(member.generation for member in members)
-    late = [place for place, member in enumerate(members) if member.generation < newest]
-    late.sort(key=lambda place: members[place].generation)
-    return {partition: place for place in late for partition in members[place].owned}

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 
-from membership_client.core.assignors.members import GroupRacks, partitions_of
-from membership_client.core.assignors.sticky import FormerOwners
+from membership_client.core.assignors.members import FormerOwners, GroupRacks, partitions_of
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
 

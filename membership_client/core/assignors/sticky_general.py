@@ -9,8 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from membership_client.core.assignors.members import GroupRacks, partitions_of, subscribers
-from membership_client.core.assignors.sticky import FormerOwners, earlier_owners
+from membership_client.core.assignors.members import (
+    FormerOwners,
+    GroupRacks,
+    earlier_owners,
+    partitions_of,
+    subscribers,
+)
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
 
