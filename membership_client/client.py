@@ -52,9 +52,8 @@ from membership_client.errors import (
     error_for,
     may_resubscribe,
 )
-from membership_client.runtime import forked, process_exit
+from membership_client.runtime import forked
 from membership_client.runtime.busy_thread import warning_of
-from membership_client.runtime.closing import Closing, close_timeout_s
 from membership_client.runtime.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
 from membership_client.runtime.log import StepLog, log_warning, logger
 from membership_client.runtime.member_setup import (
@@ -65,18 +64,16 @@ from membership_client.runtime.member_setup import (
     trace_file_of,
     transport_of,
 )
-from membership_client.runtime.membership_thread import MembershipThread
-from membership_client.runtime.named_partitions import NamedPartitions
+from membership_client.runtime.membership_thread import Closing, MembershipThread, close_timeout_s
 from membership_client.runtime.offsets import Offsets
 from membership_client.runtime.ownership import Ownership, OwnershipNumbers
-from membership_client.runtime.topic_names import TopicNames
+from membership_client.runtime.topic_names import NamedPartitions, TopicNames
 from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
 from membership_client.runtime.worker import Observer, Worker
 from membership_client.security import Security
-from membership_client.security.settings import with_password
-from membership_client.security.weaknesses import warn_of_weaknesses
+from membership_client.security.settings import warn_of_weaknesses, with_password
 from membership_client.trace import Journal
-from membership_client.trace.commit_tally import CommitTally
+from membership_client.trace.journal import CommitTally
 from membership_client.trace.values import encode
 from membership_client.types import (
     CloseReport,
@@ -144,7 +141,7 @@ class GroupMember:
         self._forgiven: Problem | None = None
         self._forked = False
         self._owned = NamedPartitions()
-        process_exit.register(self)
+        forked.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
 
     # --- asking for membership ---------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
-from membership_client.partition_text import shares
-from membership_client.partitions import NOTHING, Partitions
+from membership_client.partitions import NOTHING, Partitions, shares
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.types import Delay, GroupProtocol, MemberState
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from membership_client.arguments import checked_function, checked_instance, checked_mapping, optional, shown
-from membership_client.bootstrap import parse_bootstrap
-from membership_client.config import MemberConfig
+from membership_client.config import MemberConfig, parse_bootstrap
 from membership_client.core.assignors.registry import require_assignors
 from membership_client.core.member import Member
 from membership_client.errors import ConfigError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import threading
@@ -17,8 +18,8 @@ from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Ef
 from membership_client.core.exception_summary import raised_by
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.partition_text import ranges
-from membership_client.partitions import Partitions
+from membership_client.errors import MembershipError
+from membership_client.partitions import Partitions, ranges
 from membership_client.trace.origin import origin
 from membership_client.trace.trace_file import TraceFile, as_bytes, write_for_owner
 from membership_client.trace.trace_thread import TraceThread
@@ -27,6 +28,7 @@ from membership_client.types import MemberState
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 _KEEP = 100
 """Entries per generation. Two generations are kept, so there are always at least the last hundred."""
@@ -224,3 +226,42 @@ def _safe(event: Event) -> Event:
     if isinstance(event, CallbackReturned) and event.error is not None:
         return replace(event, error=str(raised_by(event.error)))
     return event
+
+
+_EVERY_S = 1.0
+
+
+# --- commits ---------------------------------------------------------------------------------------------------------
+
+
+class CommitTally:
+    """Used by whichever thread commits; a count that two threads spoil for each other is no harm."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._count = 0
+        self._slowest_s = 0.0
+        self._since = time.monotonic()
+
+    @contextlib.contextmanager
+    def commit(self, partitions: int) -> Iterator[None]:
+        began_at = time.monotonic()
+        try:
+            yield
+        except MembershipError as error:
+            took_s, kind = time.monotonic() - began_at, type(error).__name__
+            self._journal.note("commit refused", partitions=partitions, took=took_s, error=kind, detail=error.detail)
+            raise
+        self._add(began_at, time.monotonic())
+
+    def _add(self, began_at: float, now: float) -> None:
+        self._count += 1
+        self._slowest_s = max(self._slowest_s, now - began_at)
+        if now - self._since >= _EVERY_S:
+            self.sum_up()
+
+    def sum_up(self) -> None:
+        """Note what was not noted yet: also when nothing follows."""
+        if self._count:
+            self._journal.note("commits", count=self._count, slowest=self._slowest_s)
+        self._count, self._slowest_s, self._since = 0, 0.0, time.monotonic()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
 from membership_client.cli.terminal_text import excerpt, printable
 from membership_client.errors import MembershipError
-from membership_client.trace.format import VERSION
-from membership_client.trace.line import LineError, parse_line, partitions_of
+from membership_client.partitions import count_of
+from membership_client.trace.format import PARTITION_FIELDS, VERSION
 from membership_client.trace.values import Json
 from membership_client.values import dataclass
 
 _HEADER = b'{"trace":'
 
-MOST_PARTITIONS = 2_000_000
+MOST_PARTITIONS_OF_A_FILE = 2_000_000
 """That all lines of one file may name by ranges: they become objects, and a file of a kilobyte must not fill the memory."""
 
 
@@ -100,8 +102,8 @@ def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
             continue
         entry, named = _parse(path, number, line)
         partitions += named
-        if partitions > MOST_PARTITIONS:
-            text = f"the lines up to here name {partitions} partitions; the limit for a file is {MOST_PARTITIONS}"
+        if partitions > MOST_PARTITIONS_OF_A_FILE:
+            text = f"the lines up to here name {partitions} partitions; the limit for a file is {MOST_PARTITIONS_OF_A_FILE}"
             raise TraceError(f"{path}, line {number}: {text}.")
         if "trace" in entry:
             _check_version(path, number, entry["trace"])
@@ -152,3 +154,101 @@ def _check_version(path: Path, number: int, version: object) -> None:
         shown = excerpt(repr(version))
         text = f"{path}, line {number}: the trace has version {shown}, and this program reads version {VERSION}."
         raise TraceError(text)
+
+
+# --- one line --------------------------------------------------------------------------------------------------------
+
+
+LONGEST_BYTES = 16 << 20
+"""The plan of a leader of two hundred thousand partitions fits."""
+
+MOST_PARTITIONS = 200_000
+"""That one line may name by ranges. They become objects, of about a kilobyte each in a report."""
+
+_DEEPEST = 24
+"""Members write 10 levels."""
+
+_LARGEST = 2**63
+"""Kafka's largest numbers have 64 bits; all times are far smaller."""
+
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class LineError(ValueError):
+    """What is wrong with a line: the rest of a sentence that begins with it, without its full stop."""
+
+
+def parse_line(text: bytes) -> dict[str, Json]:
+    """LineError if it is none, or not within bounds."""
+    if len(text) > LONGEST_BYTES:
+        raise LineError(f"is longer than {LONGEST_BYTES >> 20} MiB")
+    # Half a character from a torn trace is no reason to refuse the rest.
+    line = text.decode(errors="replace")
+    entry = _loaded(line)
+    if not isinstance(entry, dict):
+        raise LineError("is not a line of a trace")
+    _check(entry, 1)
+    return _whole(entry) if _HALVES.search(line) else entry
+
+
+def partitions_of(value: Json) -> int:
+    """How many partitions a line names by ranges. LineError if they are too many, or no ranges."""
+    count = _partitions_of(value)
+    if count > MOST_PARTITIONS:
+        raise LineError(f"names {count} partitions; the limit is {MOST_PARTITIONS}")
+    return count
+
+
+def _loaded(line: str) -> Json:
+    try:
+        return json.loads(line, parse_constant=_refuse)
+    except RecursionError:
+        raise LineError("is nested too deeply") from None
+    except LineError:
+        raise
+    except ValueError:
+        return None
+
+
+def _refuse(constant: str) -> Json:
+    raise LineError(f"has {constant} as a number")
+
+
+def _check(value: Json, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise LineError(f"is nested deeper than {_DEEPEST} levels")
+    parts = value.values() if isinstance(value, dict) else value
+    for part in parts:
+        kind = type(part)
+        if kind is dict or kind is list:
+            _check(part, depth + 1)
+        elif (kind is int or kind is float) and not -_LARGEST <= part < _LARGEST:
+            raise LineError("has a number that is too large")
+
+
+def _partitions_of(value: Json) -> int:
+    if isinstance(value, list):
+        return sum(map(_partitions_of, value))
+    if not isinstance(value, dict):
+        return 0
+    return sum(
+        _named_by(part) if key in PARTITION_FIELDS and isinstance(part, dict) else _partitions_of(part)
+        for key, part in value.items()
+    )
+
+
+def _named_by(topics: Mapping[str, Json]) -> int:
+    try:
+        return sum(count_of(text) for text in topics.values() if isinstance(text, str))
+    except ValueError as error:
+        raise LineError(f"cannot be read: {error}") from None
+
+
+def _whole(value: Json) -> Json:
+    """Without halves of characters, which no file and no terminal can be given."""
+    if isinstance(value, str):
+        return _LONE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        return {_whole(key): _whole(part) for key, part in value.items()}
+    return [_whole(part) for part in value] if isinstance(value, list) else value

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.java.java_config import from_java
-from membership_client.admin.java.properties import read_properties
+from membership_client.admin.java.java_config import from_java, read_properties
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConfigError, MembershipError
 

@@ -11,7 +11,7 @@ from membership_client.core.events import Effect, Event
 from membership_client.core.member import Member
 from membership_client.debugger.model.decoding import check_time_of_day, decoded, reading
 from membership_client.errors import Problem
-from membership_client.partition_text import numbers_of
+from membership_client.partitions import numbers_of
 from membership_client.trace.reading import Section
 from membership_client.trace.values import Json, decode
 from membership_client.types import MemberState, TopicPartition
