@@ -48,9 +48,9 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Transition:
     if call.kind is not CallbackKind.ASSIGNED:
         member = replace(member, owned=member.owned.without(call.partitions))
     elif not failed or member.config.callback_errors == "continue":
-        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)
+        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_backoff=FRESH)
     else:
-        member = _not_brought(slow_down(member, "call_pace", now, cap_s=member.interval_s), call.partitions)
+        member = _not_brought(slow_down(member, "call_backoff", now, cap_s=member.interval_s), call.partitions)
     return (_failed(member, call.kind, event.error, now) if event.error is not None else _healed(member)), ()
 
 

@@ -19,13 +19,13 @@ from membership_client.values import replace
 
 
 def _has_something_to_say(member: Member) -> bool:
-    return member.state in IN_GROUP or is_telling(member) or member.contest is not None or lingers(member)
+    return member.state in IN_GROUP or is_telling(member) or member.id_conflict is not None or lingers(member)
 
 
 def _look_up_due(member: Member) -> float | None:
     if member.coordinator is not None or member.lookup is not None or not _has_something_to_say(member):
         return None
-    return member.lookup_pace.not_before
+    return member.lookup_backoff.not_before
 
 
 def _look_up(member: Member, now: float) -> Transition:
@@ -38,9 +38,9 @@ LOOK_UP = Rule(_look_up_due, _look_up)
 def answered(member: Member, response: Response, now: float) -> Transition:
     member = replace(member, lookup=None)
     if isinstance(response, CoordinatorFound):
-        return replace(member, coordinator=response.node, lookup_pace=FRESH), ()
+        return replace(member, coordinator=response.node, lookup_backoff=FRESH), ()
     if not isinstance(response, Refused):
-        return slow_down(member, "lookup_pace", now), ()
+        return slow_down(member, "lookup_backoff", now), ()
     return _refused(member, response, now)
 
 
@@ -53,4 +53,4 @@ def _refused(member: Member, response: Refused, now: float) -> Transition:
         return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))
     if member.state is not MemberState.FATAL:  # What ended the member is what its user must learn.
         member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
-    return slow_down(member, "lookup_pace", now), ()
+    return slow_down(member, "lookup_backoff", now), ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core.backoff import Pace
+from membership_client.core.backoff import Backoff
 from membership_client.core.callbacks import run, tell_lost
 from membership_client.core.consumer_protocol import JOIN_EPOCH
 from membership_client.core.events import CallbackKind
@@ -32,15 +32,15 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Transition:
         accepted=None,
         target=None,
         enrolled=known,
-        contest=None,
+        id_conflict=None,
         classic=replace(member.classic, admission=None, rejoin=None),
     )
     if member.state is S.LEAVING:
         return replace(member, enrolled=False), effects
     member = replace(member, fences=member.fences + 1, cause=Cause(CauseKind.FENCED, why), owed_gap_s=None)
     if member.fences > 1:
-        member = replace(member, dialogue_pace=Pace(member.fences - 2))
-        member = slow_down(member, "dialogue_pace", now)
+        member = replace(member, dialogue_backoff=Backoff(member.fences - 2))
+        member = slow_down(member, "dialogue_backoff", now)
     return move(member, S.FENCED), effects
 
 
@@ -62,7 +62,7 @@ def fatal(member: Member, problem: Problem) -> Transition:
         subscription=None,
         accepted=None,
         target=None,
-        contest=None,
+        id_conflict=None,
         owed_gap_s=None,
         dialogue=None,
         lookup=None,

@@ -20,12 +20,12 @@ S = MemberState
 
 
 def _start_due(member: Member) -> float | None:
-    if member.call is not None or member.departure is not None or member.contest is not None:
+    if member.call is not None or member.departure is not None or member.id_conflict is not None:
         return None
     if member.state is S.UNSUBSCRIBED:
         return ASAP if member.subscription else None
     if member.state is S.FENCED:
-        return member.dialogue_pace.not_before if member.subscription else ASAP
+        return member.dialogue_backoff.not_before if member.subscription else ASAP
     if member.state is S.STALE:
         return ASAP if member.polled_at is not None or member.subscription is None else None
     return None
@@ -70,7 +70,14 @@ def begin(member: Member) -> Member:
 def fall_back(member: Member) -> Member:
     """These brokers do not have KIP-848, or not for this group, and the member may speak either protocol."""
     return begin(
-        replace(member, settled=GroupProtocol.CLASSIC, dialogue=None, enrolled=False, contest=None, dialogue_pace=FRESH)
+        replace(
+            member,
+            settled=GroupProtocol.CLASSIC,
+            dialogue=None,
+            enrolled=False,
+            id_conflict=None,
+            dialogue_backoff=FRESH,
+        )
     )
 
 

@@ -221,7 +221,7 @@ def _on_answered(member: Member, event: Answered, now: float) -> Transition:
         member = forget_coordinator(member)
     if event.throttle_s > 0:
         held_until = now + min(event.throttle_s, LONGEST_THROTTLE_S)
-        member = replace(member, dialogue_pace=member.dialogue_pace.wait_until(held_until))
+        member = replace(member, dialogue_backoff=member.dialogue_backoff.wait_until(held_until))
     return member, effects
 
 
@@ -261,7 +261,7 @@ def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: f
     response = event.response
     if leaving.is_farewell(member, flight):
         return leaving.answered(member, flight, response, now), ()
-    if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
+    if isinstance(flight.request, DescribeClassicGroup) and member.id_conflict is None:
         return group_join.compared(member, response, now)
     if _is_question(flight):
         return instance_id_conflict.answered(member, response, now)
@@ -284,7 +284,7 @@ def _accepted(member: Member, flight: InFlight, response: Response, now: float) 
             return group_join.synced(member, flight, response, now), ()
         case _:
             member = group_join.restarted(replace(member, dialogue=None, accepted=None), reasons.NO_ANSWER)
-            return slow_down(member, "dialogue_pace", now), ()
+            return slow_down(member, "dialogue_backoff", now), ()
 
 
 def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
@@ -292,7 +292,7 @@ def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: floa
 
 
 def _is_question(flight: InFlight) -> bool:
-    """Was it asked in a contest for the instance id: who holds it, for how long, or its release?"""
+    """Is it a request of an instance id conflict: which member holds the id, for how long, or its release?"""
     asked = DescribeGroup | DescribeClassicGroup | DescribeSessionTimeout
     return isinstance(flight.request, asked) or leaving.says_goodbye(flight)
 
@@ -303,7 +303,7 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Transition]]
     "survey": _answered_survey,
     "checking": _answered_checking,
     "dialogue": _answered_dialogue,
-    "pulse": _answered_pulse,
+    "join_keepalive": _answered_pulse,
 }
 
 # --- what does not come back -----------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def _on_failed(member: Member, event: Failed, now: float) -> Transition:
 
 def _failed_lookup(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     member = unanswered(replace(member, lookup=None), event.kind, event.detail)
-    return slow_down(member, "lookup_pace", now), ()
+    return slow_down(member, "lookup_backoff", now), ()
 
 
 def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
@@ -348,7 +348,7 @@ def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float
 def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     if leaving.is_farewell(member, flight):
         return leaving.failed(member, event, now), ()
-    if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
+    if isinstance(flight.request, DescribeClassicGroup) and member.id_conflict is None:
         return group_join.compared(member, None, now)
     if event.kind is FailureKind.UNSUPPORTED:
         if _is_question(flight):
@@ -359,7 +359,7 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
             problem = Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail)
             return fencing.fatal(fencing.as_before(member, flight), problem)
     member = forget_coordinator(group_join.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
-    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
+    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_backoff", now), ()
 
 
 def _failed_pulse(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
@@ -372,12 +372,12 @@ _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Transition]] = {
     "survey": _failed_survey,
     "checking": _failed_checking,
     "dialogue": _failed_dialogue,
-    "pulse": _failed_pulse,
+    "join_keepalive": _failed_pulse,
 }
 
 
 def _flights(member: Member) -> tuple[InFlight | None, ...]:
-    return member.dialogue, member.pulse, member.lookup, member.naming, member.survey, member.checking
+    return member.dialogue, member.join_keepalive, member.lookup, member.naming, member.survey, member.checking
 
 
 def _most_overdue(member: Member) -> tuple[float, InFlight] | None:

@@ -85,7 +85,7 @@ def _why(member: Member, flight: InFlight, answer: Refused) -> str:
 def _again(member: Member, answer: Refused, now: float) -> Transition:
     member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=_said(answer)))
     member = group_join.restarted(member, f"{reasons.COORDINATOR_ERROR} {code_name(answer.code)}")
-    return slow_down(member, "dialogue_pace", now), ()
+    return slow_down(member, "dialogue_backoff", now), ()
 
 
 def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Transition:
@@ -94,7 +94,7 @@ def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Tran
     if wait_s is None:
         return _fatal(member, answer, flight)
     member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))
-    return replace(member, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
+    return replace(member, dialogue_backoff=member.dialogue_backoff.wait_until(now + wait_s)), ()
 
 
 def _fatal(member: Member, answer: Refused, flight: InFlight) -> Transition:

@@ -115,7 +115,9 @@ class HeartbeatOutcome(NamedTuple):
 
 def heartbeat_outcome(step: Step) -> HeartbeatOutcome | None:
     """The heartbeat that this step ended, if it did."""
-    return _ended(step, step.before.dialogue, step.after.dialogue) or _ended(step, step.before.pulse, step.after.pulse)
+    return _ended(step, step.before.dialogue, step.after.dialogue) or _ended(
+        step, step.before.join_keepalive, step.after.join_keepalive
+    )
 
 
 def _ended(step: Step, flight: InFlight | None, following: InFlight | None) -> HeartbeatOutcome | None:

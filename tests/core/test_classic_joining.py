@@ -383,7 +383,7 @@ def test_auto_falls_back_also_while_it_waits_for_its_instance_id() -> None:
     play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(45.0))
     play.answer(Heartbeat, Refused(Code.UNSUPPORTED_VERSION))
     assert isinstance(play.open(JoinGroup).request, JoinGroup)
-    assert play.member.contest is None
+    assert play.member.id_conflict is None
 
 
 @pytest.mark.parametrize("joins_again", [True, False])

@@ -272,7 +272,7 @@ def test_a_full_group_that_is_waited_for_does_not_count_on_us() -> None:
     play = Play.new(retry_when_full_s=7.0).joining()
     play.answer(Heartbeat, Refused(Code.GROUP_MAX_SIZE_REACHED, "full"))
     assert not play.member.enrolled
-    assert play.member.dialogue_pace.not_before == play.now + 7.0
+    assert play.member.dialogue_backoff.not_before == play.now + 7.0
     assert play.member.problem is not None
     assert play.member.problem.kind is ProblemKind.WAITING_FOR_ROOM
 

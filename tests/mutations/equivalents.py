@@ -514,7 +514,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/backoff.py",
-        "Pace.failed",
+        "Backoff.failed",
         "30",
         "31",
         "The limit only keeps the power of two small: the longest pause is reached long before.",

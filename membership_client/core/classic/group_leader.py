@@ -126,12 +126,12 @@ def _look_due(member: Member) -> float | None:
     if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
         return None
     if _is_awaited(member):
-        return member.survey_pace.not_before
+        return member.survey_backoff.not_before
     classic = member.classic
     if classic.admission is not None or not (_assigns(member) or classic.unidentified or classic.topic_ids):
         return None
     due = 0.0 if classic.unidentified else classic.survey_due
-    return max(due, member.survey_pace.not_before)
+    return max(due, member.survey_backoff.not_before)
 
 
 def _assigns(member: Member) -> bool:
@@ -157,7 +157,7 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     """How the topics are now; a leader whose plan was made for other ones has the group rebalance."""
     classic, asked = member.classic, flight.request
     denied = answer.denied if _assigns(member) else frozenset[str]()
-    member = _told_of(replace(member, survey=None, survey_pace=FRESH), denied)
+    member = _told_of(replace(member, survey=None, survey_backoff=FRESH), denied)
     assert isinstance(asked, DescribeTopics)
     if asked.topics is not None and not classic.watched <= asked.topics:
         return member  # Asked for an earlier plan, so it says too little for this one.
@@ -192,7 +192,7 @@ def _told_of(member: Member, denied: frozenset[str]) -> Member:
 
 
 def not_looked(member: Member, now: float) -> Member:
-    return slow_down(replace(member, survey=None), "survey_pace", now, cap_s=MISSING_TOPIC_S)
+    return slow_down(replace(member, survey=None), "survey_backoff", now, cap_s=MISSING_TOPIC_S)
 
 
 # --- a plan that may not give out what there is ----------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _compare_due(member: Member) -> float | None:
         return None
     if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
         return None
-    return max(classic.check_at, member.survey_pace.not_before)
+    return max(classic.check_at, member.survey_backoff.not_before)
 
 
 def _compare(member: Member, now: float) -> Transition:
