@@ -216,7 +216,7 @@ class GroupMember:
         self._set_sasl_credentials(username, password)
 
     def _set_sasl_credentials(self, username: object, password: object) -> None:
-        """As above, also for a member that has ended by a bug: the fetching of its Consumer goes on."""
+        """As `set_sasl_credentials`, also for a member that a bug has ended, because its Consumer still fetches."""
         self._transport.use(with_password(self._transport.security, username, password))
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class GroupMember:
     def committed(
         self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
-        """What the group last committed; None where nothing. Needs a subscription, but not that they are owned."""
+        """The offsets that the group last committed; None where it committed none. Needs a subscription; any partition may be asked for."""
         timeout_s = checked_timeout_s(timeout_s)
         wanted = frozenset(checked_partitions("partitions", partitions))
         self._check_usable()
@@ -262,7 +262,7 @@ class GroupMember:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present moment, whole. Readable at any time, also after close()."""
+        """The state of the member at this moment. Any thread, at any time, also after close()."""
         return snapshot_of(self._worker.known, time.monotonic())
 
     @property
@@ -303,7 +303,7 @@ class GroupMember:
         return health_of(self._worker.member, time.monotonic())
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
-        """Wait for a state, or for whatever a function of the snapshot says.
+        """Wait for a state, or until a function of the snapshot returns True.
 
         Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
         """
@@ -325,7 +325,7 @@ class GroupMember:
             if self._is_fatal() or self._worker.member.state is not MemberState.FATAL:
                 waiter.offer(self.snapshot)
             if self._worker.stopped:
-                tell(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
+                tell(self.snapshot)  # Nothing changes any more, and no thread is left to call it.
             yield waiter
         finally:
             self._waiters.remove(waiter)
@@ -454,7 +454,7 @@ class GroupMember:
         return ForkedMemberError(forked.BELONGS_TO_PARENT, self._identity)
 
     def _after_fork(self) -> None:
-        """In the child: let go of everything without a trace on the wire."""
+        """In the child: close the copies of sockets and files, without sending anything."""
         self._forked = True
         self._worker.stopped = True
         self._transport.abandon()

@@ -82,7 +82,7 @@ class MemberConfig:
     client_id: str = "membership-client"
     client_rack: str | None = None
     max_poll_interval_ms: int = 300_000
-    """The budget between two polls, for those who poll; also how long the group waits for a revoke callback."""
+    """The longest time between two polls, for applications that poll; also how long the group waits for a revoke callback."""
     request_timeout_ms: int = 10_000
     socket_connection_setup_timeout_ms: int = 10_000
     retry_backoff_ms: int = 100
@@ -95,7 +95,7 @@ class MemberConfig:
     trace_file_max_bytes: int = 10_000_000
     """At this size the file is put aside, and a new one begun."""
     trace_file_keep: int = 3
-    """How many of those that were put aside are kept."""
+    """How many full trace files are kept."""
     telemetry_member_id_label: bool = False
     """Member and instance id on metrics too: tells members apart, at the price of new series with every start."""
 

@@ -61,7 +61,7 @@ class Partitions:
         return Partitions({**mine, **{t: mine[t] | numbers if t in mine else numbers for t, numbers in more.items()}})
 
     def without(self, few: Partitions) -> Partitions:
-        """As `self - few`, in a time that follows the number of topics of those few."""
+        """As `self - few`, in a time that depends on the number of topics in `few` only."""
         rest = {**self.by_topic}
         for topic in few.by_topic.keys() & rest.keys():
             rest[topic] -= few.by_topic[topic]
@@ -96,7 +96,7 @@ class Partitions:
 
 SHARED_ARRAYS = 2048
 SHARED_LENGTH = 256
-"""Up to this many numbers, and so many different ones, the sets and tuples made of equal numbers are one object.
+"""Up to this length, and for this many of them, sets and tuples made of equal numbers are one object.
 
 Most topics of an assignment have the same partitions as in the last one, and many the same as each other. Making 1,000
 sets of 50 takes 3 ms, finding them 0.5. The bounds keep what hostile answers can leave in memory below 40 MB.

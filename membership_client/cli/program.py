@@ -37,14 +37,14 @@ The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be
 """
 
 _REPORT = """\
-Draws the traces of a group's members: who owned which partition when, what each member and its callbacks did, and what
+Draws the traces of a group's members: which member owned which partition when, what each member and its callbacks did, and what
 diagnose found, in one page that opens in any browser, without a network. Or as a file for ui.perfetto.dev.
 The exit code is 0 if the report was written, 2 if not.
 """
 
 _WATCH = """\
 Shows a group as its coordinator describes it: members with instance ids, hosts and epochs, what each has and should have,
-how far it is behind, who is waited for and for how long that has been seen. Groups of both protocols.
+how far it is behind, which member the group waits for and for how long that has been seen. Groups of both protocols.
 The exit code is 0, or 2 if the group cannot be looked at.
 """
 
@@ -109,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
     _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
     _add_report(commands.add_parser("report", help="draw a group's history, from its members' traces"))
-    _add_watch(commands.add_parser("watch", help="see a group as its coordinator sees it, and whom it waits for"))
+    _add_watch(
+        commands.add_parser("watch", help="see a group as its coordinator sees it, and which members it waits for")
+    )
     add_groups(commands.add_parser("groups", help="list and describe groups, remove members, set offsets and settings"))
     _add_completion(commands.add_parser("completion", help="complete commands in your shell"))
     return parser

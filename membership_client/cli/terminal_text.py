@@ -1,4 +1,4 @@
-"""Text that others chose, shown on a terminal: nothing in it may steer that."""
+"""Text from traces, brokers and files, made safe for a terminal: without control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def printable(line: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """As much of it as fits into a sentence."""
+    """The beginning of the text, short enough for a sentence."""
     return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
 
 

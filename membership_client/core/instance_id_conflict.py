@@ -1,4 +1,4 @@
-"""An instance id that is taken: find out by whom, then wait for it, take it over, or fail.
+"""An instance id that is taken: find the member that holds it, then wait for the id, take it over, or fail.
 
 Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may
 be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that
@@ -56,7 +56,7 @@ def _open(member: Member, detail: str, now: float) -> IdConflict:
 
 
 def _is_over(id_conflict: IdConflict, now: float) -> bool:
-    """Time is up; but who holds the id now is asked once more, since it may be ourselves, by a join whose answer was lost."""
+    """Is the time to wait over? The holder is looked up once more then: it may be this member, by a join whose answer was lost."""
     return id_conflict.give_up_at is not None and now >= id_conflict.give_up_at
 
 
@@ -72,7 +72,7 @@ def _last_step(id_conflict: IdConflict) -> IdConflictStep:
 
 
 def superseded(member: Member, message: str | None, now: float) -> Transition:
-    """Another process has our instance id now. Our partitions are lost at once; who it is, is asked meanwhile."""
+    """Another process has our instance id now. Our partitions are lost at once; the coordinator is asked which process it is."""
     detail = message or f"group.instance.id {member.config.group_instance_id} was taken over."
     epoch = member.epoch
     member, effects = fence(member, detail, now, known=False)

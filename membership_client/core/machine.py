@@ -401,9 +401,9 @@ def _time_out(member: Member, now: float) -> Transition:
     assert found is not None
     late = found[1]
     effects: tuple[Effect, ...] = (Disconnect(late.to),)
-    nobody = f"None of the bootstrap servers ({member.config.bootstrap_servers}) answered"
-    who = f"{late.to} did not answer" if late.to else nobody
-    detail = f"{who} within {patience_s(member, late):g} s."
+    no_server = f"None of the bootstrap servers ({member.config.bootstrap_servers}) answered"
+    what = f"{late.to} did not answer" if late.to else no_server
+    detail = f"{what} within {patience_s(member, late):g} s."
     for flight in _flights(member):
         if flight is not None and flight.to == late.to:
             member, more = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)

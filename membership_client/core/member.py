@@ -123,7 +123,7 @@ class Target:
     partitions: Partitions
     number: int
     follow_up: bool = False
-    """It takes something away from a member of a cooperative group, who then joins again: so others can be given it."""
+    """It takes partitions away from a member of a cooperative group, which then joins again so that others can get them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

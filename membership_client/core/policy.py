@@ -194,7 +194,7 @@ def denied(member: Member, request: Request, code: int) -> str | None:
 
 
 def denied_offsets(operation: str, group_id: str, topics: Collection[str], code: int) -> str | None:
-    """As `denied`, of offsets: to commit takes READ, to look DESCRIBE. `topics` are those that the code came with."""
+    """As `denied`, for offsets: a commit needs READ, a fetch DESCRIBE. `topics` are the topics with that code."""
     if code == Code.GROUP_AUTHORIZATION_FAILED:
         return _denied_group(group_id, operation)
     if code == Code.TOPIC_AUTHORIZATION_FAILED and topics:

@@ -90,7 +90,9 @@ def _again(member: Member, answer: Refused, now: float) -> Transition:
 
 def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Transition:
     wait_s = member.config.retry_when_full_s
-    member = replace(member, enrolled=False)  # A full group forgets whom it turns away, with the id it gave out.
+    member = replace(
+        member, enrolled=False
+    )  # A full group forgets the member that it refuses, and the id that it gave out.
     if wait_s is None:
         return _fatal(member, answer, flight)
     member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))

@@ -79,7 +79,7 @@ def _look_due(member: Member) -> float | None:
 
 
 def _look(member: Member, now: float) -> Transition:
-    """First whether they exist; then, of those that do not, what names there are."""
+    """First ask whether the topics exist; then, if one does not, which names exist."""
     check = member.topic_check
     request = DescribeTopics(topics=None if check.unnamed else check.topics)
     return send(member, "checking", request, now, to=member.coordinator)

@@ -1,4 +1,7 @@
-"""A number on this host that no other process has: a locked file, which the kernel unlocks however the process ends."""
+"""A number on this host that no other process has: a locked file, which the kernel unlocks when the process ends.
+
+No other user may open the file, because a user who can open a file, if only to read it, can lock it, too.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ _held: weakref.WeakSet[HostSlot] = weakref.WeakSet()
 
 
 class HostSlot:
-    """The lowest free number among `slots`, held until `close`, or until this process ends in whatever way.
+    """The lowest free number among `slots`, held until `close`, or until this process ends.
 
-    `instance_id` is `<name>-<host>-<number>`. Who comes next after a crash gets the same number, if nobody else was
+    `instance_id` is `<name>-<host>-<number>`. The next process after a crash gets the same number, if no other process was
     faster. All processes of one name and host must use the same directory, on a local disk that is not swept: by default
     `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot. Lock files can be opened by
     the user who runs these processes, and by no other.
@@ -53,14 +56,14 @@ class HostSlot:
         _held.add(self)
 
     def close(self) -> None:
-        """Lets go of the slot. May be repeated."""
+        """Release the slot. May be called again."""
         if self._file >= 0:
-            # Said, and not left to the last copy of the file: a child that was just forked may still have one.
+            # Unlocked, and not only closed: a child that was just forked may still have a copy of the descriptor.
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._drop()
 
     def _drop(self) -> None:
-        """Without unlocking: that is for the process that locked it."""
+        """Close the file without unlocking it: the process that locked it unlocks it."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -75,19 +78,22 @@ class HostSlot:
 
 
 def _check(name: str, host: str, slots: int) -> None:
-    """ConfigError, before anything is made."""
+    """ConfigError for arguments that cannot be used, before anything is made."""
     checked_whole("slots", slots, least=1, most=MOST_INT32)
     numbered_id(name, slots)
     numbered_id(f"{name}-{host}", slots)
 
 
 def _stable_host(given: str | None) -> str:
-    """Real hosts have names such as build-srv24, too: of five such letters only Kubernetes' own are known to be random."""
+    """The name of this host. UnstableIdentityError for the name of a container.
+
+    Real hosts have names such as build-srv24, too, so five such letters count as random only in a pod.
+    """
     host = given or socket.gethostname()
     (refuse_generated if given is None and is_pod() else refuse_deployment)(host)
     if _CONTAINER.fullmatch(host) or host.partition(".")[0] == "localhost":
         raise UnstableIdentityError(
-            f"The host name {host} is that of a container or of every host, and tells no host from another. "
+            f"The host name {host} is that of a container or of every host, and does not identify a host. "
             "Give the container a name (docker run --hostname), or pass host=."
         )
     return host
@@ -108,7 +114,7 @@ def _lock_first(folder: Path, name: str, slots: int) -> tuple[int, int]:
 
 
 def _let_go() -> None:
-    """In a forked child: the lock is the parent's, and would outlive it here."""
+    """In a forked child: the lock belongs to the parent, and would last longer than the parent here."""
     for slot in list(_held):
         slot._drop()  # noqa: SLF001 - the same file
 
@@ -123,7 +129,7 @@ _ELSEWHERE = "pass directory=, one on a local disk that belongs to this user alo
 
 
 def lock_directory(folder: Path) -> Path:
-    """The directory, made for this user alone if it was not there. ConfigError if lock files in it would be worth nothing."""
+    """The directory, made for this user alone if it was not there. ConfigError if other users could replace files in it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = folder.stat().st_mode
@@ -146,7 +152,7 @@ def lock_file(path: Path) -> int | None:
     while (file := _opened(path)) is not None:
         if _has_name(file, path):
             return file
-        os.close(file)  # Somebody deleted it before it was locked: the next process would lock another one.
+        os.close(file)  # It was deleted before it was locked: the next process would lock another file.
     return None
 
 
@@ -173,7 +179,7 @@ def _opened(path: Path) -> int | None:
 
 
 def _close_to_others(file: int, path: Path) -> None:
-    """Files of earlier versions could be read, and so locked, by everyone."""
+    """Make the file private: files of earlier versions could be read, and therefore locked, by every user."""
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode):
         raise ConfigError(f"{path} is no plain file: delete it, or {_ELSEWHERE}.")
@@ -191,7 +197,7 @@ def _has_name(file: int, path: Path) -> bool:
 
 
 def _sign(file: int) -> None:
-    """For whoever wonders which process holds it. A full disk is no reason to fail."""
+    """Write the pid into the file, for operators who look for the holder. A full disk is no reason to fail."""
     with contextlib.suppress(OSError):
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode())

@@ -13,7 +13,7 @@ from membership_client.errors import ConfigError, MembershipError
 
 
 class UnstableIdentityError(ConfigError):
-    """It changes when a process is replaced, so its successor would be a stranger to the group."""
+    """The identity changes when a process is replaced, so the group would not recognise its successor."""
 
 
 class SlotsTakenError(MembershipError):
@@ -23,7 +23,7 @@ class SlotsTakenError(MembershipError):
 # --- pods of Kubernetes ----------------------------------------------------------------------------------------------
 
 
-# What Kubernetes makes random suffixes of: no vowels, and nothing that could be mistaken for another.
+# The letters of Kubernetes' random suffixes: no vowels, and no letter that looks like another.
 _RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"
 _DEPLOYMENT = re.compile(rf"(.+)-{_RANDOM}{{5,10}}-{_RANDOM}{{5}}")
 _GENERATED = re.compile(rf"(.+)-{_RANDOM}{{5}}")
@@ -64,7 +64,7 @@ def _host_name_of_pod() -> str:
 
 
 def refuse_generated(name: str) -> None:
-    """UnstableIdentityError if Kubernetes made up the end of this name."""
+    """UnstableIdentityError if the name ends in a random suffix of Kubernetes."""
     refuse_deployment(name)
     if _GENERATED.fullmatch(name):
         raise UnstableIdentityError(
@@ -74,7 +74,7 @@ def refuse_generated(name: str) -> None:
 
 
 def refuse_deployment(name: str) -> None:
-    """UnstableIdentityError if this is how a Deployment's pods are named: of the made-up ends, the one that hosts lack."""
+    """UnstableIdentityError for the name of a Deployment's pod: the only random suffix that names of hosts do not have."""
     if match := _DEPLOYMENT.fullmatch(name):
         raise UnstableIdentityError(
             f"{name} is a pod of the Deployment {match[1]}: its suffix is random, and every replacement has another. Each "

@@ -47,7 +47,7 @@ def _in_forked_child() -> None:
 
 
 def _refusing(kind: type, error: Error) -> type:
-    """That class, without any code of its own behind its public names."""
+    """A subclass whose public names all raise."""
 
     def refuse(self: object, *_: object, **__: object) -> object:
         raise error(self)
@@ -90,7 +90,7 @@ os.register_at_fork(after_in_child=_in_forked_child)
 
 
 _EXIT_TIMEOUT_S = 3.0
-"""A process that ends without closing its members still says goodbye, but is not held up for long."""
+"""How long the end of a process waits for members that it did not close to leave their groups."""
 
 
 class _Closable(Protocol):
@@ -116,7 +116,7 @@ def _abandon_in_forked_child() -> None:
 
 
 def _at_exit() -> None:
-    """All of them leave at the same time; none holds up the others."""
+    """Close all members at the same time, so that none delays the others."""
     members, reason = tuple(_members), "the interpreter ended"
     for member in members:
         member._begin_close(LeaveMode.DEFAULT, reason, _EXIT_TIMEOUT_S)  # noqa: SLF001 - as above

@@ -35,7 +35,7 @@ class MembershipThread:
 
     @property
     def was_started(self) -> bool:
-        """Also if it has ended since."""
+        """True also after it has ended."""
         return not self._token
 
     @property
@@ -60,7 +60,7 @@ class MembershipThread:
             raise
 
     def run(self) -> None:
-        """Do the work on this thread. Whatever becomes of it, `has_ended` is true afterwards."""
+        """Do the work on this thread. `has_ended` is true afterwards, even if the work raised."""
         self._runs_on = threading.get_ident()
         try:
             self._work()
@@ -91,7 +91,7 @@ _GRACE_S = 0.5
 
 
 def close_timeout_s(given: float | None) -> float | None:
-    """Not a number is no time: a close that refuses its arguments would leave the member in the group."""
+    """The timeout of a close; NaN counts as none given, because a close that raises would leave the member in the group."""
     if given is None:
         return None
     return 0.0 if given != given else checked_timeout_s(given)  # noqa: PLR0124
@@ -117,7 +117,7 @@ class Closing:
         self._asked = asked
         self._poll_interval_s = poll_interval_s
         self._report: CloseReport | None = None
-        """Of the first close that came to its end."""
+        """The report of the first close that has ended."""
 
     def close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> CloseReport:
         """As `GroupMember.close`; the arguments are checked already."""
@@ -132,7 +132,7 @@ class Closing:
         return self._reported(reason, time.monotonic() - began_at)
 
     def begin(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> None:
-        """Ask the membership thread for it. Returns at once."""
+        """Ask the membership thread to close the member. Returns at once."""
         # The thread that closes cannot return before a callback that it runs itself, so the membership may last as long.
         granted = timeout_s is None or self._runner.runs_on_closing_thread
         close = Close(
@@ -145,7 +145,7 @@ class Closing:
             self._worker.post(self._asked(close))
 
     def _patience_s(self, timeout_s: float | None) -> float:
-        """The membership thread ends by itself; this is for the case that it does not."""
+        """How long to wait for the membership thread, which usually ends by itself."""
         if timeout_s is not None:
             return timeout_s + _GRACE_S
         # A callback that brings partitions may run first, and then the one that takes them away.

@@ -47,6 +47,6 @@ class NamedPartitions:
         gone = frozenset((self.partitions - partitions).named(self.names))
         named = (self.named - gone).union((partitions - self.partitions).named(names))
         if len(named) != len(partitions):
-            # Of a topic and its successor of the same name one can be gone; or a name is not known.
+            # Two topics may have had the same name, one after the other; or a name is not known.
             named = frozenset(partitions.named(names))
         return NamedPartitions(partitions, names, named)

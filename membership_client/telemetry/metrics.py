@@ -138,7 +138,7 @@ def _error(event: Answered | Failed) -> str | None:
 
 
 def _timed_out(step: Step, flight: InFlight) -> HeartbeatOutcome | None:
-    """What else ends a heartbeat is the member's own change of mind."""
+    """The outcome of a heartbeat that timed out; None if the member itself dropped it."""
     dropped = any(isinstance(effect, Disconnect) and effect.to == flight.to for effect in step.effects)
     return HeartbeatOutcome(step.at - flight.sent_at, FailureKind.TIMED_OUT.name.lower()) if dropped else None
 
@@ -198,7 +198,7 @@ class LiveMembers:
         self._known[id(live)] = weakref.ref(live)
 
     def __iter__(self) -> Iterator[LiveMember]:
-        """Members that run, or will. Not those of a forked process's parent: their workers are stopped in the child."""
+        """Members that run or will run. In a forked child the workers of the parent's members are stopped, so these are left out."""
         for key, known in self._known.copy().items():
             live = known()
             if live is None:

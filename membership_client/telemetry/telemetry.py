@@ -44,7 +44,7 @@ class Telemetry:
         self._watched: LiveMember | None = None
 
     def watch(self, worker: Worker) -> None:
-        """Its member is among those that the gauges tell of, until the worker stops or is collected."""
+        """The gauges include its member until the worker stops or is collected."""
         self._watched = LiveMember(worker, self._tracker, self._labels)
         self._backend.instruments.live_members.add(self._watched)
 
@@ -67,7 +67,7 @@ class Telemetry:
         return self._metrics.commit()
 
     def polling(self, idle_s: float, busy_s: float) -> None:
-        """So much more time went by inside poll(), and between two. Raises nothing: an SDK that does is told no more."""
+        """Adds to the times inside poll() and between two polls. Raises nothing: an SDK that raises is not called again."""
         try:
             self._tell_polling(idle_s, busy_s)
         except Exception:

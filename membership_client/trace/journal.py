@@ -51,7 +51,7 @@ class _Owned(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What of a step is worth keeping: not the members before and after, which are large."""
+    """What is kept of a step: all but the members before and after it, which are large."""
 
     at: float
     state: MemberState
@@ -73,7 +73,7 @@ Entry = Recorded | dict[str, Json]
 
 
 class Generation:
-    """A member as it was, and what happened from then on: enough to replay it."""
+    """A member, and what happened to it since: enough to replay it."""
 
     def __init__(self, start: Member) -> None:
         self.start = start
@@ -114,7 +114,7 @@ class Journal:
                 self._writer.put(entry, step.at, self._wall_offset_s, step.before, after)
 
     def _jumped_s(self) -> float:
-        """On the membership thread. Since it was last asked; what is small is kept for the next time."""
+        """How far the clock jumped since the last call, on the membership thread. A small difference is kept for the next call."""
         self._wall_offset_s = time.time() - time.monotonic()
         jumped_s = self._wall_offset_s - self._offset_s
         if abs(jumped_s) < _JUMP_S:
@@ -123,7 +123,7 @@ class Journal:
         return jumped_s
 
     def note(self, kind: str, **facts: Json) -> None:
-        """Something that is no step: a commit, a warning. Facts must be plain JSON, and hold no record's content."""
+        """Record something that is no step: a commit, a warning. Facts must be plain JSON, without the content of records."""
         now = time.monotonic()
         entry = {"at": now, "note": kind, **facts}
         with self._lock:
@@ -156,7 +156,7 @@ class Journal:
         return self._writer is None or self._writer.flush(within_s)
 
     def close(self) -> None:
-        """Nothing happens any more. What waits is written, within two seconds; what is not is told in the log."""
+        """End the recording. What waits is written within two seconds; a warning in the log says what was not."""
         if self._writer is not None:
             self._writer.close(self._member, time.monotonic(), self._wall_offset_s)
 
@@ -235,7 +235,10 @@ _EVERY_S = 1.0
 
 
 class CommitTally:
-    """Used by whichever thread commits; a count that two threads spoil for each other is no harm."""
+    """Notes each commit that failed, and successful ones as counts, so that they do not displace other entries.
+
+    Any thread that commits. Two threads may spoil each other's count, which does no harm.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -261,7 +264,7 @@ class CommitTally:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Note what was not noted yet: also when nothing follows."""
+        """Note the counts that were not noted yet, because no further commit may follow."""
         if self._count:
             self._journal.note("commits", count=self._count, slowest=self._slowest_s)
         self._count, self._slowest_s, self._since = 0, 0.0, time.monotonic()

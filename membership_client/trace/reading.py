@@ -1,4 +1,8 @@
-"""Traces as they are read: sections, each a header and what happened after it."""
+"""Reads traces: sections of a header and entries, each line within bounds.
+
+A trace may come from anywhere. A line of thirty bytes must not cost gigabytes (`"0-999999999"` as partitions), and no value may be
+one that Python, a browser or a terminal cannot handle: NaN, a lone surrogate, deep nesting.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ from membership_client.values import dataclass
 _HEADER = b'{"trace":'
 
 MOST_PARTITIONS_OF_A_FILE = 2_000_000
-"""That all lines of one file may name by ranges: they become objects, and a file of a kilobyte must not fill the memory."""
+"""How many partitions all lines of a file may name by ranges: they become objects, and a small file must not fill the memory."""
 
 
 class TraceError(MembershipError, ValueError):
-    """Safe to print: what stands in a trace, or in the name of its file, cannot steer a terminal."""
+    """A trace cannot be read. Safe to print: control characters of the trace, or of its file name, are replaced."""
 
     advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote: leave this one out, or get it anew."
 
@@ -45,11 +49,11 @@ class Section:
 
     path: Path
     line: int
-    """Of the header; entry i stands i + 1 lines below."""
+    """The line of the header; entry i is i + 1 lines below."""
     header: dict[str, Json]
     entries: list[dict[str, Json]] = field(default_factory=list)
     torn: bool = False
-    """The last line was not whole: the process, or its machine, ended while it was written."""
+    """The last line is incomplete: the process, or its machine, ended while it was written."""
 
     @property
     def name(self) -> str:
@@ -58,7 +62,7 @@ class Section:
 
     @property
     def dropped(self) -> int:
-        """How many steps are missing before it: its file could not be written as fast as they came."""
+        """How many steps are missing before it, because the file could not be written fast enough."""
         return int(self.header.get("dropped", 0))
 
     def wall(self, at: float) -> float:
@@ -85,7 +89,7 @@ def read_trace(path: Path | str) -> list[Section]:
 
 
 def _content(path: Path) -> bytes:
-    """Pipes are read as files are. A device has no end."""
+    """The bytes of a file or a pipe. TraceError for a device, which has no end."""
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
@@ -116,7 +120,7 @@ def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
 
 
 def _is_torn(lines: Sequence[bytes], index: int) -> bool:
-    """Half a line, and after it a new run."""
+    """Is the line incomplete, and followed by a new run?"""
     following = lines[index + 1] if index + 1 < len(lines) else b""
     if not following.startswith(_HEADER):
         return False
@@ -128,7 +132,7 @@ def _is_torn(lines: Sequence[bytes], index: int) -> bool:
 
 
 def _tear(path: Path, sections: list[Section], number: int, line: bytes) -> None:
-    """Half a header tells of a run that has not begun, and nothing of the one before."""
+    """Mark the last section as torn, unless the incomplete line is a header: that is of a run that has not begun."""
     if line.startswith(_HEADER):
         return
     if not sections:
@@ -137,7 +141,7 @@ def _tear(path: Path, sections: list[Section], number: int, line: bytes) -> None
 
 
 def _parse(path: Path, number: int, line: bytes) -> tuple[dict[str, Json], int]:
-    """With the number of partitions that it names."""
+    """The line, and the number of partitions that it names."""
     try:
         entry = parse_line(line)
         return entry, partitions_of(entry)
@@ -160,10 +164,10 @@ def _check_version(path: Path, number: int, version: object) -> None:
 
 
 LONGEST_BYTES = 16 << 20
-"""The plan of a leader of two hundred thousand partitions fits."""
+"""Enough for the plan of a leader of two hundred thousand partitions."""
 
 MOST_PARTITIONS = 200_000
-"""That one line may name by ranges. They become objects, of about a kilobyte each in a report."""
+"""How many partitions one line may name by ranges. They become objects, of about a kilobyte each in a report."""
 
 _DEEPEST = 24
 """Members write 10 levels."""
@@ -176,11 +180,11 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 class LineError(ValueError):
-    """What is wrong with a line: the rest of a sentence that begins with it, without its full stop."""
+    """What is wrong with a line: the rest of a sentence whose subject is the line, without its full stop."""
 
 
 def parse_line(text: bytes) -> dict[str, Json]:
-    """LineError if it is none, or not within bounds."""
+    """The object in the line. LineError if it is none, or not within bounds."""
     if len(text) > LONGEST_BYTES:
         raise LineError(f"is longer than {LONGEST_BYTES >> 20} MiB")
     # Half a character from a torn trace is no reason to refuse the rest.
@@ -246,7 +250,7 @@ def _named_by(topics: Mapping[str, Json]) -> int:
 
 
 def _whole(value: Json) -> Json:
-    """Without halves of characters, which no file and no terminal can be given."""
+    """The value without lone surrogates, which cannot be written to a file or a terminal."""
     if isinstance(value, str):
         return _LONE.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, dict):

@@ -22,7 +22,7 @@ class Backlog:
 
     limit: int
     dropped: int = 0
-    """Since the last entry that was admitted: they are missing before the next one."""
+    """Entries dropped since the last admitted one: they are missing before the next one."""
     _admitted: int = 0
     _written: int = 0
 
@@ -53,26 +53,26 @@ _MOST_WAITING = 10_000
 """A member takes about a step a second, so this is some hours; with what they hold, they take about 20 MB."""
 
 _CLOSE_WITHIN_S = 2.0
-"""A close waits no longer for a trace: the partitions have been given back by then, and the process wants to end."""
+"""How long a close waits for the trace: the partitions have been given back by then, and the process wants to end."""
 
 Encode = Callable[[Any], str]
 
 
 class QueuedEntry(NamedTuple):
-    """One entry that is to be written, and what a header before or after it would say; no entry: only a header."""
+    """One entry to write, and what a header before or after it would say; without an entry only a header."""
 
     entry: Any
     at: float
     """When it happened, by the member's clock: a header that knew a later time would belong to a trace saved afterwards."""
     offset_s: float
-    """What turns that into the time of day."""
+    """What to add to that to get the time of day."""
     before: Member
     after: Member
     dropped: int
 
 
 Header = Callable[[Member, float, float, int], str]
-"""Of a member, the member's clock, its distance to the time of day, and how many steps are missing before it."""
+"""Makes a header of a member, its clock, the distance to the time of day, and how many steps are missing before it."""
 
 
 class TraceThread:
@@ -118,7 +118,7 @@ class TraceThread:
         return not self._backlog.waiting
 
     def close(self, last: Member, at: float, offset_s: float) -> None:
-        """Write what waits, then end; after two seconds the thread is left alone with it, which is told."""
+        """Write what waits, then end. After two seconds this returns and logs a warning; the thread goes on alone."""
         if self._backlog.dropped:
             self._queue.put(QueuedEntry(None, at, offset_s, last, last, self._backlog.take_dropped()))
         self._queue.put(None)
@@ -148,7 +148,7 @@ class TraceThread:
         try:
             self._thread.start()
         except RuntimeError:
-            return  # The system has no thread to spare now. It is tried again with the next entry; meanwhile they wait.
+            return  # The system has no thread now. The next entry tries again; until then entries wait.
         self._started = True
 
     def _run(self) -> None:
@@ -167,7 +167,7 @@ class TraceThread:
             if line is not None and self._file.write(line):
                 self._file.begin(self._header(after, at, offset_s, 0))
         except Exception:
-            # A bug, or a text of the application's: neither may end the recorder.
+            # A bug, or a text of the application that cannot be encoded: neither may end the recorder.
             logger.exception("A step is missing in the trace %s; please report it", self._file.path)
             self._unwritable = missing + 1
         finally:

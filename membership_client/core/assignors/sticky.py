@@ -18,7 +18,7 @@ from membership_client.types import TopicPartition
 
 
 def assign_sticky(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
-    """The promises of Java's StickyAssignor, racks included; the same plan where those leave one choice.
+    """Keeps the promises of Java's StickyAssignor, racks included; the same plan where the promises leave one choice.
 
     Except that members take their turns in our order, static ones first, where Java goes by member id: a restart of
     static members then changes nothing even if they forgot what they held.

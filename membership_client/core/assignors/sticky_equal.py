@@ -121,7 +121,7 @@ class Quotas:
 
 
 def fill_near(quotas: Quotas, pool: Iterable[TopicPartition], racks: GroupRacks) -> list[TopicPartition]:
-    """Go round among members below the low quota, then among those at it; what finds no member near is returned.
+    """Give partitions in turn to near members below the low quota, then to near members at it; returns the rest.
 
     Partitions with few members near them choose first.
     """

@@ -87,7 +87,7 @@ def _join(member: Member, now: float) -> Transition:
     request = join(member, stated)
     claims = Claims(subscription=stated, owned=member.owned, reconciled=member.reconciled)
     member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
-    # Without any id of ours the coordinator could not tell whom a farewell is from.
+    # Without a member id or an instance id the coordinator could not tell which member leaves.
     known = bool(request.member_id or request.instance_id)
     return replace(member, enrolled=member.enrolled or known), effects
 

@@ -93,7 +93,7 @@ _UUID_LENGTH = 36
 
 
 def _led_before(member: Member, admission: GroupJoined) -> bool:
-    """Is the leader who we were before we came back?
+    """Is the leader this member itself, under the id that it had before it came back?
 
     Brokers before 3.2 have no way to tell a static leader that the plan stands: they name its old id, so that it makes none.
     """
@@ -183,7 +183,7 @@ def _without_racks(layouts: Mapping[str, TopicLayout]) -> dict[str, TopicLayout]
 
 
 def _told_of(member: Member, denied: frozenset[str]) -> Member:
-    """Only who looks at topics learns that some are denied; they are looked for again, so access may be granted later."""
+    """A member learns that topics are denied only when it looks them up. It looks again later, because access may be granted."""
     known = member.problem if member.problem and member.problem.kind is ProblemKind.TOPIC_DENIED else None
     detail = f"{denied_topics(denied)}." if denied else None
     if detail is not None and (known is None or known.detail != detail):

@@ -131,7 +131,7 @@ def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bo
 
 
 def replanned(classic: Classic, *, kept: frozenset[str], given: frozenset[str]) -> Classic:
-    """A plan has come. A leader has just seen the topics it is about; everybody else looks them up."""
+    """A plan has come. The leader has just looked up the topics in it; all other members look them up now."""
     classic = replace(
         classic,
         topic_ids={name: topic_id for name, topic_id in classic.topic_ids.items() if name in kept},
@@ -145,7 +145,7 @@ def replanned(classic: Classic, *, kept: frozenset[str], given: frozenset[str]) 
 
 
 def identified(classic: Classic, layouts: Mapping[str, TopicLayout], ours: frozenset[str]) -> Classic:
-    """What the topics of these names are now; those that we knew as others were replaced."""
+    """The ids that the topics of these names have now. A topic whose id has changed was replaced."""
     known, now = classic.topic_ids, _ids_of(layouts, ours)
     replaced = frozenset(name for name, topic_id in now.items() if known.get(name, topic_id) != topic_id)
     return replace(
