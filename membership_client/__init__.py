@@ -4,7 +4,7 @@ import typing
 
 from membership_client.client import GroupMember
 from membership_client.config import MemberConfig
-from membership_client.core.assigning import register_assignor
+from membership_client.core.assignors.registry import register_assignor
 from membership_client.core.events import Budget, CallbackKind, CallbackReturned, RunCallback
 from membership_client.core.machine import Step
 from membership_client.errors import (

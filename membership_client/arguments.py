@@ -33,7 +33,7 @@ class PartitionLike(Protocol):
 
 
 P = TypeVar("P", bound=PartitionLike)
-"""The keys of a mapping are all of one of the two."""
+"""A mapping has keys of one of the two types."""
 
 MOST_INT32 = 2**31 - 1
 MOST_INT64 = 2**63 - 1
@@ -42,7 +42,7 @@ LONGEST_WAIT_S = 1e9
 machine was started, and raises OSError when the sum is more than that."""
 
 _LONGEST_TEXT_BYTES = 32_767
-"""Of a string in Kafka's format, whose length is an int16."""
+"""The longest string in Kafka's format, whose length is an int16."""
 _LONGEST_SHOWN = 200
 # The patterns are compiled where they are first used: `re` keeps them, and an import should not take the time.
 _NUMBER = r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
@@ -52,14 +52,14 @@ _LEGAL_TOPIC = r"[a-zA-Z0-9._-]{1,249}"
 _BROKEN_PATTERN = (
     r"unterminated character set|missing \)|unbalanced paren|nothing to repeat|bad character range|bad escape \(end"
 )
-"""What Python says of a pattern that no dialect takes. Of the rest the brokers decide: theirs has things that Python's has not."""
+"""Python's errors for patterns that are wrong in every dialect. Brokers judge the others: RE2/J has syntax that Python lacks."""
 
 _OTHER_SETS = ("[[", "--", "&&", "~~", "||")
-"""Python warns of these, and RE2 knows some of them."""
+"""Python warns of these, although RE2 knows some of them."""
 
 
 def shown(value: object) -> str:
-    """For an error text: short, and also for an int of 5,000 digits or an object whose repr raises."""
+    """The value for an error text: short, also for an int of 5,000 digits or an object whose repr raises."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - it is the application's own __repr__
@@ -71,17 +71,17 @@ def shown(value: object) -> str:
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Not blank, and a broker and librdkafka can be told it: in UTF-8, without NUL, and not too long for Kafka's format."""
+    """A text that can be sent to brokers and librdkafka: not blank, in UTF-8, without NUL, and not too long for Kafka's format."""
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value and _is_utf8(value)
 
 
 def _is_for_c(value: str) -> bool:
-    """Of any length, for a certificate has one of its own."""
+    """As `checked_text`, of any length, because certificates are long."""
     return "\0" not in value and value == value.encode(errors="ignore").decode()
 
 
 def _is_utf8(value: object) -> bool:
-    """A lone surrogate is in a string of Python's, and in no UTF-8."""
+    """Can UTF-8 encode it? A string of Python may hold a lone surrogate, which it cannot."""
     try:
         return isinstance(value, str) and len(value.encode()) <= _LONGEST_TEXT_BYTES
     except UnicodeEncodeError:
@@ -118,7 +118,7 @@ def checked_pattern(value: str) -> str:
 
 
 def checked_path(name: str, value: object) -> Path:
-    """Of a file or a directory, which need not be there."""
+    """The path of a file or a directory, which need not exist."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str) or not text or "\0" in text or not _is_utf8(text):
         raise ConfigError(f"{name} must be a path, not {shown(value)}.")
@@ -134,7 +134,7 @@ def checked_choice(name: str, value: object, choices: Collection[str]) -> str:
 
 
 def reason_text(value: object) -> str | None:
-    """Whatever it is, an exception for example, as text that can be sent: no leave may fail over its reason."""
+    """Any value, such as an exception, as text that can be sent, because no leave may fail over its reason."""
     if value is None:
         return None
     text = value if isinstance(value, str) else _said(value)
@@ -152,7 +152,7 @@ def _said(value: object) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """A bool is an int for Python, and a mistake here; so is a float with a whole number."""
+    """Is it an int? A bool, or a float with a whole number, is a mistake here."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -167,7 +167,7 @@ def checked_whole(name: str, value: object, *, least: int = 0, most: int = MOST_
 
 
 def checked_seconds(name: str, value: object) -> float:
-    """A time that comes to an end, and is not negative."""
+    """A number of seconds that is finite and not negative."""
     if not _is_number(value) or not 0 <= value < math.inf:
         raise ConfigError(f"{name} must be a number of seconds that is not negative, not {shown(value)}.")
     return float(min(value, LONGEST_WAIT_S))
@@ -228,7 +228,7 @@ def flag_from(value: object) -> object:
 
 
 def _is_short(value: str | int) -> bool:
-    """An int may have more digits than str() writes."""
+    """Can it be written with str()? An int may have more digits than that writes."""
     return isinstance(value, str) or value in (0, 1)
 
 
@@ -248,13 +248,13 @@ def checked_instance(name: str, value: object, kind: type[T]) -> T:
 
 
 def checked_function(name: str, value: object, of: str) -> None:
-    """`of` says what it is called with."""
+    """A function; `of` names its arguments for the error."""
     if not callable(value):
         raise ConfigError(f"{name} must be a function of {of}, not {shown(value)}.")
 
 
 def optional(check: Callable[[str, Any], T], name: str, value: object) -> T | None:
-    """As `check`, and None is right as well."""
+    """As `check`, but None is allowed."""
     return None if value is None else check(name, value)
 
 

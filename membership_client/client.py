@@ -52,9 +52,8 @@ from membership_client.errors import (
     error_for,
     may_resubscribe,
 )
-from membership_client.runtime import forked, process_exit
+from membership_client.runtime import forked
 from membership_client.runtime.busy_thread import warning_of
-from membership_client.runtime.closing import Closing, close_timeout_s
 from membership_client.runtime.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
 from membership_client.runtime.log import StepLog, log_warning, logger
 from membership_client.runtime.member_setup import (
@@ -65,18 +64,16 @@ from membership_client.runtime.member_setup import (
     trace_file_of,
     transport_of,
 )
-from membership_client.runtime.membership_thread import MembershipThread
-from membership_client.runtime.named_partitions import NamedPartitions
+from membership_client.runtime.membership_thread import Closing, MembershipThread, close_timeout_s
 from membership_client.runtime.offsets import Offsets
 from membership_client.runtime.ownership import Ownership, OwnershipNumbers
-from membership_client.runtime.topic_names import TopicNames
+from membership_client.runtime.topic_names import NamedPartitions, TopicNames
 from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
 from membership_client.runtime.worker import Observer, Worker
 from membership_client.security import Security
-from membership_client.security.settings import with_password
-from membership_client.security.weaknesses import warn_of_weaknesses
+from membership_client.security.settings import warn_of_weaknesses, with_password
 from membership_client.trace import Journal
-from membership_client.trace.commit_tally import CommitTally
+from membership_client.trace.journal import CommitTally
 from membership_client.trace.values import encode
 from membership_client.types import (
     CloseReport,
@@ -144,7 +141,7 @@ class GroupMember:
         self._forgiven: Problem | None = None
         self._forked = False
         self._owned = NamedPartitions()
-        process_exit.register(self)
+        forked.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
 
     # --- asking for membership ---------------------------------------------------------------------------------------
@@ -219,7 +216,7 @@ class GroupMember:
         self._set_sasl_credentials(username, password)
 
     def _set_sasl_credentials(self, username: object, password: object) -> None:
-        """As above, also for a member that has ended by a bug: the fetching of its Consumer goes on."""
+        """As `set_sasl_credentials`, also for a member that a bug has ended, because its Consumer still fetches."""
         self._transport.use(with_password(self._transport.security, username, password))
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -254,7 +251,7 @@ class GroupMember:
     def committed(
         self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
-        """What the group last committed; None where nothing. Needs a subscription, but not that they are owned."""
+        """The offsets that the group last committed; None where it committed none. Needs a subscription; any partition may be asked for."""
         timeout_s = checked_timeout_s(timeout_s)
         wanted = frozenset(checked_partitions("partitions", partitions))
         self._check_usable()
@@ -265,7 +262,7 @@ class GroupMember:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present moment, whole. Readable at any time, also after close()."""
+        """The state of the member at this moment. Any thread, at any time, also after close()."""
         return snapshot_of(self._worker.known, time.monotonic())
 
     @property
@@ -306,7 +303,7 @@ class GroupMember:
         return health_of(self._worker.member, time.monotonic())
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
-        """Wait for a state, or for whatever a function of the snapshot says.
+        """Wait for a state, or until a function of the snapshot returns True.
 
         Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
         """
@@ -328,7 +325,7 @@ class GroupMember:
             if self._is_fatal() or self._worker.member.state is not MemberState.FATAL:
                 waiter.offer(self.snapshot)
             if self._worker.stopped:
-                tell(self.snapshot)  # Nothing changes any more, and nobody is left to say so.
+                tell(self.snapshot)  # Nothing changes any more, and no thread is left to call it.
             yield waiter
         finally:
             self._waiters.remove(waiter)
@@ -457,7 +454,7 @@ class GroupMember:
         return ForkedMemberError(forked.BELONGS_TO_PARENT, self._identity)
 
     def _after_fork(self) -> None:
-        """In the child: let go of everything without a trace on the wire."""
+        """In the child: close the copies of sockets and files, without sending anything."""
         self._forked = True
         self._worker.stopped = True
         self._transport.abandon()

@@ -22,9 +22,9 @@ from membership_client.arguments import (
     with_dots,
     word_from,
 )
-from membership_client.bootstrap import parse_bootstrap
 from membership_client.errors import ConfigError
 from membership_client.security import keys
+from membership_client.types import Node
 from membership_client.values import dataclass
 
 ConflictPolicy = Literal["wait", "takeover", "fail"]
@@ -82,7 +82,7 @@ class MemberConfig:
     client_id: str = "membership-client"
     client_rack: str | None = None
     max_poll_interval_ms: int = 300_000
-    """The budget between two polls, for those who poll; also how long the group waits for a revoke callback."""
+    """The longest time between two polls, for applications that poll; also how long the group waits for a revoke callback."""
     request_timeout_ms: int = 10_000
     socket_connection_setup_timeout_ms: int = 10_000
     retry_backoff_ms: int = 100
@@ -95,7 +95,7 @@ class MemberConfig:
     trace_file_max_bytes: int = 10_000_000
     """At this size the file is put aside, and a new one begun."""
     trace_file_keep: int = 3
-    """How many of those that were put aside are kept."""
+    """How many full trace files are kept."""
     telemetry_member_id_label: bool = False
     """Member and instance id on metrics too: tells members apart, at the price of new series with every start."""
 
@@ -246,3 +246,61 @@ def _checked_pause(key: str, value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= MOST_INT64:
         raise ConfigError(f"{key} must be a positive number of seconds, not {shown(value)}.")
     return value
+
+
+# --- bootstrap.servers, as librdkafka writes them --------------------------------------------------------------------
+
+
+_DEFAULT_PORT = 9092
+_PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_PORT = re.compile(r"[0-9]{1,5}")
+_HOST = re.compile(r"[^\s/@\[\]]{1,255}")
+
+
+def parse_bootstrap(servers: str, protocol: str | None = None) -> tuple[Node, ...]:
+    """Each is `host`, `host:port`, `[ipv6]:port` or one of these after `PROTOCOL://`; the port is 9092 unless it is given.
+
+    `protocol` is what security.protocol says; None if that is not known yet.
+
+    Raises:
+        ConfigError: there is no address, one cannot be read, or one names another protocol than `protocol`.
+    """
+    checked_text("bootstrap.servers", servers)
+    nodes = tuple(_parse_entry(entry.strip(), protocol) for entry in servers.split(",") if entry.strip())
+    if not nodes:
+        raise ConfigError(f"bootstrap.servers: {shown(servers)} has no host:port in it.")
+    return nodes
+
+
+def _parse_entry(entry: str, protocol: str | None) -> Node:
+    if "@" in entry:
+        # Not shown: what stands before an @ may be a password.
+        raise ConfigError(
+            "bootstrap.servers: an address is host:port, without a user: sasl.username says who connects."
+        )
+    scheme, separator, address = entry.rpartition("://")
+    if separator:
+        _check_scheme(scheme.lower(), protocol)
+        address = address.partition("/")[0]  # As librdkafka has it, a path is passed over.
+    return _parse_address(address, entry)
+
+
+def _check_scheme(scheme: str, protocol: str | None) -> None:
+    if scheme not in _PROTOCOLS:
+        raise ConfigError(f"bootstrap.servers: {shown(scheme)} is none of the protocols {', '.join(_PROTOCOLS)}.")
+    if protocol is not None and scheme != protocol:
+        raise ConfigError(
+            f"bootstrap.servers names the protocol {scheme}, and security.protocol is {protocol}: set it to {scheme}, or "
+            "leave the protocol out of the address."
+        )
+
+
+def _parse_address(address: str, entry: str) -> Node:
+    """A colon stands before a port, unless there are several of them and no brackets: then it is an IPv6 address."""
+    host, colon, port = address.rpartition(":")
+    if not colon or (":" in host and not host.endswith("]")):
+        host, port = address, str(_DEFAULT_PORT)
+    host = host.removeprefix("[").removesuffix("]") or "localhost"
+    if not _HOST.fullmatch(host) or not _PORT.fullmatch(port) or not 0 < int(port) < 65536:
+        raise ConfigError(f"bootstrap.servers: {shown(entry)} is not host:port.")
+    return Node(host, int(port))

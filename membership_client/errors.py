@@ -1,4 +1,4 @@
-"""Every way membership can go wrong, as types that say what to do next.
+"""The errors of membership, as types whose texts say what to do next.
 
     MembershipError
     ├── ConfigError                  (also a ValueError) a key or value that cannot work
@@ -24,7 +24,7 @@
         ├── GroupFullError           the group is at its size limit
         ├── GroupAuthorizationError  no access to the group
         ├── ClusterAuthorizationError no access to the cluster
-        ├── AuthenticationError      the broker does not accept who we say we are
+        ├── AuthenticationError      the broker does not accept our credentials
         ├── CertificateError         we do not accept the broker's certificate
         ├── InvalidRegexError        the broker cannot read the pattern
         ├── UnsupportedAssignorError the broker has no such assignor
@@ -91,7 +91,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who an error is about."""
+    """The group and the member that an error is about."""
 
     group_id: str
     member_id: str
@@ -100,7 +100,7 @@ class Identity:
 
 
 class MembershipError(Exception):
-    """The root. Carries who it is about; its text ends with what to do next."""
+    """The root of all errors. It names the group and the member; its text ends with what to do next."""
 
     advice: ClassVar[str] = ""
 

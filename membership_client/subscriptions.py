@@ -1,4 +1,4 @@
-"""What the leader of a classic group assigns by: who wants which topics and holds what, and how the topics are laid out.
+"""What the leader of a classic group assigns by: the topics and partitions of each member, and the layout of the topics.
 
 A custom assignor is a function of these values, so they are as public as partitions are.
 """

@@ -1,4 +1,4 @@
-"""The values users see: partitions, states, snapshots, reports. Nothing here does anything."""
+"""The values that users see: partitions, states, snapshots, reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TopicPartition(NamedTuple):
 
 
 class MemberState(enum.Enum):
-    """Where a member stands with its group. The names are those operators know from Kafka's own client."""
+    """Where a member stands with its group. Operators know the names from Kafka's own client."""
 
     UNSUBSCRIBED = "unsubscribed"
     """Not in the group: never subscribed, or left."""
@@ -56,7 +56,7 @@ class MemberState(enum.Enum):
 
 
 class GroupProtocol(enum.Enum):
-    """How members and coordinator deal with each other."""
+    """The protocol between members and coordinator."""
 
     CONSUMER = "consumer"
     """KIP-848: the coordinator assigns."""
@@ -66,7 +66,7 @@ class GroupProtocol(enum.Enum):
 
 
 class LeaveMode(enum.Enum):
-    """What the coordinator is told when a member goes."""
+    """What a member tells the coordinator when it leaves."""
 
     DEFAULT = "default"
     """Dynamic members leave for good; static members leave temporarily, so that their next incarnation gets the same partitions."""
@@ -82,7 +82,7 @@ class LeaveMode(enum.Enum):
 
 
 class Share(enum.Enum):
-    """What an assignment, above all an empty one, means."""
+    """What an assignment means, above all an empty one."""
 
     NONE = "none"
     """Nothing assigned, and nothing is expected: a standby member."""

@@ -1,5 +1,6 @@
 """Administration of groups: describe them, find the members they wait for, remove members, change offsets and settings."""
 
+from membership_client.admin.describing import GroupSummary
 from membership_client.admin.errors import (
     AdminError,
     GroupNotEmptyError,
@@ -13,12 +14,9 @@ from membership_client.admin.errors import (
     UnsupportedByBrokerError,
 )
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.listing import GroupSummary
-from membership_client.admin.offsets_csv import read_csv, write_csv
-from membership_client.admin.removal import Removal
-from membership_client.admin.resetting import Plan
+from membership_client.admin.removal import Life, Removal, Sign
+from membership_client.admin.resetting import Plan, read_csv, write_csv
 from membership_client.admin.settings import Setting
-from membership_client.admin.signs import Life, Sign
 from membership_client.admin.targets import Change, Earliest, Given, Latest, Shift, Since, Target
 from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
 from membership_client.admin.waiting import Blocker, Waiting

@@ -9,16 +9,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from membership_client.admin import describing, listing, removal, resetting
+from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
-from membership_client.admin.asking import Asker
-from membership_client.admin.connection import AdminConnection
+from membership_client.admin.asking import AdminConnection, Asker
+from membership_client.admin.describing import GroupSummary
 from membership_client.admin.errors import UnsupportedByBrokerError
-from membership_client.admin.listing import GroupSummary
-from membership_client.admin.removal import Removal
+from membership_client.admin.removal import Life, Removal, Sign, Signs
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
-from membership_client.admin.signs import Life, Sign, Signs
 from membership_client.admin.targets import Target, checked_target
 from membership_client.admin.views import GroupView
 from membership_client.admin.waiting import Waiting, Watch, waiting
@@ -69,7 +67,7 @@ class GroupAdmin:
         self, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
     ) -> tuple[GroupSummary, ...]:
         """Groups of consumers on all brokers; only those with one of these states, one of these protocols, and this prefix."""
-        return listing.list_groups(
+        return describing.list_groups(
             self._asker,
             states=checked_items("states", states, checked_text),
             protocols=checked_items("protocols", protocols, checked_text),

@@ -1,7 +1,8 @@
-"""Removes members from a group, with a reason for the broker's log."""
+"""Removes members from a group, with a reason for the broker's log, after a check whether they are alive."""
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from kio.schema.errors import ErrorCode
 
 from membership_client.admin.asking import Asker
 from membership_client.admin.errors import MemberAliveError, UnknownMemberError, expect, refusal
-from membership_client.admin.signs import Sign
-from membership_client.admin.views import MemberView
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView
 from membership_client.arguments import reason_text
 from membership_client.core.events import Response
 from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
+from membership_client.partitions import named
 
 DEFAULT_REASON = "member was removed by an admin"
 """The reason that Kafka's own tools give."""
@@ -94,3 +95,79 @@ def _error(code: int, group_id: str, name: str) -> MembershipError | None:
     if code == ErrorCode.fenced_instance_id:
         return MemberAliveError(f"{name} looks alive: another process has taken its instance id meanwhile.")
     return refusal(code, None, group_id, f"have {name} removed")
+
+
+# --- signs of life ---------------------------------------------------------------------------------------------------
+
+
+class Life(enum.Enum):
+    ALIVE = "looks alive"
+    UNKNOWN = "may be alive"
+    GONE = "looks dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Whether a member is alive, as far as can be seen, and the observation that shows it."""
+
+    life: Life
+    why: str
+
+
+class Signs:
+    """Compares successive views of one group. Every view needs committed offsets, and the first one its lag."""
+
+    def __init__(self, view: GroupView, now: float, session_timeout_s: float | None) -> None:
+        self._first, self._began, self._session_timeout_s = view, now, session_timeout_s
+        self._watched_s = 0.0
+        self._alive: dict[str, str] = {}
+        self._away: set[str] = set()
+        self._left: set[str] = set()
+        self._note_absent(view)
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """Names of members whose sign will not change: alive, left, or left temporarily."""
+        return frozenset(self._alive) | self._away | self._left
+
+    def see(self, view: GroupView, now: float) -> None:
+        self._watched_s = now - self._began
+        self._note_absent(view)
+        found = {member.name: member for member in view.members}
+        for before in self._first.members:
+            after = found.get(before.name)
+            if after is not None and (sign := self._sign(before, after, view) or self._outlived(after)):
+                self._alive.setdefault(before.name, sign)
+
+    def of(self, member: MemberView) -> Sign:
+        if member.name in self._left:
+            return Sign(Life.GONE, "it is no longer a member")
+        if member.name in self._away:
+            return Sign(Life.GONE, "it has left temporarily")
+        if member.name in self._alive:
+            return Sign(Life.ALIVE, self._alive[member.name])
+        seen = f"it committed nothing in {self._watched_s:.0f} s"
+        if waiting := {p: lag for p, lag in self._first.lag.items() if p in member.current and lag}:
+            return Sign(Life.GONE, f"{seen}, and {sum(waiting.values())} records of {named(waiting)} wait for it")
+        return Sign(Life.UNKNOWN, f"{seen}, but no records are known to wait for it")
+
+    def _note_absent(self, view: GroupView) -> None:
+        self._away = {member.name for member in view.members if member.epoch == LEFT_TEMPORARILY}
+        self._left = {member.name for member in self._first.members} - {member.name for member in view.members}
+
+    def _sign(self, before: MemberView, after: MemberView, view: GroupView) -> str | None:
+        if before.member_id != after.member_id:
+            return f"it joined again, as {after.member_id}"
+        if before.epoch != after.epoch:
+            return f"its epoch moved from {before.epoch} to {after.epoch}"
+        if before.current != after.current and not after.is_classic:
+            return "its partitions changed"
+        both = before.current & after.current
+        moved = [p for p in both if self._first.committed.get(p) != view.committed.get(p)]
+        return f"it committed offsets of {named(moved)}" if moved else None
+
+    def _outlived(self, member: MemberView) -> str | None:
+        """The sign of a member that stayed longer than a session; never for classic members, whose timeout is not reported."""
+        if self._session_timeout_s is None or member.is_classic or self._watched_s <= self._session_timeout_s:
+            return None
+        return f"it is still there after a session timeout of {self._session_timeout_s:g} s, so it sends heartbeats"

@@ -48,7 +48,7 @@ class WaitKind(enum.Enum):
     RELEASE = "to release"
     """It owns partitions that the target gives to other members."""
 
-    RETURN = "to come back, and meanwhile nobody works on"
+    RETURN = "to come back, and meanwhile no member works on"
     """A static member left temporarily: its partitions are kept for it until its session ends."""
 
     ANSWER = "to take note of the newest epoch, and then work on"

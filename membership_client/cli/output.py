@@ -9,11 +9,11 @@ from typing import Any, TextIO
 
 CANNOT_BE_WRITTEN = 2
 READER_IS_GONE = 141
-"""As shells tell of a program that SIGPIPE ended: 128 + 13. 0 would say that all is well, as `diagnose` means it."""
+"""The exit code that shells show for a program ended by SIGPIPE: 128 + 13. 0 would mean that `diagnose` found no fault."""
 
 
 class OutputError(Exception):
-    """Standard output cannot be written. No OSError: commands handle these as errors of the files that they read."""
+    """Standard output cannot be written. No OSError, because commands take an OSError for an error of a file that they read."""
 
 
 class GuardedOutput:
@@ -39,7 +39,7 @@ class GuardedOutput:
             raise self._failed(error) from error
 
     def exit_code(self, code: int) -> int:
-        """`code`, if everything was written. A full output is told on stderr; a closed one is not, as `| head` is usual."""
+        """`code`, if everything was written. A full output is reported on stderr; a closed one is not, because `| head` is common."""
         if self._failure is None:
             return code
         if isinstance(self._failure, BrokenPipeError):
@@ -50,7 +50,7 @@ class GuardedOutput:
 
     def _failed(self, error: OSError) -> OutputError:
         self._failure = self._failure or error
-        # What is left in the buffer goes nowhere: Python would complain of it when the process ends.
+        # The rest of the buffer is dropped: Python would complain of it when the process ends.
         with contextlib.suppress(OSError, ValueError):
             ours, nowhere = self._stream.fileno(), os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, ours)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
@@ -15,6 +16,7 @@ from membership_client.cli.values import path, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 _DEMO = """\
 Three members of one group, each a process of its own, share a topic before your eyes: one joins late, one restarts as
@@ -35,14 +37,14 @@ The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be
 """
 
 _REPORT = """\
-Draws the traces of a group's members: who owned which partition when, what each member and its callbacks did, and what
+Draws the traces of a group's members: which member owned which partition when, what each member and its callbacks did, and what
 diagnose found, in one page that opens in any browser, without a network. Or as a file for ui.perfetto.dev.
 The exit code is 0 if the report was written, 2 if not.
 """
 
 _WATCH = """\
 Shows a group as its coordinator describes it: members with instance ids, hosts and epochs, what each has and should have,
-how far it is behind, who is waited for and for how long that has been seen. Groups of both protocols.
+how far it is behind, which member the group waits for and for how long that has been seen. Groups of both protocols.
 The exit code is 0, or 2 if the group cannot be looked at.
 """
 
@@ -107,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_replay(commands.add_parser("replay", help="run traces through this version's state machine"))
     _add_diagnose(commands.add_parser("diagnose", help="say what went wrong in a group, from its members' traces"))
     _add_report(commands.add_parser("report", help="draw a group's history, from its members' traces"))
-    _add_watch(commands.add_parser("watch", help="see a group as its coordinator sees it, and whom it waits for"))
+    _add_watch(
+        commands.add_parser("watch", help="see a group as its coordinator sees it, and which members it waits for")
+    )
     add_groups(commands.add_parser("groups", help="list and describe groups, remove members, set offsets and settings"))
     _add_completion(commands.add_parser("completion", help="complete commands in your shell"))
     return parser
@@ -226,7 +230,7 @@ def _add_watch(watch: argparse.ArgumentParser) -> None:
 
 
 def _watch(options: argparse.Namespace) -> int:
-    from membership_client.admin.commands.watch_command import watch  # noqa: PLC0415
+    from membership_client.admin.commands.look_command import watch  # noqa: PLC0415
 
     return watch(options)
 
@@ -238,9 +242,7 @@ def _add_completion(completion: argparse.ArgumentParser) -> None:
 
 
 def _completion(options: argparse.Namespace) -> int:
-    from membership_client.cli.completion import script  # noqa: PLC0415
-
-    print(script(options.shell, _parser()), end="")
+    print(_script(options.shell, _parser()), end="")
     return 0
 
 
@@ -249,3 +251,43 @@ def _version() -> str:
         return version("membership-client")
     except PackageNotFoundError:
         return "(not installed)"
+
+
+# --- completion ------------------------------------------------------------------------------------------------------
+
+
+_BASH = """\
+_membership_client() {{
+    local path="" word words=""
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case "$path $word" in
+            {paths}) path="$path $word" ;;
+        esac
+    done
+    case "$path" in
+{words}
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _membership_client membership-client
+"""
+_ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
+
+
+def _script(shell: str, parser: argparse.ArgumentParser) -> str:
+    """What to `eval` in bash or zsh. Where no word fits, the shell completes file names."""
+    found = dict(_words(parser, ""))
+    paths = "|".join(f'"{path}"' for path in found if path)
+    words = "\n".join(f'        "{path}") words="{" ".join(offered)}" ;;' for path, offered in found.items())
+    return (_ZSH if shell == "zsh" else "") + _BASH.format(paths=paths, words=words)
+
+
+def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:
+    """For each command, such as " groups list", what may follow it."""
+    # argparse offers no other way to look at what it was told.
+    actions = parser._actions  # noqa: SLF001
+    yield path, [str(word) for action in actions for word in action.option_strings or action.choices or ()]
+    for action in actions:
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for name, command in action.choices.items():
+                yield from _words(command, f"{path} {name}")

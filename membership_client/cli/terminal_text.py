@@ -1,4 +1,4 @@
-"""Text that others chose, shown on a terminal: nothing in it may steer that."""
+"""Text from traces, brokers and files, made safe for a terminal: without control characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST = 200
 _UNPRINTED = re.compile(r"[^\n -~]")
 
 
-def harmless(line: str) -> str:
+def printable(line: str) -> str:
     """One line, as long as before, with a replacement character for each that does not print."""
     if line.isprintable():
         return line
@@ -18,8 +18,8 @@ def harmless(line: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """As much of it as fits into a sentence."""
-    return harmless(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+    """The beginning of the text, short enough for a sentence."""
+    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
 
 
 def json_text(data: Any, indent: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Values of the command line: seconds that are a number, and paths that can be one. For argparse's `type=`."""
+"""Types of command-line values, for argparse's `type=`: seconds and paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from membership_client.arguments import LONGEST_WAIT_S
 
 
 def seconds(text: str) -> float:
-    """Not negative, and neither NaN nor infinity: time.sleep() and timeouts raise for these, or never end."""
+    """A number of seconds that is not negative, NaN or infinite: time.sleep() and timeouts raise for these, or never end."""
     try:
         value = float(text)
     except ValueError:

@@ -86,5 +86,5 @@ class PauseDetection:
 
 def _confirming(step: Step) -> InFlight | None:
     """What the coordinator answered."""
-    beside = step.before.pulse
-    return beside if beside is not None and step.after.pulse is None else step.before.dialogue
+    beside = step.before.join_keepalive
+    return beside if beside is not None and step.after.join_keepalive is None else step.before.dialogue

@@ -12,22 +12,22 @@ ASAP = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Backoff:
     failures: int = 0
     not_before: float = ASAP
 
-    def failed(self, now: float, *, seed: str, config: MemberConfig, cap_s: float = 0.0) -> Pace:
+    def failed(self, now: float, *, seed: str, config: MemberConfig, cap_s: float = 0.0) -> Backoff:
         """One more failure: wait exponentially longer, up to `retry.backoff.max.ms` or `cap_s` if that is more."""
         base, longest = config.retry_backoff_ms / 1000, max(config.retry_backoff_max_ms / 1000, cap_s)
         wait = min(longest, base * 2 ** min(self.failures, 30))
-        return Pace(self.failures + 1, now + wait * _jitter(seed, self.failures))
+        return Backoff(self.failures + 1, now + wait * _jitter(seed, self.failures))
 
-    def wait_until(self, at: float) -> Pace:
+    def wait_until(self, at: float) -> Backoff:
         """Not before that time, whatever the failures so far."""
-        return Pace(self.failures, max(self.not_before, at))
+        return Backoff(self.failures, max(self.not_before, at))
 
 
-FRESH = Pace()
+FRESH = Backoff()
 """Nothing failed yet."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from membership_client.core import reasons
 from membership_client.core.backoff import ASAP, FRESH
-from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
 from membership_client.core.exception_summary import raised_by
 from membership_client.core.leaving import depart, without_callback
@@ -14,6 +13,7 @@ from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, CloseStep, LeaveMode, MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -48,9 +48,9 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Transition:
     if call.kind is not CallbackKind.ASSIGNED:
         member = replace(member, owned=member.owned.without(call.partitions))
     elif not failed or member.config.callback_errors == "continue":
-        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)
+        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_backoff=FRESH)
     else:
-        member = _not_brought(slow_down(member, "call_pace", now, cap_s=member.interval_s), call.partitions)
+        member = _not_brought(slow_down(member, "call_backoff", now, cap_s=member.interval_s), call.partitions)
     return (_failed(member, call.kind, event.error, now) if event.error is not None else _healed(member)), ()
 
 

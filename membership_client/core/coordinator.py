@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from membership_client.core import policy
-from membership_client.core.acl_hints import denied
 from membership_client.core.backoff import FRESH
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.fencing import fatal
 from membership_client.core.heartbeats import lingers
 from membership_client.core.leaving import is_telling
 from membership_client.core.member import IN_GROUP, Member, Transition, with_problem
-from membership_client.core.policy import Reaction
+from membership_client.core.policy import Reaction, denied
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 
 def _has_something_to_say(member: Member) -> bool:
-    return member.state in IN_GROUP or is_telling(member) or member.contest is not None or lingers(member)
+    return member.state in IN_GROUP or is_telling(member) or member.id_conflict is not None or lingers(member)
 
 
 def _look_up_due(member: Member) -> float | None:
     if member.coordinator is not None or member.lookup is not None or not _has_something_to_say(member):
         return None
-    return member.lookup_pace.not_before
+    return member.lookup_backoff.not_before
 
 
 def _look_up(member: Member, now: float) -> Transition:
@@ -39,9 +38,9 @@ LOOK_UP = Rule(_look_up_due, _look_up)
 def answered(member: Member, response: Response, now: float) -> Transition:
     member = replace(member, lookup=None)
     if isinstance(response, CoordinatorFound):
-        return replace(member, coordinator=response.node, lookup_pace=FRESH), ()
+        return replace(member, coordinator=response.node, lookup_backoff=FRESH), ()
     if not isinstance(response, Refused):
-        return slow_down(member, "lookup_pace", now), ()
+        return slow_down(member, "lookup_backoff", now), ()
     return _refused(member, response, now)
 
 
@@ -54,4 +53,4 @@ def _refused(member: Member, response: Refused, now: float) -> Transition:
         return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))
     if member.state is not MemberState.FATAL:  # What ended the member is what its user must learn.
         member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
-    return slow_down(member, "lookup_pace", now), ()
+    return slow_down(member, "lookup_backoff", now), ()

@@ -109,7 +109,7 @@ class ResolveTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroup:
-    """ConsumerGroupDescribe: who is in the group?"""
+    """ConsumerGroupDescribe: the members of the group."""
 
     group_id: str
 
@@ -206,7 +206,7 @@ class MemberIdGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupJoined:
-    """The whole group has joined. Only its leader is told who the members are."""
+    """The whole group has joined. Only the leader gets the list of members."""
 
     generation: int
     member_id: str
@@ -348,7 +348,7 @@ class FailureKind(enum.Enum):
     """What came back cannot be a Kafka broker's answer."""
 
     AUTHENTICATION = "authentication"
-    """The broker does not accept who we say we are; the request was not sent."""
+    """The broker does not accept our credentials; the request was not sent."""
 
     UNTRUSTED = "untrusted"
     """We do not accept the broker's certificate; the request was not sent."""

@@ -42,7 +42,7 @@ def raised_by(error: str) -> Raised:
 
 
 def _last_link(lines: list[str]) -> list[str]:
-    """The exception that was raised in the end; those that led to it are told before it."""
+    """The exception that was raised last; a traceback shows the exceptions that led to it first."""
     starts = [i + 2 for i, line in enumerate(lines[:-2]) if line in _LINKS and not lines[i + 1]]
     return lines[starts[-1] :] if starts else lines
 

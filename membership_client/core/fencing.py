@@ -1,11 +1,11 @@
-"""The end of a membership: the coordinator dropped the member, or an error ended it for good."""
+"""The end of a membership: the coordinator dropped the member, an error ended it for good, or a bug ended its thread."""
 
 from __future__ import annotations
 
-from membership_client.core.backoff import Pace
-from membership_client.core.callbacks import tell_lost
+from membership_client.core.backoff import Backoff
+from membership_client.core.callbacks import run, tell_lost
 from membership_client.core.consumer_protocol import JOIN_EPOCH
-from membership_client.core.copying import replace
+from membership_client.core.events import CallbackKind
 from membership_client.core.member import (
     Classic,
     InFlight,
@@ -15,8 +15,10 @@ from membership_client.core.member import (
     with_problem,
 )
 from membership_client.core.requests import slow_down
-from membership_client.errors import Problem
+from membership_client.errors import Problem, ProblemKind
+from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -30,15 +32,15 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Transition:
         accepted=None,
         target=None,
         enrolled=known,
-        contest=None,
+        id_conflict=None,
         classic=replace(member.classic, admission=None, rejoin=None),
     )
     if member.state is S.LEAVING:
         return replace(member, enrolled=False), effects
     member = replace(member, fences=member.fences + 1, cause=Cause(CauseKind.FENCED, why), owed_gap_s=None)
     if member.fences > 1:
-        member = replace(member, dialogue_pace=Pace(member.fences - 2))
-        member = slow_down(member, "dialogue_pace", now)
+        member = replace(member, dialogue_backoff=Backoff(member.fences - 2))
+        member = slow_down(member, "dialogue_backoff", now)
     return move(member, S.FENCED), effects
 
 
@@ -60,7 +62,7 @@ def fatal(member: Member, problem: Problem) -> Transition:
         subscription=None,
         accepted=None,
         target=None,
-        contest=None,
+        id_conflict=None,
         owed_gap_s=None,
         dialogue=None,
         lookup=None,
@@ -70,3 +72,23 @@ def fatal(member: Member, problem: Problem) -> Transition:
         classic=Classic(given_id=member.classic.given_id),
         cause=Cause(CauseKind.FATAL, problem.detail),
     ), effects
+
+
+def crashed(member: Member, detail: str, now: float) -> Transition:
+    """FATAL, with the callbacks that tell the application what it lost. No heartbeat will keep any of it.
+
+    Nothing takes their return into account, so what they take away is not owned from now on.
+    """
+    told, lost = tell_lost(member), _lost(member)
+    _, effects = run(member, CallbackKind.LOST, lost, now, None) if lost else (member, ())
+    member = replace(move(member, MemberState.FATAL), owned=NOTHING, target=None, call=None)
+    problem = Problem(kind=ProblemKind.CRASHED, detail=f"The membership thread ended: {detail}.")
+    return with_problem(member, problem), (*told, *effects)
+
+
+def _lost(member: Member) -> Partitions:
+    """A running callback takes its own partitions away, or is bringing some that are lost when it returns."""
+    if member.call is None:
+        return member.owned
+    brings = member.call.kind is CallbackKind.ASSIGNED
+    return member.owned | member.call.partitions if brings else member.owned - member.call.partitions

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
-from membership_client.core.copying import replace
 from membership_client.core.events import HeartbeatAccepted
 from membership_client.core.member import (
     IN_GROUP,
@@ -24,6 +23,7 @@ from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -60,9 +60,9 @@ def _heartbeat_due(member: Member) -> float | None:
     if member.state not in IN_GROUP and not lingers(member):
         return None
     if member.coordinator is None or member.dialogue is not None:
-        return None  # What a contest has to ask is asked first, by a rule before this one.
+        return None  # The requests of an instance id conflict come first, by a rule before this one.
     due = member.heartbeat_due if _says_all(member) else ASAP
-    return max(due, member.dialogue_pace.not_before)
+    return max(due, member.dialogue_backoff.not_before)
 
 
 def _send_heartbeat(member: Member, now: float) -> Transition:
@@ -85,10 +85,10 @@ def deny(member: Member, problem: Problem, now: float) -> Member:
     The broker refuses such a heartbeat before the coordinator sees it. A member must go on without it, or its session
     would end while it still owns partitions.
     """
-    member = slow_down(with_problem(member, problem), "denial_pace", now, cap_s=member.interval_s)
+    member = slow_down(with_problem(member, problem), "denial_backoff", now, cap_s=member.interval_s)
     if member.stated is None:
-        return replace(member, dialogue_pace=member.dialogue_pace.wait_until(member.denial_pace.not_before))
-    return replace(member, denied_until=member.denial_pace.not_before)
+        return replace(member, dialogue_backoff=member.dialogue_backoff.wait_until(member.denial_backoff.not_before))
+    return replace(member, denied_until=member.denial_backoff.not_before)
 
 
 def _restate_due(member: Member) -> float | None:
@@ -111,14 +111,14 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
         return _not_yet(member, now)
     if answer.epoch < max(member.epoch, 1):
         # No coordinator in its right mind takes an epoch back: say everything again, but not at line speed.
-        return slow_down(replace(member, accepted=None), "dialogue_pace", now)
+        return slow_down(replace(member, accepted=None), "dialogue_backoff", now)
     known = flight.claims or member.accepted
     member = replace(
         recovered(member),
         settled=GroupProtocol.CONSUMER,
         epoch=answer.epoch,
         confirmed_at=now,
-        contest=None,
+        id_conflict=None,
         accepted=known,
     )
     if member.state in IN_GROUP and flight.claims is not None:
@@ -133,7 +133,7 @@ def _not_yet(member: Member, now: float) -> Member:
     """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
     gap = min(member.interval_s, _next_gap(member, member.owed_gap_s or _first_gap(member)))
     member = replace(recovered(member), confirmed_at=now, owed_gap_s=gap)
-    return replace(member, dialogue_pace=FRESH.wait_until(now + gap))
+    return replace(member, dialogue_backoff=FRESH.wait_until(now + gap))
 
 
 def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Member:
@@ -159,7 +159,7 @@ def _heard(member: Member) -> Member:
     if member.denied_until is not None or member.stated != member.subscription:
         return member
     denied = member.problem is not None and member.problem.kind is ProblemKind.TOPIC_DENIED
-    return replace(member, denial_pace=FRESH, problem=None if denied else member.problem)
+    return replace(member, denial_backoff=FRESH, problem=None if denied else member.problem)
 
 
 def _first_gap(member: Member) -> float:
@@ -199,7 +199,7 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
         targets=number,
         names=_names_of(member, known),
         cause=_cause(member, resubscribed),
-        call_pace=FRESH,
+        call_backoff=FRESH,
     )
 
 

@@ -1,4 +1,4 @@
-"""An instance id that is taken: find out by whom, then wait for it, take it over, or fail.
+"""An instance id that is taken: find the member that holds it, then wait for the id, take it over, or fail.
 
 Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may
 be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from membership_client.core import policy
 from membership_client.core.consumer_protocol import release
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -21,12 +20,13 @@ from membership_client.core.events import (
     SessionTimeoutDescribed,
 )
 from membership_client.core.fencing import fatal, fence
-from membership_client.core.member import Contest, ContestStep, Member, Transition, with_problem
+from membership_client.core.member import IdConflict, IdConflictStep, Member, Transition, with_problem
 from membership_client.core.policy import Reaction
 from membership_client.core.requests import forget_coordinator, send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import GroupProtocol, Holder, MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -39,51 +39,53 @@ SESSION_MARGIN = 1.1
 def refused(member: Member, message: str | None, now: float) -> Transition:
     """A join was refused because the instance id is held."""
     detail = message or f"group.instance.id {member.config.group_instance_id} is held by another member."
-    if member.contest is None:
-        return _waiting(replace(member, contest=_open(member, detail, now))), ()
-    contest = replace(member.contest, detail=detail)
-    asks = _is_over(contest, now) or _needs_identity(member, contest)
-    step = ContestStep.IDENTIFY if asks else _last_step(contest)
-    return slow_down(_waiting(replace(member, contest=replace(contest, step=step))), "dialogue_pace", now), ()
+    if member.id_conflict is None:
+        return _waiting(replace(member, id_conflict=_open(member, detail, now))), ()
+    id_conflict = replace(member.id_conflict, detail=detail)
+    asks = _is_over(id_conflict, now) or _needs_identity(member, id_conflict)
+    step = IdConflictStep.IDENTIFY if asks else _last_step(id_conflict)
+    return slow_down(
+        _waiting(replace(member, id_conflict=replace(id_conflict, step=step))), "dialogue_backoff", now
+    ), ()
 
 
-def _open(member: Member, detail: str, now: float) -> Contest:
+def _open(member: Member, detail: str, now: float) -> IdConflict:
     waits = member.config.group_instance_id_conflict == "wait"
     give_up_at = None if waits else now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
-    return Contest(step=ContestStep.IDENTIFY, since=now, give_up_at=give_up_at, detail=detail)
+    return IdConflict(step=IdConflictStep.IDENTIFY, since=now, give_up_at=give_up_at, detail=detail)
 
 
-def _is_over(contest: Contest, now: float) -> bool:
-    """Time is up; but who holds the id now is asked once more, since it may be ourselves, by a join whose answer was lost."""
-    return contest.give_up_at is not None and now >= contest.give_up_at
+def _is_over(id_conflict: IdConflict, now: float) -> bool:
+    """Is the time to wait over? The holder is looked up once more then: it may be this member, by a join whose answer was lost."""
+    return id_conflict.give_up_at is not None and now >= id_conflict.give_up_at
 
 
-def _needs_identity(member: Member, contest: Contest) -> bool:
+def _needs_identity(member: Member, id_conflict: IdConflict) -> bool:
     """A member that waits for another holder is told once; in all other cases the newest holder counts."""
     waits = member.config.group_instance_id_conflict == "wait"
-    return not waits or contest.holder is None or contest.holder.member_id == member.member_id
+    return not waits or id_conflict.holder is None or id_conflict.holder.member_id == member.member_id
 
 
-def _last_step(contest: Contest) -> ContestStep:
+def _last_step(id_conflict: IdConflict) -> IdConflictStep:
     """Join again; but a wait must first know how long it may last."""
-    return ContestStep.MEASURE if contest.give_up_at is None else ContestStep.RETRY
+    return IdConflictStep.MEASURE if id_conflict.give_up_at is None else IdConflictStep.RETRY
 
 
 def superseded(member: Member, message: str | None, now: float) -> Transition:
-    """Another process has our instance id now. Our partitions are lost at once; who it is, is asked meanwhile."""
+    """Another process has our instance id now. Our partitions are lost at once; the coordinator is asked which process it is."""
     detail = message or f"group.instance.id {member.config.group_instance_id} was taken over."
     epoch = member.epoch
     member, effects = fence(member, detail, now, known=False)
     if member.state is not S.FENCED:
         return member, effects
-    contest = Contest(
-        step=ContestStep.IDENTIFY,
+    id_conflict = IdConflict(
+        step=IdConflictStep.IDENTIFY,
         since=now,
         give_up_at=now + member.request_timeout_s,
         detail=detail,
         epoch=epoch,
     )
-    return replace(member, contest=contest), effects
+    return replace(member, id_conflict=id_conflict), effects
 
 
 def _waiting(member: Member) -> Member:
@@ -94,10 +96,10 @@ def _waiting(member: Member) -> Member:
 
 
 def _ask_due(member: Member) -> float | None:
-    contest = member.contest
-    if contest is None or contest.step is ContestStep.RETRY or member.dialogue or member.coordinator is None:
+    id_conflict = member.id_conflict
+    if id_conflict is None or id_conflict.step is IdConflictStep.RETRY or member.dialogue or member.coordinator is None:
         return None
-    return member.dialogue_pace.not_before
+    return member.dialogue_backoff.not_before
 
 
 _WHO_IS_THERE: dict[GroupProtocol, type[DescribeGroup | DescribeClassicGroup]] = {
@@ -107,15 +109,15 @@ _WHO_IS_THERE: dict[GroupProtocol, type[DescribeGroup | DescribeClassicGroup]] =
 
 
 def _ask(member: Member, now: float) -> Transition:
-    contest, group_id = member.contest, member.config.group_id
-    assert contest is not None
-    if contest.step is ContestStep.IDENTIFY:
+    id_conflict, group_id = member.id_conflict, member.config.group_id
+    assert id_conflict is not None
+    if id_conflict.step is IdConflictStep.IDENTIFY:
         question = _WHO_IS_THERE[member.protocol](group_id=group_id)
         return send(member, "dialogue", question, now, to=member.coordinator)
-    if contest.step is ContestStep.MEASURE:
+    if id_conflict.step is IdConflictStep.MEASURE:
         return send(member, "dialogue", DescribeSessionTimeout(group_id=group_id), now, to=member.coordinator)
-    assert contest.holder is not None
-    return send(member, "dialogue", release(member, contest.holder.member_id), now, to=member.coordinator)
+    assert id_conflict.holder is not None
+    return send(member, "dialogue", release(member, id_conflict.holder.member_id), now, to=member.coordinator)
 
 
 ASK = Rule(_ask_due, _ask)
@@ -123,23 +125,23 @@ ASK = Rule(_ask_due, _ask)
 
 def answered(member: Member, response: Response, now: float) -> Transition:
     """An answer to a question about the holder, whatever the question was."""
-    contest = member.contest
+    id_conflict = member.id_conflict
     member = replace(member, dialogue=None)
-    if contest is None:
+    if id_conflict is None:
         return member, ()
     if isinstance(response, Refused) and response.code in policy.DESCRIBE:
         return _ask_again(member, policy.DESCRIBE[response.code], now), ()
-    if contest.step is ContestStep.IDENTIFY:
-        return _identified(member, contest, response, now)
-    if contest.step is ContestStep.MEASURE:
-        return _measured(member, contest, response), ()
-    return _released(member, contest, response, now), ()
+    if id_conflict.step is IdConflictStep.IDENTIFY:
+        return _identified(member, id_conflict, response, now)
+    if id_conflict.step is IdConflictStep.MEASURE:
+        return _measured(member, id_conflict, response), ()
+    return _released(member, id_conflict, response, now), ()
 
 
 def _ask_again(member: Member, action: Reaction, now: float) -> Member:
     if action is Reaction.REDISCOVER:
         member = forget_coordinator(member)
-    return slow_down(member, "dialogue_pace", now)
+    return slow_down(member, "dialogue_backoff", now)
 
 
 def unanswerable(member: Member, now: float) -> Transition:
@@ -147,29 +149,29 @@ def unanswerable(member: Member, now: float) -> Transition:
     return answered(member, Refused(Code.UNSUPPORTED_VERSION), now)
 
 
-def _identified(member: Member, contest: Contest, response: Response, now: float) -> Transition:
+def _identified(member: Member, id_conflict: IdConflict, response: Response, now: float) -> Transition:
     holder = _holder_in(response, member.config.group_instance_id)
-    contest = replace(contest, holder=holder)
+    id_conflict = replace(id_conflict, holder=holder)
     if member.state is S.FENCED:
-        return _lose_to(replace(member, contest=contest))
+        return _lose_to(replace(member, id_conflict=id_conflict))
     if holder is not None and holder.member_id == member.member_id:
-        return _waiting(replace(member, contest=replace(contest, step=ContestStep.RELEASE))), ()
+        return _waiting(replace(member, id_conflict=replace(id_conflict, step=IdConflictStep.RELEASE))), ()
     known = isinstance(response, GroupDescribed)
     if holder is not None and member.fences:
         # We had the id, were dropped, and another has it now: the newcomer wins, or two would fight over it for ever.
-        return _lose_to(replace(member, contest=contest))
-    if _is_over(contest, now) and (holder is not None or not known):
-        return _fail(replace(member, contest=contest))
-    return _by_policy(replace(member, contest=contest), contest, known=known)
+        return _lose_to(replace(member, id_conflict=id_conflict))
+    if _is_over(id_conflict, now) and (holder is not None or not known):
+        return _fail(replace(member, id_conflict=id_conflict))
+    return _by_policy(replace(member, id_conflict=id_conflict), id_conflict, known=known)
 
 
-def _by_policy(member: Member, contest: Contest, *, known: bool) -> Transition:
+def _by_policy(member: Member, id_conflict: IdConflict, *, known: bool) -> Transition:
     conflict = member.config.group_instance_id_conflict
-    if conflict == "fail" and (contest.holder is not None or not known):
+    if conflict == "fail" and (id_conflict.holder is not None or not known):
         return _fail(member)
-    takes_over = conflict == "takeover" and contest.holder is not None
-    step = ContestStep.RELEASE if takes_over else _last_step(contest)
-    return _waiting(replace(member, contest=replace(contest, step=step))), ()
+    takes_over = conflict == "takeover" and id_conflict.holder is not None
+    step = IdConflictStep.RELEASE if takes_over else _last_step(id_conflict)
+    return _waiting(replace(member, id_conflict=replace(id_conflict, step=step))), ()
 
 
 def _holder_in(response: Response, instance_id: str | None) -> Holder | None:
@@ -178,22 +180,22 @@ def _holder_in(response: Response, instance_id: str | None) -> Holder | None:
     return next((Holder(m.member_id, m.client_id, m.host) for m in found), None)
 
 
-def _measured(member: Member, contest: Contest, response: Response) -> Member:
+def _measured(member: Member, id_conflict: IdConflict, response: Response) -> Member:
     told = response.session_timeout_s if isinstance(response, SessionTimeoutDescribed) else None
     session_s = told if told and told > 0 else LONGEST_DEFAULT_SESSION_S
-    give_up_at = contest.since + session_s * SESSION_MARGIN + member.interval_s
-    return replace(member, contest=replace(contest, step=ContestStep.RETRY, give_up_at=give_up_at))
+    give_up_at = id_conflict.since + session_s * SESSION_MARGIN + member.interval_s
+    return replace(member, id_conflict=replace(id_conflict, step=IdConflictStep.RETRY, give_up_at=give_up_at))
 
 
-def _released(member: Member, contest: Contest, response: Response, now: float) -> Member:
+def _released(member: Member, id_conflict: IdConflict, response: Response, now: float) -> Member:
     if not isinstance(response, Refused):
-        return replace(member, contest=replace(contest, step=ContestStep.RETRY))
-    detail = f"{contest.detail} (its release was refused: {code_name(response.code)})"
-    member = replace(member, contest=replace(contest, detail=detail, step=_last_step(contest)))
-    return slow_down(member, "dialogue_pace", now)
+        return replace(member, id_conflict=replace(id_conflict, step=IdConflictStep.RETRY))
+    detail = f"{id_conflict.detail} (its release was refused: {code_name(response.code)})"
+    member = replace(member, id_conflict=replace(id_conflict, detail=detail, step=_last_step(id_conflict)))
+    return slow_down(member, "dialogue_backoff", now)
 
 
-# --- the end of a contest --------------------------------------------------------------------------------------------
+# --- the end of a conflict -------------------------------------------------------------------------------------------
 
 
 def _give_up_due(member: Member) -> float | None:
@@ -201,7 +203,7 @@ def _give_up_due(member: Member) -> float | None:
 
     A coordinator that could not be reached in time, or a process that was asleep, says nothing about the holder.
     """
-    return member.contest.give_up_at if member.contest and member.state is S.FENCED else None
+    return member.id_conflict.give_up_at if member.id_conflict and member.state is S.FENCED else None
 
 
 def _give_up(member: Member, now: float) -> Transition:
@@ -221,11 +223,11 @@ def _lose_to(member: Member) -> Transition:
 
 def _displaced(member: Member) -> Member:
     """Where another member holds the instance id, the coordinator does not count us any more."""
-    has_holder = member.contest is not None and member.contest.holder is not None
+    has_holder = member.id_conflict is not None and member.id_conflict.holder is not None
     return replace(member, enrolled=False) if has_holder else member
 
 
 def _problem(member: Member, kind: ProblemKind) -> Problem:
-    contest = member.contest
-    assert contest is not None
-    return Problem(kind=kind, detail=contest.detail, epoch=contest.epoch, holder=contest.holder)
+    id_conflict = member.id_conflict
+    assert id_conflict is not None
+    return Problem(kind=kind, detail=id_conflict.detail, epoch=id_conflict.epoch, holder=id_conflict.holder)

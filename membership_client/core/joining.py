@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from membership_client.core import reasons
 from membership_client.core.backoff import ASAP, FRESH
+from membership_client.core.budgets import restarted
 from membership_client.core.classic.protocol import fresh
-from membership_client.core.copying import replace
 from membership_client.core.member import (
     Member,
     Transition,
     move,
 )
-from membership_client.core.polling import restarted
 from membership_client.core.rule import Rule
 from membership_client.subscriptions import NO_GENERATION
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
+from membership_client.values import replace
 
 S = MemberState
 
 
 def _start_due(member: Member) -> float | None:
-    if member.call is not None or member.departure is not None or member.contest is not None:
+    if member.call is not None or member.departure is not None or member.id_conflict is not None:
         return None
     if member.state is S.UNSUBSCRIBED:
         return ASAP if member.subscription else None
     if member.state is S.FENCED:
-        return member.dialogue_pace.not_before if member.subscription else ASAP
+        return member.dialogue_backoff.not_before if member.subscription else ASAP
     if member.state is S.STALE:
         return ASAP if member.polled_at is not None or member.subscription is None else None
     return None
@@ -70,7 +70,14 @@ def begin(member: Member) -> Member:
 def fall_back(member: Member) -> Member:
     """These brokers do not have KIP-848, or not for this group, and the member may speak either protocol."""
     return begin(
-        replace(member, settled=GroupProtocol.CLASSIC, dialogue=None, enrolled=False, contest=None, dialogue_pace=FRESH)
+        replace(
+            member,
+            settled=GroupProtocol.CLASSIC,
+            dialogue=None,
+            enrolled=False,
+            id_conflict=None,
+            dialogue_backoff=FRESH,
+        )
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from membership_client.core import consumer_protocol, policy, reasons
 from membership_client.core.backoff import ASAP
 from membership_client.core.classic import protocol
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Failed, FailureKind, Heartbeat, LeaveGroup, Refused, Response, Stop
 from membership_client.core.member import IN_GROUP, Departure, InFlight, Member, Transition, move
@@ -14,6 +13,7 @@ from membership_client.core.requests import forget_coordinator, send, slow_down,
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CloseStep, GroupProtocol, LeaveMode, MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -52,7 +52,7 @@ def depart(
         departure=departure,
         cause=cause,
         target=None,
-        contest=None,
+        id_conflict=None,
         dialogue=dialogue,
         owed_gap_s=None,
         classic=replace(member.classic, admission=None, rejoin=None),
@@ -133,7 +133,7 @@ def _tell_due(member: Member) -> float | None:
         return ASAP
     if member.coordinator is None or (member.dialogue and is_farewell(member, member.dialogue)):
         return None
-    return member.dialogue_pace.not_before
+    return member.dialogue_backoff.not_before
 
 
 def _tell(member: Member, now: float) -> Transition:
@@ -174,7 +174,7 @@ def answered(member: Member, flight: InFlight, response: Response, now: float) -
     if action is Reaction.REDISCOVER:
         member = forget_coordinator(member)
     if action is not None:
-        return slow_down(replace(member, dialogue=None), "dialogue_pace", now)
+        return slow_down(replace(member, dialogue=None), "dialogue_backoff", now)
     if isinstance(flight.request, LeaveGroup) and flight.request.reason is not None:
         return _without_reason(member)
     return _told(member, f"refused: {response.message or code_name(response.code)}", now, clean=False)
@@ -211,7 +211,7 @@ def failed(member: Member, event: Failed, now: float) -> Member:
             return _told(member, event.detail, now, clean=False)
         return _without_reason(member)
     member = unanswered(forget_coordinator(replace(member, dialogue=None)), event.kind, event.detail)
-    return slow_down(member, "dialogue_pace", now)
+    return slow_down(member, "dialogue_backoff", now)
 
 
 # --- giving up, and the end ------------------------------------------------------------------------------------------

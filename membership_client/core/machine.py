@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from membership_client.core import (
-    budget_warnings,
+    budgets,
     callbacks,
     coordinator,
     fencing,
@@ -28,14 +28,12 @@ from membership_client.core import (
     joining,
     leaving,
     policy,
-    polling,
     reasons,
     reconciliation,
     refusals,
     topic_check,
 )
 from membership_client.core.classic import group_join, group_leader, join_keepalive
-from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
     CallbackDelayed,
@@ -84,7 +82,7 @@ from membership_client.core.requests import (
 from membership_client.core.rule import Rule, for_protocol
 from membership_client.errors import Problem, ProblemKind, may_resubscribe
 from membership_client.types import Cause, CauseKind, GroupProtocol, MemberState
-from membership_client.values import dataclass
+from membership_client.values import dataclass, replace
 
 S = MemberState
 CLASSIC, CONSUMER = GroupProtocol.CLASSIC, GroupProtocol.CONSUMER
@@ -192,7 +190,7 @@ def _on_rebalance(member: Member, event: Rebalance, now: float) -> Transition:
 
 
 def _on_polled(member: Member, event: Polled, now: float) -> Transition:
-    return polling.polled(member, event), ()
+    return budgets.polled(member, event), ()
 
 
 def _on_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Transition:
@@ -223,7 +221,7 @@ def _on_answered(member: Member, event: Answered, now: float) -> Transition:
         member = forget_coordinator(member)
     if event.throttle_s > 0:
         held_until = now + min(event.throttle_s, LONGEST_THROTTLE_S)
-        member = replace(member, dialogue_pace=member.dialogue_pace.wait_until(held_until))
+        member = replace(member, dialogue_backoff=member.dialogue_backoff.wait_until(held_until))
     return member, effects
 
 
@@ -263,7 +261,7 @@ def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: f
     response = event.response
     if leaving.is_farewell(member, flight):
         return leaving.answered(member, flight, response, now), ()
-    if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
+    if isinstance(flight.request, DescribeClassicGroup) and member.id_conflict is None:
         return group_join.compared(member, response, now)
     if _is_question(flight):
         return instance_id_conflict.answered(member, response, now)
@@ -286,7 +284,7 @@ def _accepted(member: Member, flight: InFlight, response: Response, now: float) 
             return group_join.synced(member, flight, response, now), ()
         case _:
             member = group_join.restarted(replace(member, dialogue=None, accepted=None), reasons.NO_ANSWER)
-            return slow_down(member, "dialogue_pace", now), ()
+            return slow_down(member, "dialogue_backoff", now), ()
 
 
 def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
@@ -294,7 +292,7 @@ def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: floa
 
 
 def _is_question(flight: InFlight) -> bool:
-    """Was it asked in a contest for the instance id: who holds it, for how long, or its release?"""
+    """Is it a request of an instance id conflict: which member holds the id, for how long, or its release?"""
     asked = DescribeGroup | DescribeClassicGroup | DescribeSessionTimeout
     return isinstance(flight.request, asked) or leaving.says_goodbye(flight)
 
@@ -305,7 +303,7 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Transition]]
     "survey": _answered_survey,
     "checking": _answered_checking,
     "dialogue": _answered_dialogue,
-    "pulse": _answered_pulse,
+    "join_keepalive": _answered_pulse,
 }
 
 # --- what does not come back -----------------------------------------------------------------------------------------
@@ -326,7 +324,7 @@ def _on_failed(member: Member, event: Failed, now: float) -> Transition:
 
 def _failed_lookup(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     member = unanswered(replace(member, lookup=None), event.kind, event.detail)
-    return slow_down(member, "lookup_pace", now), ()
+    return slow_down(member, "lookup_backoff", now), ()
 
 
 def _failed_naming(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
@@ -350,7 +348,7 @@ def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float
 def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     if leaving.is_farewell(member, flight):
         return leaving.failed(member, event, now), ()
-    if isinstance(flight.request, DescribeClassicGroup) and member.contest is None:
+    if isinstance(flight.request, DescribeClassicGroup) and member.id_conflict is None:
         return group_join.compared(member, None, now)
     if event.kind is FailureKind.UNSUPPORTED:
         if _is_question(flight):
@@ -361,7 +359,7 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
             problem = Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail)
             return fencing.fatal(fencing.as_before(member, flight), problem)
     member = forget_coordinator(group_join.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
-    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()
+    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_backoff", now), ()
 
 
 def _failed_pulse(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
@@ -374,12 +372,12 @@ _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Transition]] = {
     "survey": _failed_survey,
     "checking": _failed_checking,
     "dialogue": _failed_dialogue,
-    "pulse": _failed_pulse,
+    "join_keepalive": _failed_pulse,
 }
 
 
 def _flights(member: Member) -> tuple[InFlight | None, ...]:
-    return member.dialogue, member.pulse, member.lookup, member.naming, member.survey, member.checking
+    return member.dialogue, member.join_keepalive, member.lookup, member.naming, member.survey, member.checking
 
 
 def _most_overdue(member: Member) -> tuple[float, InFlight] | None:
@@ -403,9 +401,9 @@ def _time_out(member: Member, now: float) -> Transition:
     assert found is not None
     late = found[1]
     effects: tuple[Effect, ...] = (Disconnect(late.to),)
-    nobody = f"None of the bootstrap servers ({member.config.bootstrap_servers}) answered"
-    who = f"{late.to} did not answer" if late.to else nobody
-    detail = f"{who} within {patience_s(member, late):g} s."
+    no_server = f"None of the bootstrap servers ({member.config.bootstrap_servers}) answered"
+    what = f"{late.to} did not answer" if late.to else no_server
+    detail = f"{what} within {patience_s(member, late):g} s."
     for flight in _flights(member):
         if flight is not None and flight.to == late.to:
             member, more = _on_failed(member, Failed(flight.request_id, FailureKind.TIMED_OUT, detail), now)
@@ -447,10 +445,10 @@ RULES: tuple[Rule, ...] = (
     leaving.GIVE_UP,
     instance_id_conflict.GIVE_UP,
     for_protocol(CLASSIC, group_join.EXPIRE),
-    polling.EXPIRE,
-    polling.WARN,
-    budget_warnings.WARN_OF_CALL,
-    budget_warnings.WARN_OF_CLOSE,
+    budgets.EXPIRE,
+    budgets.WARN,
+    budgets.WARN_OF_CALL,
+    budgets.WARN_OF_CLOSE,
     callbacks.LOSE,
     reconciliation.GIVE_BACK,
     leaving.LEAVE_AFTER_ERROR,

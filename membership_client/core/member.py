@@ -9,8 +9,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from membership_client.config import MemberConfig
-from membership_client.core.backoff import FRESH, Pace
-from membership_client.core.copying import replace
+from membership_client.core.backoff import FRESH, Backoff
 from membership_client.core.events import CallbackDelayed, CallbackKind, Effect, GroupJoined, Request, Subscribe
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
@@ -25,7 +24,7 @@ from membership_client.types import (
     Node,
     TopicPartition,
 )
-from membership_client.values import dataclass
+from membership_client.values import dataclass, replace
 
 S = MemberState
 
@@ -124,7 +123,7 @@ class Target:
     partitions: Partitions
     number: int
     follow_up: bool = False
-    """It takes something away from a member of a cooperative group, who then joins again: so others can be given it."""
+    """It takes partitions away from a member of a cooperative group, which then joins again so that others can get them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +218,7 @@ class TopicCheck:
     """Those that do not exist, and whose nearest name is still to be looked for."""
 
 
-class ContestStep(enum.Enum):
+class IdConflictStep(enum.Enum):
     """What is asked next about an instance id that is taken."""
 
     IDENTIFY = "identify the holder"
@@ -229,10 +228,10 @@ class ContestStep(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class IdConflict:
     """Another member, or an earlier run of this one, holds our instance id."""
 
-    step: ContestStep
+    step: IdConflictStep
     since: float
     give_up_at: float | None
     detail: str
@@ -266,7 +265,7 @@ class Member:
     """The subscription that the coordinator knows since the last join; unlike `accepted`, it outlives a failure."""
     denied_until: float | None = None
     """While set, our newest subscription is not stated: a denied heartbeat does not even reach the coordinator."""
-    denial_pace: Pace = FRESH
+    denial_backoff: Backoff = FRESH
     owed_gap_s: float | None = None
     """The next gap between early heartbeats while more partitions may be coming; None once that is over."""
 
@@ -283,25 +282,25 @@ class Member:
     """The assigned callback has run since the last join, so an empty share has been announced."""
 
     call: RunningCall | None = None
-    call_pace: Pace = FRESH
+    call_backoff: Backoff = FRESH
     dialogue: InFlight | None = None
     """The one request under way with the coordinator about the membership itself."""
-    dialogue_pace: Pace = FRESH
-    pulse: InFlight | None = None
+    dialogue_backoff: Backoff = FRESH
+    join_keepalive: InFlight | None = None
     """A heartbeat beside a join that waits for others (classic)."""
     lookup: InFlight | None = None
-    lookup_pace: Pace = FRESH
+    lookup_backoff: Backoff = FRESH
     naming: InFlight | None = None
-    naming_pace: Pace = FRESH
+    naming_backoff: Backoff = FRESH
     survey: InFlight | None = None
     """Looking up topics, as the leader of a classic group does."""
-    survey_pace: Pace = FRESH
+    survey_backoff: Backoff = FRESH
     checking: InFlight | None = None
     """Looking whether subscribed topics exist."""
     topic_check: TopicCheck = TopicCheck()
 
     departure: Departure | None = None
-    contest: Contest | None = None
+    id_conflict: IdConflict | None = None
     fences: int = 0
     """Fences since the member was last stable."""
     polled_at: float | None = None

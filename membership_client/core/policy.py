@@ -7,11 +7,25 @@ repeated for ever in silence), and the end of the matter for the others.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from membership_client.core.error_codes import Code
-from membership_client.core.events import ClassicHeartbeat, FailureKind, Heartbeat, JoinGroup, SyncGroup
+from membership_client.core.events import (
+    ClassicHeartbeat,
+    DescribeClassicGroup,
+    DescribeGroup,
+    DescribeSessionTimeout,
+    DescribeTopics,
+    FailureKind,
+    FindCoordinator,
+    Heartbeat,
+    JoinGroup,
+    Request,
+    ResolveTopics,
+    SyncGroup,
+)
+from membership_client.core.member import Member
 from membership_client.errors import ProblemKind
 
 
@@ -155,3 +169,51 @@ FATAL_FAILURES: Mapping[FailureKind, ProblemKind] = MappingProxyType(
     {FailureKind.AUTHENTICATION: ProblemKind.AUTHENTICATION, FailureKind.UNTRUSTED: ProblemKind.UNTRUSTED}
 )
 """Connections that cannot be had by trying again: a password or a certificate has to be changed first."""
+
+
+_ON_THE_CLUSTER: Mapping[type, str] = {
+    FindCoordinator: "DESCRIBE",
+    DescribeGroup: "DESCRIBE",
+    DescribeClassicGroup: "DESCRIBE",
+    DescribeTopics: "DESCRIBE",
+    ResolveTopics: "DESCRIBE",
+    DescribeSessionTimeout: "DESCRIBE_CONFIGS",
+}
+
+
+def denied(member: Member, request: Request, code: int) -> str | None:
+    """A clause without its full stop, or None if the code is about something else."""
+    if code == Code.GROUP_AUTHORIZATION_FAILED:
+        return _denied_group(member.config.group_id, "DESCRIBE" if isinstance(request, FindCoordinator) else "READ")
+    if code == Code.TOPIC_AUTHORIZATION_FAILED:
+        return _denied_among(member.subscription.topics if member.subscription else frozenset())
+    if code == Code.CLUSTER_AUTHORIZATION_FAILED:
+        operation = _ON_THE_CLUSTER.get(type(request), "CLUSTER_ACTION")
+        return f"{operation} on the cluster is not granted, which {type(request).__name__} needs here"
+    return None
+
+
+def denied_offsets(operation: str, group_id: str, topics: Collection[str], code: int) -> str | None:
+    """As `denied`, for offsets: a commit needs READ, a fetch DESCRIBE. `topics` are the topics with that code."""
+    if code == Code.GROUP_AUTHORIZATION_FAILED:
+        return _denied_group(group_id, operation)
+    if code == Code.TOPIC_AUTHORIZATION_FAILED and topics:
+        return denied_topics(topics, operation)
+    return None
+
+
+def denied_topics(topics: Collection[str], operation: str = "DESCRIBE") -> str:
+    """Each of these is denied."""
+    which = "topic" if len(topics) == 1 else "topics"
+    return f"{operation} on {which} {', '.join(sorted(topics))} is not granted"
+
+
+def _denied_group(group_id: str, operation: str) -> str:
+    return f"{operation} on group {group_id} is not granted"
+
+
+def _denied_among(topics: Collection[str]) -> str:
+    """A heartbeat is refused as a whole: the broker does not say which of several topics it is."""
+    if len(topics) == 1:
+        return denied_topics(topics)
+    return f"DESCRIBE on one or more of the topics {', '.join(sorted(topics))} is not granted"

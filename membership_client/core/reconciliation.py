@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.callbacks import run
-from membership_client.core.copying import replace
 from membership_client.core.events import CallbackKind, ResolveTopics, TopicsResolved
 from membership_client.core.leaving import callback_deadline
 from membership_client.core.member import Member, Transition, move
@@ -16,6 +15,7 @@ from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -40,7 +40,7 @@ def _reconcile_due(member: Member) -> float | None:
     if _to_revoke(member):
         return ASAP
     if _to_assign(member) or _announces_nothing(member):
-        return member.call_pace.not_before
+        return member.call_backoff.not_before
     return None if member.unresolved else ASAP
 
 
@@ -88,7 +88,7 @@ GIVE_BACK = Rule(_give_back_due, _give_back)
 def _resolve_due(member: Member) -> float | None:
     if member.coordinator is None or member.naming is not None:
         return None
-    return member.naming_pace.not_before if member.unresolved else None
+    return member.naming_backoff.not_before if member.unresolved else None
 
 
 def _resolve(member: Member, now: float) -> Transition:
@@ -102,8 +102,8 @@ def named(member: Member, answer: TopicsResolved, now: float) -> Member:
     """Names came. Topics the broker does not know (yet, or any more) are asked for again, ever less often."""
     names = {topic: name for topic, name in answer.names.items() if topic in member.unresolved}
     member = replace(member, naming=None, names={**member.names, **names})
-    return unnamed(member, now) if member.unresolved else replace(member, naming_pace=FRESH)
+    return unnamed(member, now) if member.unresolved else replace(member, naming_backoff=FRESH)
 
 
 def unnamed(member: Member, now: float) -> Member:
-    return slow_down(replace(member, naming=None), "naming_pace", now, cap_s=member.interval_s)
+    return slow_down(replace(member, naming=None), "naming_backoff", now, cap_s=member.interval_s)

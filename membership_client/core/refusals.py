@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from membership_client.core import instance_id_conflict, policy, reasons
-from membership_client.core.acl_hints import denied
 from membership_client.core.classic import group_join
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
 from membership_client.core.fencing import as_before, fatal, fence
 from membership_client.core.heartbeats import deny
 from membership_client.core.joining import fall_back, may_fall_back
 from membership_client.core.member import InFlight, Member, Transition, with_problem
-from membership_client.core.policy import Reaction
+from membership_client.core.policy import Reaction, denied
 from membership_client.core.requests import forget_coordinator, slow_down
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 S = MemberState
 
@@ -86,16 +85,18 @@ def _why(member: Member, flight: InFlight, answer: Refused) -> str:
 def _again(member: Member, answer: Refused, now: float) -> Transition:
     member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=_said(answer)))
     member = group_join.restarted(member, f"{reasons.COORDINATOR_ERROR} {code_name(answer.code)}")
-    return slow_down(member, "dialogue_pace", now), ()
+    return slow_down(member, "dialogue_backoff", now), ()
 
 
 def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Transition:
     wait_s = member.config.retry_when_full_s
-    member = replace(member, enrolled=False)  # A full group forgets whom it turns away, with the id it gave out.
+    member = replace(
+        member, enrolled=False
+    )  # A full group forgets the member that it refuses, and the id that it gave out.
     if wait_s is None:
         return _fatal(member, answer, flight)
     member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))
-    return replace(member, dialogue_pace=member.dialogue_pace.wait_until(now + wait_s)), ()
+    return replace(member, dialogue_backoff=member.dialogue_backoff.wait_until(now + wait_s)), ()
 
 
 def _fatal(member: Member, answer: Refused, flight: InFlight) -> Transition:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from membership_client.core.backoff import FRESH, Pace
-from membership_client.core.copying import replace
+from membership_client.core.backoff import FRESH, Backoff
 from membership_client.core.events import Effect, FailureKind, JoinGroup, Request, Send, SyncGroup
 from membership_client.core.member import Claims, InFlight, Member, Transition, with_problem
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Node
+from membership_client.values import replace
 
-Slot = Literal["dialogue", "pulse", "lookup", "naming", "survey", "checking"]
-PaceName = Literal["dialogue_pace", "lookup_pace", "naming_pace", "survey_pace", "call_pace", "denial_pace"]
+Slot = Literal["dialogue", "join_keepalive", "lookup", "naming", "survey", "checking"]
+BackoffName = Literal[
+    "dialogue_backoff", "lookup_backoff", "naming_backoff", "survey_backoff", "call_backoff", "denial_backoff"
+]
 
-SLOTS: tuple[Slot, ...] = ("dialogue", "pulse", "lookup", "naming", "survey", "checking")
+SLOTS: tuple[Slot, ...] = ("dialogue", "join_keepalive", "lookup", "naming", "survey", "checking")
 
 JOIN_PATIENCE_S = 5.0
 """How much longer than the rebalance timeout, for which the coordinator waits for all others, a join may take."""
@@ -45,10 +47,10 @@ def patience_s(member: Member, flight: InFlight) -> float:
     return member.request_timeout_s
 
 
-def slow_down(member: Member, pace: PaceName, now: float, *, cap_s: float = 0.0) -> Member:
-    """One more failure on that pace."""
-    current: Pace = getattr(member, pace)
-    change: dict[str, Any] = {pace: current.failed(now, seed=member.member_id, config=member.config, cap_s=cap_s)}
+def slow_down(member: Member, backoff: BackoffName, now: float, *, cap_s: float = 0.0) -> Member:
+    """One more failure of that backoff."""
+    current: Backoff = getattr(member, backoff)
+    change: dict[str, Any] = {backoff: current.failed(now, seed=member.member_id, config=member.config, cap_s=cap_s)}
     return replace(member, **change)
 
 
@@ -77,4 +79,4 @@ def recovered(member: Member) -> Member:
     """The coordinator answers again: problems that were only about reaching it are over."""
     healed = _PASSING | {ProblemKind.WAITING_FOR_ROOM, ProblemKind.WAITING_FOR_INSTANCE_ID}
     problem = None if member.problem and member.problem.kind in healed else member.problem
-    return replace(member, problem=problem, dialogue_pace=FRESH)
+    return replace(member, problem=problem, dialogue_backoff=FRESH)

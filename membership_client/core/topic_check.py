@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from membership_client.core.backoff import ASAP
-from membership_client.core.copying import replace
 from membership_client.core.events import DescribeTopics, Response, TopicsDescribed
 from membership_client.core.member import InFlight, Member, TopicCheck, Transition
 from membership_client.core.requests import send
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import MemberState
+from membership_client.values import replace
 
 FIRST_LOOK_S = 2.0
 """A member that has nothing of a topic for this long looks it up: most get their partitions sooner, and need not ask."""
@@ -79,7 +79,7 @@ def _look_due(member: Member) -> float | None:
 
 
 def _look(member: Member, now: float) -> Transition:
-    """First whether they exist; then, of those that do not, what names there are."""
+    """First ask whether the topics exist; then, if one does not, which names exist."""
     check = member.topic_check
     request = DescribeTopics(topics=None if check.unnamed else check.topics)
     return send(member, "checking", request, now, to=member.coordinator)

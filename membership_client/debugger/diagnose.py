@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from membership_client.debugger.findings.broker_restarted import broker_restarted
-from membership_client.debugger.findings.callback_failed import callback_failed
-from membership_client.debugger.findings.commit_refused import commit_refused
-from membership_client.debugger.findings.duplicate_instance_id import duplicate_instance_id
-from membership_client.debugger.findings.ended_by_error import ended_by_error
-from membership_client.debugger.findings.finding import Finding
-from membership_client.debugger.findings.killed import killed
-from membership_client.debugger.findings.network_lost import network_lost
-from membership_client.debugger.findings.offsets_awaited import offsets_awaited
-from membership_client.debugger.findings.poll_interval_exceeded import poll_interval_exceeded
-from membership_client.debugger.findings.rebalance import rebalances
-from membership_client.debugger.findings.rebalance_storm import rebalance_storm
-from membership_client.debugger.findings.slow_callbacks import slow_callbacks
-from membership_client.debugger.findings.slow_close import slow_close
-from membership_client.debugger.findings.standstill import standstill
-from membership_client.debugger.findings.suppression import unexplained
-from membership_client.debugger.findings.thrown_out import thrown_out
-from membership_client.debugger.findings.turned_away import turned_away
+from membership_client.debugger.findings.errors import callback_failed, commit_refused, ended_by_error, not_admitted
+from membership_client.debugger.findings.fenced import duplicate_instance_id, thrown_out
+from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.findings.network import broker_restarted, network_lost
+from membership_client.debugger.findings.process import killed, standstill
+from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances
+from membership_client.debugger.findings.slow import offsets_awaited, poll_interval_exceeded, slow_callbacks, slow_close
 from membership_client.debugger.findings.unowned_partition import unowned_partition
 from membership_client.debugger.model.broker_log import RemovalLine
 from membership_client.debugger.model.timeline import Group, groups_of
@@ -46,7 +35,7 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     slow_close,
     standstill,
     thrown_out,
-    turned_away,
+    not_admitted,
     unowned_partition,
 )
 
@@ -69,3 +58,39 @@ def findings_of(group: Group) -> list[Finding]:
 
 def _order(finding: Finding) -> tuple[int, float, tuple[str, ...], str]:
     return finding.kind.weight, finding.began, finding.members, finding.sentence
+
+
+# --- findings that another one explains ------------------------------------------------------------------------------
+
+
+_STILL = frozenset({Kind.PROCESS_STOPPED, Kind.INTERPRETER_BLOCKED})
+_EXPLAINED_BY: dict[Kind, frozenset[Kind]] = {
+    Kind.NETWORK_LOST: frozenset({Kind.BROKER_RESTARTED}),
+    Kind.REMOVED_FROM_OUTSIDE: frozenset({Kind.BROKER_RESTARTED}),
+    Kind.THROWN_OUT: frozenset({Kind.BROKER_RESTARTED}),
+    Kind.POLL_INTERVAL_EXCEEDED: _STILL,
+    Kind.WAITED_FOR_CALLBACK: _STILL | {Kind.SLOW_CLOSE},
+    Kind.WAITED_FOR_POLL: _STILL | {Kind.POLL_INTERVAL_EXCEEDED},
+    Kind.SLOW_CLOSE: _STILL,
+    Kind.UNOWNED_PARTITION: frozenset({Kind.WAITED_FOR_CALLBACK, Kind.WAITED_FOR_POLL, Kind.WAITED_FOR_OFFSETS}),
+}
+"""Which findings of the same member at the same time are the cause of another one, and are shown instead of it."""
+
+
+def unexplained(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if not any(_explains(other, finding) for other in findings)]
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    if cause.kind not in _EXPLAINED_BY.get(finding.kind, frozenset()) or not cause.overlaps(finding):
+        return False
+    if finding.kind is Kind.UNOWNED_PARTITION:
+        return set(finding.partitions) <= set(cause.partitions) and _covers(cause, finding)
+    together = bool(set(cause.members) & set(finding.members))
+    return together and (cause.kind not in _STILL or _covers(cause, finding))
+
+
+def _covers(cause: Finding, finding: Finding) -> bool:
+    """Does the cause cover at least half of it? A pause of a second does not explain a minute."""
+    shared_s = min(cause.ended, finding.ended) - max(cause.began, finding.began)
+    return shared_s >= finding.lasted_s / 2

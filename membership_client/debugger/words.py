@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
-from membership_client.partition_text import shares
+from membership_client.partitions import shares
 from membership_client.types import TopicPartition
 
 _MOST = 6

@@ -1,9 +1,14 @@
 """Stable values for group.instance.id, from what the platform numbers; what is not stable is refused, with the reason."""
 
-from membership_client.identity.errors import SlotsTakenError, UnstableIdentityError
 from membership_client.identity.host_slot import HostSlot
-from membership_client.identity.kubernetes import stateful_set_id
-from membership_client.identity.numbered import ecs_id, nomad_id, numbered_id
+from membership_client.identity.platforms import (
+    SlotsTakenError,
+    UnstableIdentityError,
+    ecs_id,
+    nomad_id,
+    numbered_id,
+    stateful_set_id,
+)
 
 __all__ = [
     "HostSlot",

@@ -1,11 +1,16 @@
-"""A number on this host that no other process has: a locked file, which the kernel unlocks however the process ends."""
+"""A number on this host that no other process has: a locked file, which the kernel unlocks when the process ends.
+
+No other user may open the file, because a user who can open a file, if only to read it, can lock it, too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
 import socket
+import stat
 import weakref
 from pathlib import Path
 from types import TracebackType
@@ -13,19 +18,23 @@ from typing import Self
 
 from membership_client.arguments import MOST_INT32, checked_path, checked_text, checked_whole, optional
 from membership_client.errors import ConfigError
-from membership_client.identity.errors import SlotsTakenError, UnstableIdentityError
-from membership_client.identity.kubernetes import is_pod, refuse_deployment, refuse_generated
-from membership_client.identity.lock_file import lock_directory, lock_file
-from membership_client.identity.numbered import numbered_id
+from membership_client.identity.platforms import (
+    SlotsTakenError,
+    UnstableIdentityError,
+    is_pod,
+    numbered_id,
+    refuse_deployment,
+    refuse_generated,
+)
 
 _CONTAINER = re.compile(r"[0-9a-f]{12}")
 _held: weakref.WeakSet[HostSlot] = weakref.WeakSet()
 
 
 class HostSlot:
-    """The lowest free number among `slots`, held until `close`, or until this process ends in whatever way.
+    """The lowest free number among `slots`, held until `close`, or until this process ends.
 
-    `instance_id` is `<name>-<host>-<number>`. Who comes next after a crash gets the same number, if nobody else was
+    `instance_id` is `<name>-<host>-<number>`. The next process after a crash gets the same number, if no other process was
     faster. All processes of one name and host must use the same directory, on a local disk that is not swept: by default
     `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot. Lock files can be opened by
     the user who runs these processes, and by no other.
@@ -47,14 +56,14 @@ class HostSlot:
         _held.add(self)
 
     def close(self) -> None:
-        """Lets go of the slot. May be repeated."""
+        """Release the slot. May be called again."""
         if self._file >= 0:
-            # Said, and not left to the last copy of the file: a child that was just forked may still have one.
+            # Unlocked, and not only closed: a child that was just forked may still have a copy of the descriptor.
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._drop()
 
     def _drop(self) -> None:
-        """Without unlocking: that is for the process that locked it."""
+        """Close the file without unlocking it: the process that locked it unlocks it."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -69,19 +78,22 @@ class HostSlot:
 
 
 def _check(name: str, host: str, slots: int) -> None:
-    """ConfigError, before anything is made."""
+    """ConfigError for arguments that cannot be used, before anything is made."""
     checked_whole("slots", slots, least=1, most=MOST_INT32)
     numbered_id(name, slots)
     numbered_id(f"{name}-{host}", slots)
 
 
 def _stable_host(given: str | None) -> str:
-    """Real hosts have names such as build-srv24, too: of five such letters only Kubernetes' own are known to be random."""
+    """The name of this host. UnstableIdentityError for the name of a container.
+
+    Real hosts have names such as build-srv24, too, so five such letters count as random only in a pod.
+    """
     host = given or socket.gethostname()
     (refuse_generated if given is None and is_pod() else refuse_deployment)(host)
     if _CONTAINER.fullmatch(host) or host.partition(".")[0] == "localhost":
         raise UnstableIdentityError(
-            f"The host name {host} is that of a container or of every host, and tells no host from another. "
+            f"The host name {host} is that of a container or of every host, and does not identify a host. "
             "Give the container a name (docker run --hostname), or pass host=."
         )
     return host
@@ -102,9 +114,90 @@ def _lock_first(folder: Path, name: str, slots: int) -> tuple[int, int]:
 
 
 def _let_go() -> None:
-    """In a forked child: the lock is the parent's, and would outlive it here."""
+    """In a forked child: the lock belongs to the parent, and would last longer than the parent here."""
     for slot in list(_held):
         slot._drop()  # noqa: SLF001 - the same file
 
 
 os.register_at_fork(after_in_child=_let_go)
+
+
+# --- the locked file -------------------------------------------------------------------------------------------------
+
+
+_ELSEWHERE = "pass directory=, one on a local disk that belongs to this user alone"
+
+
+def lock_directory(folder: Path) -> Path:
+    """The directory, made for this user alone if it was not there. ConfigError if other users could replace files in it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mode = folder.stat().st_mode
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be made ({error.strerror}): {_ELSEWHERE}.") from error
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise ConfigError(
+            f"In {folder} every user may replace files, and two processes could lock two files of one name: "
+            f"chmod o-w {folder}, or {_ELSEWHERE}."
+        )
+    return folder
+
+
+def lock_file(path: Path) -> int | None:
+    """The open file, locked, or None if another process has locked it.
+
+    Raises:
+        ConfigError: it cannot be opened or locked, is no plain file, or belongs to another user.
+    """
+    while (file := _opened(path)) is not None:
+        if _has_name(file, path):
+            return file
+        os.close(file)  # It was deleted before it was locked: the next process would lock another file.
+    return None
+
+
+def _opened(path: Path) -> int | None:
+    try:
+        # Not inherited by programs that are started from here; no link is followed, since the file will be emptied.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be opened ({error.strerror}): delete it, or {_ELSEWHERE}.") from error
+    try:
+        _close_to_others(file, path)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return None
+    except OSError as error:
+        os.close(file)
+        raise ConfigError(f"{path} cannot be locked ({error.strerror}): {_ELSEWHERE}.") from error
+    except ConfigError:
+        os.close(file)
+        raise
+    _sign(file)
+    return file
+
+
+def _close_to_others(file: int, path: Path) -> None:
+    """Make the file private: files of earlier versions could be read, and therefore locked, by every user."""
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigError(f"{path} is no plain file: delete it, or {_ELSEWHERE}.")
+    if found.st_uid != os.geteuid():
+        raise ConfigError(f"{path} belongs to user {found.st_uid}, who can lock it at any time: {_ELSEWHERE}.")
+    if stat.S_IMODE(found.st_mode) != 0o600:
+        os.fchmod(file, 0o600)
+
+
+def _has_name(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _sign(file: int) -> None:
+    """Write the pid into the file, for operators who look for the holder. A full disk is no reason to fail."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(file, 0)
+        os.write(file, f"{os.getpid()}\n".encode())

@@ -19,7 +19,7 @@ class ListGroups(OutsideRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocateLeaders(OutsideRequest):
-    """Metadata by name: all brokers, and who leads these topics' partitions."""
+    """Metadata by name: all brokers, and the leaders of these topics' partitions."""
 
     topics: frozenset[str]
 

@@ -1,19 +1,20 @@
-"""Channel: a socket to one broker, the versions that it offers, and blocking requests, as setting a connection up needs them."""
+"""Channel: a socket to one broker, the frames of its bytes, and blocking requests on it; and why it could not be opened."""
 
 from __future__ import annotations
 
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from membership_client.net.frames import Frames, NotKafka
+from membership_client.core.events import FailureKind
 
 if TYPE_CHECKING:
     from membership_client.net.codec import Offer
     from membership_client.types import Node
+
 
 RECEIVE_BYTES = 65536
 _CORRELATION_ID = struct.Struct(">i")
@@ -78,3 +79,110 @@ def time_left(deadline: float) -> float:
     if left <= 0:
         raise TimeoutError("timed out")
     return left
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+MAX_FRAME_BYTES = 32 * 1024 * 1024
+"""An assignment of a million partitions takes an eighth of it. The first bytes of other protocols, read as a length, are more."""
+
+_SIZE = struct.Struct(">i")
+_CORRELATION_ID_BYTES = 4
+
+
+class NotKafka(Exception):  # noqa: N818 - it says what the peer is
+    """The peer cannot be a Kafka broker. The text is a guess at what it is."""
+
+
+class Frames:
+    """Bytes in, payloads out: a payload is a frame without its size prefix, and begins with its correlation id.
+
+    Holds at most one frame's worth of bytes beyond the payloads not yet taken, and next to nothing when idle.
+    """
+
+    __slots__ = ("_buffer", "_max_frame_bytes")
+
+    def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._buffer = bytearray()
+
+    def feed(self, received: bytes) -> None:
+        self._buffer += received
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Take the complete payloads, in order.
+
+        Raises:
+            NotKafka: a length is negative, too short or too long.
+        """
+        while len(self._buffer) >= _SIZE.size:
+            end = _SIZE.size + self._next_length()
+            if len(self._buffer) < end:
+                return
+            payload = bytes(memoryview(self._buffer)[_SIZE.size : end])
+            del self._buffer[:end]
+            yield payload
+
+    def _next_length(self) -> int:
+        length: int = _SIZE.unpack_from(self._buffer)[0]
+        if not _CORRELATION_ID_BYTES <= length <= self._max_frame_bytes:
+            raise NotKafka(_guess(bytes(self._buffer[:4]), length))
+        return length
+
+
+def _guess(start: bytes, length: int) -> str:
+    if start == b"HTTP":
+        return "it answers like an HTTP server"
+    # A TLS record of type alert (21), version 3.x.
+    if start.startswith(b"\x15\x03"):
+        return "it answers with a TLS alert: this is a TLS port, and the connection is plain text; is security.protocol right?"
+    return f"it announces {length} bytes: is it another service, or a TLS port?"
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+
+
+_GRAVITY = (
+    FailureKind.UNREACHABLE,
+    FailureKind.NOT_KAFKA,
+    FailureKind.UNTRUSTED,
+    FailureKind.AUTHENTICATION,
+)
+_REFUSALS = frozenset({FailureKind.UNTRUSTED, FailureKind.AUTHENTICATION})
+
+
+class OpenFailed(Exception):  # noqa: N818 - it is an outcome
+    """A connection could not be opened; `detail` says why."""
+
+    def __init__(self, kind: FailureKind, detail: str, *, ours: bool = False) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.ours = ours
+        """Is the cause on this side: no token, or a file that cannot be read?"""
+
+
+def of_one_name(failures: Sequence[OpenFailed]) -> OpenFailed:
+    """All addresses of a name have failed: the errors of all, and the gravest kind.
+
+    A name often has an address at which no service listens: the error of the address that answers counts.
+    """
+    return _together(failures, failures)
+
+
+def of_a_list(failures: Sequence[OpenFailed]) -> OpenFailed:
+    """All entries of bootstrap.servers have failed: the errors of all, and the gravest kind.
+
+    That is a refusal, which ends members, only if all refused: the entry that refuses may belong to another cluster by
+    now, while the brokers that would accept are away for a moment.
+    """
+    passing = [failure for failure in failures if failure.kind not in _REFUSALS]
+    return _together(failures, passing or failures)
+
+
+def _together(failures: Sequence[OpenFailed], decisive: Sequence[OpenFailed]) -> OpenFailed:
+    kind = max((failure.kind for failure in decisive), key=_GRAVITY.index)
+    return OpenFailed(
+        kind, "; ".join(failure.detail for failure in failures), ours=all(failure.ours for failure in failures)
+    )

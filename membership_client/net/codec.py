@@ -14,7 +14,7 @@ from kio.static.constants import EntityType
 from membership_client.core import events
 from membership_client.net import admin_messages, admin_requests, messages
 from membership_client.net import classic_messages as classic
-from membership_client.net.frames import MAX_FRAME_BYTES
+from membership_client.net.channel import MAX_FRAME_BYTES
 from membership_client.net.reader import Undecodable, read
 from membership_client.net.writer import write
 
@@ -77,7 +77,7 @@ _APIS: Mapping[type, _Api] = {
     events.DescribeClassicGroup: _Api(
         15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
     ),
-    # From version 9 on the epoch may be a KIP-848 member's, and whoever has KIP-848 has that; version 10 knows topics by id
+    # From version 9 on the epoch may be a KIP-848 member's, and all brokers with KIP-848 have version 9; version 10 knows topics by id
     # only. Below version 7 of OffsetCommit there are no instance ids.
     events.CommitOffsets: _Api(
         8,

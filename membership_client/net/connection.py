@@ -7,9 +7,8 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from membership_client.core.events import Answered, Failed, FailureKind, Request
-from membership_client.net.channel import RECEIVE_BYTES, Channel, correlation_id_of
+from membership_client.net.channel import RECEIVE_BYTES, Channel, NotKafka, correlation_id_of
 from membership_client.net.codec import choose_version, decode, encode, unsupported
-from membership_client.net.frames import NotKafka
 from membership_client.net.reader import Undecodable
 
 if TYPE_CHECKING:

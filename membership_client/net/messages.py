@@ -334,7 +334,7 @@ def partitions_of(
 
 
 def fetch_offsets(request: events.FetchOffsets, wire: Any) -> Any:
-    # From version 8 on one request asks for many groups, and from version 9 on it says who asks.
+    # From version 8 on one request asks for many groups, and from version 9 on it names the member.
     many = hasattr(wire, "OffsetFetchRequestGroup")
     named = wire.OffsetFetchRequestTopics if many else wire.OffsetFetchRequestTopic
     topics = tuple(

@@ -7,18 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
+import re
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kio.schema.api_versions import v0, v3
+
+from membership_client.core.error_codes import Code
 from membership_client.core.events import FailureKind
 from membership_client.errors import ConfigError
-from membership_client.net import api_versions
-from membership_client.net.channel import Channel, HungUp, time_left
+from membership_client.net.channel import (
+    MAX_FRAME_BYTES,
+    Channel,
+    Frames,
+    HungUp,
+    NotKafka,
+    OpenFailed,
+    of_one_name,
+    time_left,
+)
+from membership_client.net.codec import API_KEYS, Offer, frame, read_answer
 from membership_client.net.connection import Connection
-from membership_client.net.failures import OpenFailed, of_one_name
-from membership_client.net.frames import MAX_FRAME_BYTES, Frames, NotKafka
 from membership_client.net.reader import Undecodable
 from membership_client.security import PLAINTEXT, Security
 from membership_client.security.tokens import TokenError
@@ -26,6 +39,7 @@ from membership_client.security.tokens import TokenError
 if TYPE_CHECKING:
     from membership_client.net.codec import Offer
     from membership_client.types import Node
+
 
 _Target = tuple[Any, ...]
 """As `getaddrinfo` returns it: the family first, the address last."""
@@ -94,7 +108,7 @@ def _explained(address: str, timeout_s: float, security: Security) -> Iterator[N
         yield
     except (NotKafka, Undecodable) as error:
         raise OpenFailed(FailureKind.NOT_KAFKA, f"{address} did not answer like a Kafka broker ({error})") from error
-    except api_versions.Refusal as error:
+    except Refusal as error:
         raise OpenFailed(FailureKind.UNREACHABLE, f"{address} cannot be used: {error}") from error
     except TokenError as error:
         raise OpenFailed(FailureKind.UNREACHABLE, f"no token to show to {address}: {error}", ours=True) from error
@@ -120,10 +134,10 @@ def _of_system(address: str, error: Exception, security: Security) -> tuple[Fail
 
 def _set_up(new_channel: Callable[[], Channel], deadline: float, security: Security) -> Connection:
     try:
-        return _open(new_channel(), deadline, security, api_versions.NEWEST)
+        return _open(new_channel(), deadline, security, NEWEST)
     except HungUp:
         # Some brokers hang up on a version of ApiVersions that is too new for them, instead of saying so.
-        return _open(new_channel(), deadline, security, api_versions.OLDEST)
+        return _open(new_channel(), deadline, security, OLDEST)
 
 
 def _open(channel: Channel, deadline: float, security: Security, version: int) -> Connection:
@@ -143,15 +157,15 @@ def _open(channel: Channel, deadline: float, security: Security, version: int) -
 def _learn_versions(channel: Channel, deadline: float, version: int) -> Offer:
     offer = _ask_versions(channel, deadline, version)
     if offer is None:
-        offer = _ask_versions(channel, deadline, api_versions.OLDEST)
+        offer = _ask_versions(channel, deadline, OLDEST)
     return offer or {}
 
 
 def _ask_versions(channel: Channel, deadline: float, version: int) -> Offer | None:
     payload = channel.exchange(
-        lambda correlation_id: api_versions.ask(version, correlation_id, channel.client_id), deadline
+        lambda correlation_id: ask_versions(version, correlation_id, channel.client_id), deadline
     )
-    return api_versions.understand(version, payload)
+    return read_versions(version, payload)
 
 
 def _authenticate(channel: Channel, security: Security, deadline: float) -> float | None:
@@ -191,3 +205,68 @@ def _connect(target: _Target, timeout_s: float) -> socket.socket:
         connected.close()
         raise
     return connected
+
+
+# --- ApiVersions: the first exchange on every connection -------------------------------------------------------------
+
+
+NEWEST = 3
+OLDEST = 0
+_API_KEY = 18
+_START = struct.Struct(">ih")
+_OF_USE = API_KEYS | {17, 36}
+"""The APIs of our requests, SaslHandshake (17) and SaslAuthenticate (36)."""
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer
+    """The broker answered with this error code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"it refuses ApiVersions with error {code}")
+
+
+def ask_versions(version: int, correlation_id: int, client_id: str) -> bytes:
+    """The request, size prefix included. `version` is NEWEST or OLDEST."""
+    if version == OLDEST:
+        return frame(v0.ApiVersionsRequest(), correlation_id, client_id)
+    request = v3.ApiVersionsRequest(
+        client_software_name="membership-client", client_software_version=_software_version()
+    )
+    return frame(request, correlation_id, client_id)
+
+
+def read_versions(version: int, payload: bytes) -> Offer | None:
+    """Versions that the broker offers of the APIs that we use; None if it must be asked in the oldest version.
+
+    All other APIs are dropped, because a process may hold a thousand connections.
+
+    Raises:
+        Undecodable: these bytes are no answer.
+        Refusal: the broker answered with an error.
+    """
+    # A broker that does not know the version answers in the oldest one (KIP-511), but the error comes first in all.
+    error = _error_code(payload)
+    if error == Code.UNSUPPORTED_VERSION and version != OLDEST:
+        return None
+    if error:
+        raise Refusal(error)
+    offered = read_answer(_API_KEY, version, payload).api_keys
+    return {api.api_key: (api.min_version, api.max_version) for api in offered if api.api_key in _OF_USE}
+
+
+def _error_code(payload: bytes) -> int:
+    try:
+        code: int = _START.unpack_from(payload)[1]
+    except struct.error as error:
+        raise Undecodable("it ends before its error code does") from error
+    return code
+
+
+@functools.cache
+def _software_version() -> str:
+    try:
+        version = importlib.metadata.version("membership-client")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+    # Brokers accept letters, digits, dots and dashes: not the plus sign of a local version.
+    return re.sub(r"[^a-zA-Z0-9.-]", "-", version)

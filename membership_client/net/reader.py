@@ -15,20 +15,59 @@ import datetime as dt
 import functools
 import itertools
 import struct
+import types
 import typing
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import Field, fields
+from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from membership_client.net.field_types import NUMBERS, is_array, is_message, is_number, item_of, without_none
-from membership_client.net.frames import MAX_FRAME_BYTES
+from membership_client.net.channel import MAX_FRAME_BYTES
 from membership_client.partitions import SHARED_ARRAYS, SHARED_LENGTH
 
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
 
     E = TypeVar("E", bound=Entity)
+
+
+# --- types of the fields of kio's messages ---------------------------------------------------------------------------
+
+
+NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h", "bool": "?"}
+"""The types that `struct` reads and writes, with its letters."""
+# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta.
+NUMBERS["timedelta_i64"] = "q"
+
+
+def is_number(field: Field[Any], hint: Any) -> bool:
+    """Is it one number, and no array of them?"""
+    return field.metadata.get("kafka_type") in NUMBERS and not is_array(hint)
+
+
+def is_array(hint: Any) -> bool:
+    return typing.get_origin(hint) is tuple
+
+
+def item_of(hint: Any) -> Any:
+    """The type of an array's elements."""
+    return typing.get_args(hint)[0]
+
+
+def without_none(hint: Any) -> tuple[Any, bool]:
+    """The type itself, and whether null is allowed beside it."""
+    if typing.get_origin(hint) is not types.UnionType:
+        return hint, False
+    (inner,) = (option for option in typing.get_args(hint) if option is not types.NoneType)
+    return inner, True
+
+
+def is_message(hint: Any) -> bool:
+    return is_dataclass(hint)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
 
 _Reader = Callable[[bytes, int], tuple[Any, int]]
 # Reads one or more neighbouring fields into the dictionary, and returns the position after them.
@@ -37,7 +76,7 @@ _Step = Callable[[bytes, int, dict[str, Any]], int]
 _VARINT_BITS = 35
 
 MOST_ITEMS = 100_000
-"""Of messages in one list: no cluster has so many topics, no topic so many partitions, no group so many members."""
+"""The most messages in one list: no cluster has more topics, no topic more partitions, no group more members."""
 _MOST_TAGS = 64
 _SHARED_IDS = 32_768
 _NIL = bytes(16)

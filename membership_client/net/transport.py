@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
-from membership_client.net.failures import OpenFailed
-from membership_client.net.frames import MAX_FRAME_BYTES
-from membership_client.net.mailbox import Mailbox
-from membership_client.net.wakeup import Waker
+from membership_client.net.channel import MAX_FRAME_BYTES, OpenFailed
+from membership_client.net.wakeup import Mailbox, Waker
 from membership_client.security import PLAINTEXT, Security
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dataclasses import Field, fields
 from operator import attrgetter
 from typing import Any
 
-from membership_client.net.field_types import NUMBERS, is_array, is_message, is_number, item_of, without_none
+from membership_client.net.reader import NUMBERS, is_array, is_message, is_number, item_of, without_none
 from membership_client.partitions import SHARED_ARRAYS, SHARED_LENGTH
 
 _Writer = Callable[[Any], bytes]

@@ -1,4 +1,4 @@
-"""What is a thread doing that should be done by now? Told in the log, in the trace and to the listener."""
+"""What a late thread is doing: for the log, the trace and the listener."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BudgetWarning:
 
 
 def warning_of(effect: Warn, thread: int | None) -> BudgetWarning:
-    """With what that thread is doing at this moment."""
+    """The warning, with what that thread is doing at this moment."""
     frame = frame_of(thread)
     return BudgetWarning(
         budget=effect.budget,

@@ -1,4 +1,4 @@
-"""Requests of others that ride on the member's connection to its coordinator: offsets, and whatever comes later.
+"""Requests beside the membership on the member's connection to its coordinator, such as commits.
 
 They change nothing in the member, so the core knows nothing of them. They share its connection because the coordinator
 is the only broker that can answer them, and its thread because that thread owns the connection.
@@ -31,7 +31,7 @@ class Errand:
 
 
 class Errands:
-    """Those under way. Belongs to the membership thread."""
+    """The requests under way. Belongs to the membership thread."""
 
     def __init__(self) -> None:
         self._open: dict[int, tuple[Errand, Node]] = {}

@@ -1,14 +1,15 @@
-"""What a member is in a forked child: an object whose methods raise ForkedMemberError and touch nothing of the parent's."""
+"""A member and its process: what is left of it in a forked child, and how it ends with the interpreter."""
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import os
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from membership_client.types import CloseReport, Health
+from membership_client.types import CloseReport, Health, LeaveMode
 
 CLOSED = CloseReport(clean=True, reason="forked child: the parent is the member")
 HEALTH = Health(live=False, ready=False, why="forked")
@@ -46,7 +47,7 @@ def _in_forked_child() -> None:
 
 
 def _refusing(kind: type, error: Error) -> type:
-    """That class, without any code of its own behind its public names."""
+    """A subclass whose public names all raise."""
 
     def refuse(self: object, *_: object, **__: object) -> object:
         raise error(self)
@@ -83,3 +84,45 @@ _ENDS = {"close": _close, "__exit__": _exit}
 _ASYNC_ENDS = {"close": _aclose, "__aexit__": _aexit}
 
 os.register_at_fork(after_in_child=_in_forked_child)
+
+
+# --- the end of the interpreter --------------------------------------------------------------------------------------
+
+
+_EXIT_TIMEOUT_S = 3.0
+"""How long the end of a process waits for members that it did not close to leave their groups."""
+
+
+class _Closable(Protocol):
+    def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> None: ...
+    def close(
+        self, leave: LeaveMode = ..., *, reason: str | None = ..., timeout_s: float | None = ...
+    ) -> CloseReport: ...
+    def _after_fork(self) -> None: ...
+
+
+_members: weakref.WeakSet[_Closable] = weakref.WeakSet()
+
+
+def register(member: _Closable) -> None:
+    """From now on a forked child finds the member closed, and interpreter exit closes it."""
+    _members.add(member)
+
+
+def _abandon_in_forked_child() -> None:
+    for member in tuple(_members):
+        member._after_fork()  # noqa: SLF001 - not for users, and this module is its only caller
+    _members.clear()
+
+
+def _at_exit() -> None:
+    """Close all members at the same time, so that none delays the others."""
+    members, reason = tuple(_members), "the interpreter ended"
+    for member in members:
+        member._begin_close(LeaveMode.DEFAULT, reason, _EXIT_TIMEOUT_S)  # noqa: SLF001 - as above
+    for member in members:
+        member.close(reason=reason, timeout_s=_EXIT_TIMEOUT_S)
+
+
+os.register_at_fork(after_in_child=_abandon_in_forked_child)
+atexit.register(_at_exit)

@@ -1,4 +1,4 @@
-"""The story of a member in the standard log: one INFO line per rebalance, WARNING only when someone must act."""
+"""The history of a member in the standard log: one INFO line per rebalance, WARNING only where an operator must act."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
-from membership_client.partition_text import shares
-from membership_client.partitions import NOTHING, Partitions
+from membership_client.partitions import NOTHING, Partitions, shares
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.types import Delay, GroupProtocol, MemberState
 
@@ -23,7 +22,7 @@ S = MemberState
 logger = logging.getLogger("membership_client")
 
 _QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
-"""Problems that usually pass by themselves: a member that retries them is at work, not in need."""
+"""Problems that usually pass by themselves: the member retries, and no operator must act."""
 
 _MOST_TOPICS = 8
 
@@ -82,13 +81,13 @@ class StepLog:
 
 
 def _listed(topics: Sequence[str]) -> str:
-    """A line is no place for hundreds."""
+    """The first topics, and how many more: a line must not hold hundreds."""
     more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
     return f"{' '.join(topics[:_MOST_TOPICS])}{more}"
 
 
 def _is_new_problem(before: Member, after: Member) -> bool:
-    """One that is repeated, or of which more became known, was told already; a failed callback has its own line."""
+    """Is the problem new? A repeated one, or one with more detail, was logged already; a failed callback has its own line."""
     old, new = before.problem, after.problem
     if new is None or new.kind is ProblemKind.CALLBACK_FAILED:
         return False

@@ -1,4 +1,4 @@
-"""What a member is made of: its configuration told from its security, its id, its trace file; observers and runner checked."""
+"""What a member is made of: configuration and security, member id, trace file, and checked observers and runner."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from membership_client.arguments import checked_function, checked_instance, checked_mapping, optional, shown
-from membership_client.bootstrap import parse_bootstrap
-from membership_client.config import MemberConfig
-from membership_client.core.assigning import require_assignors
+from membership_client.config import MemberConfig, parse_bootstrap
+from membership_client.core.assignors.registry import require_assignors
 from membership_client.core.member import Member
 from membership_client.errors import ConfigError
 from membership_client.net import BrokerTransport
@@ -52,7 +51,7 @@ def checked_runner(name: str, value: object) -> None:
 
 
 def new_member_id() -> str:
-    """Unique, and kept as long as the object lives, as KIP-1082 wants it."""
+    """A unique member id, the same for the life of the object, as KIP-1082 requires."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
@@ -67,7 +66,7 @@ def transport_of(config: MemberConfig, security: Security) -> BrokerTransport:
 
 
 def trace_file_of(member: Member) -> TraceFile | None:
-    """Where its trace is written; None if it is kept in memory only."""
+    """The file of its trace; None if the trace is kept in memory only."""
     config = member.config
     if config.trace_file is None:
         return None

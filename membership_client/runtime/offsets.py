@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from uuid import UUID
 
-from membership_client.core.acl_hints import denied_offsets
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     CommitOffsets,
@@ -29,6 +28,7 @@ from membership_client.core.events import (
     Response,
 )
 from membership_client.core.member import Member
+from membership_client.core.policy import denied_offsets
 from membership_client.errors import (
     MembershipError,
     NotOwnedError,
@@ -81,15 +81,15 @@ _NEVER_SENT = frozenset({FailureKind.UNENCODABLE, FailureKind.UNSUPPORTED})
 """Asked again, such a request fails in the same way."""
 
 _LAG_S = 0.3
-"""So long a coordinator may not know a topic only because it has not heard of it yet."""
+"""For this time a coordinator may not know a topic because it has not heard of it yet."""
 
 
 class _AgainError(Exception):
-    """This attempt came to nothing, and another may do better."""
+    """This attempt failed, and another one may succeed."""
 
 
 class _SilenceError(_AgainError):
-    """No answer came before time was up, of which the last attempt may have had next to nothing."""
+    """No answer came in time. The last attempt may have had hardly any time left."""
 
 
 class _Unknown:
@@ -103,7 +103,7 @@ class _Unknown:
             self._since.pop(partition.topic, None)
 
     def is_gone(self, topic: str) -> bool:
-        """By now the coordinator would know it, if there were one."""
+        """Has the coordinator not known the topic for so long that the topic does not exist?"""
         now = time.monotonic()
         return now - self._since.setdefault(topic, now) >= _LAG_S
 
@@ -117,7 +117,7 @@ class Offsets:
         self._unknown = _Unknown()
 
     def commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
-        """All of them, or an error; what the coordinator took before the error stays committed.
+        """Commit all of them, or raise; what the coordinator accepted before the error stays committed.
 
         Raises NotOwnedError when that ownership is over, also if the partition is owned once more.
         """
@@ -125,7 +125,7 @@ class Offsets:
         self._insist(lambda deadline: self._commit_once(left, ownership, deadline), timeout_s)
 
     def committed(self, partitions: frozenset[TopicPartition], timeout_s: float) -> dict[TopicPartition, Offset | None]:
-        """What the group has committed, by whomever; None where nothing."""
+        """The offsets that any member of the group committed; None where there is none."""
         found: dict[TopicPartition, Offset | None] = {}
         self._insist(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
         return found
@@ -163,7 +163,7 @@ class Offsets:
     def _fetch_once(
         self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
     ) -> None:
-        """Of a topic that is gone nothing is committed."""
+        """Commit nothing for a topic that no longer exists."""
         left = wanted - found.keys()
         response = self._ask(lambda member: _fetch_request(member, left), deadline)
         if not isinstance(response, OffsetsFetched):
@@ -211,7 +211,7 @@ class Offsets:
         """The coordinator refused the request as a whole, or answered something else."""
         if isinstance(response, Refused):
             self._judge({None: response.code}, needs=needs)
-        return OffsetError("The coordinator answered what was not asked.", self._worker.member.identity)
+        return OffsetError("The coordinator sent an answer to another request.", self._worker.member.identity)
 
     def _judge(self, codes: Mapping[TopicPartition | None, int], *, needs: str) -> None:
         """Raise for the worst of these errors; return if there is none. `needs` is the operation that may be denied."""
@@ -248,7 +248,7 @@ _GRAVITY = (Verdict.NO_TOPIC, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Ve
 
 
 def _listening(attempt: Callable[[float], None], answers: list[_AgainError]) -> Callable[[float], None]:
-    """That attempt, which adds to `answers` what was said, and not that nothing was."""
+    """The attempt, which also adds each error that the coordinator answered to `answers`."""
 
     def listen(deadline: float) -> None:
         try:
@@ -274,7 +274,7 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
 
 
 def _topic_ids(member: Member, topics: frozenset[UUID]) -> dict[str, UUID]:
-    """Of those whose id is known."""
+    """The ids of the topics whose id is known."""
     names = {member.names[topic]: topic for topic in topics if topic in member.names}
     if member.protocol is not GroupProtocol.CLASSIC:
         return names

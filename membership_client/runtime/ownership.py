@@ -29,7 +29,7 @@ class OwnershipNumbers:
             self._ended.update((step.before.owned - step.after.owned).named(step.before.names))
 
     def of(self, partitions: Iterable[TopicPartition], owns: Callable[[TopicPartition], bool]) -> Ownership:
-        """Of this moment. The numbers come first: an ownership that ends before `owns` is asked is not a later one."""
+        """The ownerships of this moment. The numbers are read first, so that an ownership that ends meanwhile is not taken for a later one."""
         numbers = {partition: self._ended[partition] for partition in partitions}
         return {partition: number if owns(partition) else None for partition, number in numbers.items()}
 

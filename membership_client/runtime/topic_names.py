@@ -1,13 +1,15 @@
-"""What topics are called, known to all members of a process.
-
-A topic id is unique for ever and its topic is never renamed, so what one member has learned serves every other. Asking is
-not cheap: brokers answer with all partitions of a topic, and a thousand members of one process would each ask for them.
-"""
+"""Names of topics, known to all members of a process, and the partitions that a member owns, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
+from types import MappingProxyType
 from uuid import UUID
+
+from membership_client.partitions import NOTHING, Partitions
+from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 _MOST = 100_000
 
@@ -28,3 +30,23 @@ class TopicNames:
         names = self._names
         known = {topic: names[topic] for topic in topic_ids if topic in names}
         return known if len(known) == len(topic_ids) else None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPartitions:
+    """Immutable. `named` has the partitions of all topics whose name is known."""
+
+    partitions: Partitions = NOTHING
+    names: Mapping[UUID, str] = field(default_factory=lambda: MappingProxyType({}))
+    named: frozenset[TopicPartition] = frozenset()
+
+    def changed_to(self, partitions: Partitions, names: Mapping[UUID, str]) -> NamedPartitions:
+        """The same for other partitions; the work is that of the difference."""
+        if partitions is self.partitions:
+            return self
+        gone = frozenset((self.partitions - partitions).named(self.names))
+        named = (self.named - gone).union((partitions - self.partitions).named(names))
+        if len(named) != len(partitions):
+            # Two topics may have had the same name, one after the other; or a name is not known.
+            named = frozenset(partitions.named(names))
+        return NamedPartitions(partitions, names, named)

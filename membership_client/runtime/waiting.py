@@ -1,4 +1,4 @@
-"""Who waits for which snapshot of a member."""
+"""Threads that wait for a state of a member, or for another condition of its snapshot."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from membership_client.core.events import (
     TopicsResolved,
     Warn,
 )
+from membership_client.core.fencing import crashed
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
-from membership_client.core.thread_failure import crashed
 from membership_client.errors import MemberClosedError
 from membership_client.runtime.coordinator_requests import Errand, Errands
 from membership_client.runtime.listener import CallbackRunner
@@ -139,14 +139,14 @@ class Worker:
                 self.runner.stop()
 
     def _crash(self, error: BaseException) -> None:
-        """A member whose thread is gone must not seem to be well: the application would go on with what it has lost."""
+        """End the member after a bug: otherwise it would look healthy, and the application would go on with lost partitions."""
         self.member, effects = crashed(self.member, repr(error), self._clock())
         for effect in effects:
             self._perform(effect)
 
     def run_once(self) -> None:
         """Wait until something happens or time is up, then take all of it in."""
-        # What came while this thread waited for its turn is not late: look once more before time is held against it.
+        # An answer that came while this thread waited for the processor is not late: look once more before a timeout counts.
         answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
         if self.every_second is not None:
             self.every_second()
@@ -235,6 +235,6 @@ class Worker:
             try:
                 observer(shown)
             except Exception:
-                # Watching must never harm what is watched.
+                # A broken observer must not harm the member.
                 self._observers.remove(observer)
                 logger.exception("Observer %r raised and is no longer called.", observer)

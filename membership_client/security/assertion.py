@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from membership_client.errors import ConfigError
-from membership_client.security.optional_library import require_library
+from membership_client.security.keys import require_library
 from membership_client.security.secret import Secret
 from membership_client.security.tokens import TokenError
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from membership_client.errors import ConfigError
-from membership_client.security.optional_library import require_library
+from membership_client.security.keys import require_library
 from membership_client.security.secret import Secret
 from membership_client.security.tokens import Token, TokenError, is_bearer
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from membership_client.errors import ConfigError
 from membership_client.security import keys
-from membership_client.security.keys import BEARER
+from membership_client.security.keys import BEARER, Given, choice, flag, pairs, refuse, require, seconds, secret, text
 from membership_client.security.tokens import CallbackTokens, Token
-from membership_client.security.values import Given, choice, flag, pairs, refuse, require, seconds, secret, text
 
 if TYPE_CHECKING:
     from membership_client.security.assertion import Assertion
@@ -53,7 +52,7 @@ def token_source(given: Given) -> TokenSource:
 
 
 def _unsecured(given: Given) -> Fetch:
-    from membership_client.security.unsecured import unsecured_tokens  # noqa: PLC0415 - for tests only
+    from membership_client.security.tokens import unsecured_tokens  # noqa: PLC0415 - for tests only
 
     require(given, (f"{BEARER}config",), keys.UNSECURED)
     return unsecured_tokens(text(given, f"{BEARER}config") or "")

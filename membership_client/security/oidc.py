@@ -9,6 +9,7 @@ import base64
 import http.client
 import json
 import math
+import socket
 import ssl
 import time
 import urllib.error
@@ -16,14 +17,17 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from membership_client.cli.terminal_text import excerpt
 from membership_client.errors import ConfigError
-from membership_client.security import bounded_http
 from membership_client.security.secret import Secret
 from membership_client.security.tls_context import trust
 from membership_client.security.tokens import Token, TokenError, is_bearer
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 
 _MOST_BYTES = 1_000_000
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -48,7 +52,7 @@ class _EndpointTokens:
         """The token in the endpoint's answer. Raises TokenError, which shows none of the secrets."""
         now = time.time()
         try:
-            with self._opener().open(request, timeout=bounded_http.TIMEOUT_S) as answer:
+            with self._opener().open(request, timeout=TIMEOUT_S) as answer:
                 return self._token(answer.read(_MOST_BYTES), now, names)
         except urllib.error.HTTPError as error:
             with error:
@@ -71,7 +75,7 @@ class _EndpointTokens:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if self.url.startswith("https:"):  # Loading the system's authorities takes a tenth of a second.
             trust(context, self.ca_location, self.ca_pem, "https.ca")
-        return bounded_http.new_opener(context)
+        return new_opener(context)
 
     def _post(self, form: Mapping[str, str], headers: Mapping[str, str]) -> urllib.request.Request:
         encoded = urllib.parse.urlencode(form).encode()
@@ -173,3 +177,61 @@ def _expiry_in(token: str) -> float:
     """The `exp` claim of a JWT, for endpoints without expires_in."""
     claims = token.split(".")[1]
     return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
+
+
+# --- HTTP with a time limit for the whole answer ---------------------------------------------------------------------
+
+
+TIMEOUT_S = 10.0
+"""Limit for the connection, and again for the whole answer. A socket's own timeout restarts with each byte."""
+
+
+def new_opener(context: ssl.SSLContext) -> urllib.request.OpenerDirector:
+    """An opener that follows no redirects. Changes `context`, which belongs to the opener from now on."""
+    context.sslsocket_class = _TlsSocket
+    return urllib.request.build_opener(_NoRedirects, _PlainHandler, urllib.request.HTTPSHandler(context=context))
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the client's secret must reach the configured endpoint only."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+class _PlainSocket(socket.socket):
+    _ends_at: float | None = None
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0, /) -> int:
+        self._ends_at = _wait_until(self, self._ends_at)
+        return super().recv_into(buffer, nbytes, flags)
+
+
+class _TlsSocket(ssl.SSLSocket):
+    _ends_at: float | None = None
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
+        self._ends_at = _wait_until(self, self._ends_at)
+        return super().recv_into(buffer, nbytes, flags)
+
+
+def _wait_until(reading: socket.socket, ends_at: float | None) -> float:
+    """Give the next read the rest of the time, which starts with the first read. TimeoutError if no time is left."""
+    now = time.monotonic()
+    ends_at = now + TIMEOUT_S if ends_at is None else ends_at
+    if now >= ends_at:
+        raise TimeoutError(f"the answer was not complete within {TIMEOUT_S:g} s")
+    reading.settimeout(ends_at - now)
+    return ends_at
+
+
+class _PlainConnection(http.client.HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        self.sock = _PlainSocket(fileno=self.sock.detach())
+        self.sock.settimeout(TIMEOUT_S)
+
+
+class _PlainHandler(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_PlainConnection, req)

@@ -1,4 +1,4 @@
-"""What telemetry is made with: one for all members of a process, unless a test brings its own."""
+"""What telemetry is made with, and whether the application has an OpenTelemetry SDK."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from opentelemetry import metrics, trace
 
+from membership_client.core.machine import Step
 from membership_client.telemetry import names
-from membership_client.telemetry.instruments import Instruments
-from membership_client.telemetry.switch import is_listening
+from membership_client.telemetry.metrics import Instruments
+from membership_client.telemetry.rebalance_tracker import at_rest
 from membership_client.trace.origin import origin
 
 
@@ -46,3 +47,39 @@ def of_process() -> Backend:
     version = str(origin()["client"])
     tracer, meter = trace.get_tracer(names.SCOPE, version), metrics.get_meter(names.SCOPE, version)
     return Backend(tracer, Instruments(meter), is_listening)
+
+
+# --- does the application have an SDK? -------------------------------------------------------------------------------
+
+
+_LOOK_EVERY_S = 30.0
+"""A look takes as long as twenty steps."""
+
+
+class Switch:
+    """Off until the application has set a provider, then on for good. For the thread that owns the member."""
+
+    def __init__(self, is_listening: Callable[[], bool]) -> None:
+        self._is_listening = is_listening
+        self._on = False
+        self._look_at = float("-inf")
+
+    def is_on(self, step: Step) -> bool:
+        """Looks when a rebalance begins, and now and then; not in the middle of one, whose beginning would be missing."""
+        if not self._on and (step.at >= self._look_at or step.after.state is not step.before.state):
+            self._look(step)
+        return self._on
+
+    def _look(self, step: Step) -> None:
+        if at_rest(step.before):
+            self._look_at = step.at + _LOOK_EVERY_S
+            self._on = self._is_listening()
+
+
+def is_listening() -> bool:
+    """Was a provider set that is not one of the API's own? The API's own are placeholders."""
+    providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
+    return any(not type(provider).__module__.startswith(_STAND_INS) for provider in providers)
+
+
+_STAND_INS = ("opentelemetry.trace", "opentelemetry.metrics")

@@ -1,18 +1,42 @@
-"""The numbers of one member."""
+"""The metrics of one member, and the counters, histograms and gauges that all members of the process share."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from membership_client.core.events import Warn
+from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
+
+from membership_client.core.error_codes import Code, code_name
+from membership_client.core.events import (
+    Answered,
+    ClassicHeartbeat,
+    Disconnect,
+    Failed,
+    FailureKind,
+    Heartbeat,
+    Refused,
+    Warn,
+)
 from membership_client.core.machine import Step
+from membership_client.core.member import InFlight
+from membership_client.runtime.worker import Worker
 from membership_client.telemetry import names
-from membership_client.telemetry.facts import CallbackEnded, Fact, Fenced, PhaseEnded, RebalanceEnded, RebalanceFailed
-from membership_client.telemetry.heartbeats import heartbeat_outcome
-from membership_client.telemetry.instruments import Instruments
-from membership_client.telemetry.labels import Labels, kind_label
+from membership_client.telemetry.names import Labels, kind_label
+from membership_client.telemetry.rebalance_tracker import (
+    CallbackEnded,
+    Fact,
+    Fenced,
+    PhaseEnded,
+    RebalanceEnded,
+    RebalanceFailed,
+    RebalanceTracker,
+)
+from membership_client.types import MemberState
 
 
 class Metrics:
@@ -78,3 +102,164 @@ class Metrics:
 
     def _with_error(self, error: str | None) -> Labels:
         return self._labels if error is None else {**self._labels, names.ERROR_TYPE: error}
+
+
+# --- heartbeats ------------------------------------------------------------------------------------------------------
+
+
+class HeartbeatOutcome(NamedTuple):
+    took_s: float
+    error: str | None
+    """An error code's name, or why there was no answer."""
+
+
+def heartbeat_outcome(step: Step) -> HeartbeatOutcome | None:
+    """The heartbeat that this step ended, if it did."""
+    return _ended(step, step.before.dialogue, step.after.dialogue) or _ended(
+        step, step.before.join_keepalive, step.after.join_keepalive
+    )
+
+
+def _ended(step: Step, flight: InFlight | None, following: InFlight | None) -> HeartbeatOutcome | None:
+    if flight is None or flight is following or not isinstance(flight.request, Heartbeat | ClassicHeartbeat):
+        return None
+    event = step.event
+    if isinstance(event, Answered | Failed) and event.request_id == flight.request_id:
+        return HeartbeatOutcome(step.at - flight.sent_at, _error(event))
+    return _timed_out(step, flight)
+
+
+def _error(event: Answered | Failed) -> str | None:
+    if isinstance(event, Failed):
+        return event.kind.name.lower()
+    # That the group rebalances is the classic protocol's way to say so, and no error.
+    code = event.response.code if isinstance(event.response, Refused) else Code.REBALANCE_IN_PROGRESS
+    return None if code == Code.REBALANCE_IN_PROGRESS else code_name(code)
+
+
+def _timed_out(step: Step, flight: InFlight) -> HeartbeatOutcome | None:
+    """The outcome of a heartbeat that timed out; None if the member itself dropped it."""
+    dropped = any(isinstance(effect, Disconnect) and effect.to == flight.to for effect in step.effects)
+    return HeartbeatOutcome(step.at - flight.sent_at, FailureKind.TIMED_OUT.name.lower()) if dropped else None
+
+
+# --- counters and histograms -----------------------------------------------------------------------------------------
+
+
+_REQUEST_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+"""As the messaging conventions advise."""
+_REBALANCE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""From a round trip to twice the default poll interval, which is how long a group waits for one member."""
+
+
+class Instruments:
+    def __init__(self, meter: Meter, clock: Callable[[], float] = time.monotonic) -> None:
+        self._meter = meter
+        self.rebalance_duration = self._histogram(names.REBALANCE_DURATION, "from one rest to the next", slow=True)
+        self.phase_duration = self._histogram(names.PHASE_DURATION, "one phase of a rebalance", slow=True)
+        self.callback_duration = self._histogram(names.CALLBACK_DURATION, "a callback, while it runs", slow=True)
+        self.heartbeat_duration = self._histogram(names.HEARTBEAT_DURATION, "from a heartbeat to its answer")
+        self.operation_duration = self._histogram(names.OPERATION_DURATION, "a commit, with its retries")
+        self.rebalance_failures = meter.create_counter(
+            names.REBALANCE_FAILURES, "{rebalance}", "rebalances that came to nothing"
+        )
+        self.fences = meter.create_counter(names.FENCES, "{fence}", "how often the coordinator dropped a member")
+        self.warnings = meter.create_counter(names.WARNINGS, "{warning}", "how often a budget was running out")
+        self.moved = meter.create_counter(names.MOVED, "{partition}", "partitions that changed hands")
+        self.poll_time = meter.create_counter(names.POLL_TIME, "s", "inside poll() and between two polls")
+        self.live_members = LiveMembers()
+        self._gauges = Gauges(meter, self.live_members, clock)
+
+    def _histogram(self, name: str, description: str, *, slow: bool = False) -> Histogram:
+        buckets = _REBALANCE_BUCKETS_S if slow else _REQUEST_BUCKETS_S
+        return self._meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=buckets)
+
+
+# --- gauges ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LiveMember:
+    """A member as the gauges see it: read by an exporter's thread, whenever it likes."""
+
+    worker: Worker
+    tracker: RebalanceTracker
+    labels: Labels
+
+
+class LiveMembers:
+    """No lock, because members are made anywhere: each change is one operation on a dict, and readers read a copy."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, weakref.ref[LiveMember]] = {}
+
+    def add(self, live: LiveMember) -> None:
+        """For as long as another object holds it."""
+        self._known[id(live)] = weakref.ref(live)
+
+    def __iter__(self) -> Iterator[LiveMember]:
+        """Members that run or will run. In a forked child the workers of the parent's members are stopped, so these are left out."""
+        for key, known in self._known.copy().items():
+            live = known()
+            if live is None:
+                self._forget(key, known)
+            elif not live.worker.stopped:
+                yield live
+
+    def _forget(self, key: int, known: weakref.ref[LiveMember]) -> None:
+        # Its number may have been given to a new one meanwhile.
+        if self._known.get(key) is known:
+            self._known.pop(key, None)
+
+
+Key = tuple[tuple[str, str], ...]
+Ages = Callable[[LiveMember], float | None]
+
+
+class Gauges:
+    """Read by exporters, on their threads. Ages are the worst of a group's; a rebalance's, that of the newest."""
+
+    def __init__(self, meter: Meter, live_members: LiveMembers, clock: Callable[[], float]) -> None:
+        self._live_members = live_members
+        self._clock = clock
+        meter.create_observable_up_down_counter(names.MEMBERS, [self._members], "{member}", "members in each state")
+        meter.create_observable_up_down_counter(
+            names.ASSIGNED, [self._assigned], "{partition}", "partitions that members own"
+        )
+        meter.create_observable_gauge(names.REBALANCE_AGE, [self._rebalance_age], "s", "since a rebalance last ended")
+        meter.create_observable_gauge(
+            names.HEARTBEAT_AGE, [self._heartbeat_age], "s", "since the coordinator last confirmed the member"
+        )
+        meter.create_observable_gauge(names.POLL_AGE, [self._poll_age], "s", "since the application last polled")
+
+    def _members(self, _: CallbackOptions) -> Iterator[Observation]:
+        for labels, group in self._groups():
+            states = [live.worker.member.state for live in group]
+            for state in MemberState:
+                yield Observation(states.count(state), {**labels, names.STATE: state.value})
+
+    def _assigned(self, _: CallbackOptions) -> Iterator[Observation]:
+        for labels, group in self._groups():
+            yield Observation(sum(len(live.worker.member.owned) for live in group), labels)
+
+    def _rebalance_age(self, _: CallbackOptions) -> Iterator[Observation]:
+        return self._ages(lambda live: live.tracker.settled_at, max)
+
+    def _heartbeat_age(self, _: CallbackOptions) -> Iterator[Observation]:
+        return self._ages(lambda live: live.worker.member.confirmed_at, min)
+
+    def _poll_age(self, _: CallbackOptions) -> Iterator[Observation]:
+        return self._ages(lambda live: live.worker.polled_at, min)
+
+    def _ages(self, moment: Ages, chosen: Callable[[Iterable[float]], float]) -> Iterator[Observation]:
+        """Since that moment, in the members that have had one."""
+        for labels, group in self._groups():
+            moments = [at for live in group if (at := moment(live)) is not None]
+            if moments:
+                yield Observation(max(0.0, self._clock() - chosen(moments)), labels)
+
+    def _groups(self) -> Iterable[tuple[Labels, list[LiveMember]]]:
+        found: dict[Key, list[LiveMember]] = {}
+        for live in self._live_members:
+            found.setdefault(tuple(live.labels.items()), []).append(live)
+        return [(dict(key), group) for key, group in found.items()]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from membership_client.core.member import Member
+from membership_client.types import Cause, CauseKind
+
 SCOPE = "membership_client"
 
 # --- attributes ------------------------------------------------------------------------------------------------------
@@ -58,3 +61,40 @@ MOVED = "membership.partitions.moved"
 ASSIGNED = "membership.partitions.assigned"
 MEMBERS = "membership.members"
 OPERATION_DURATION = "messaging.client.operation.duration"
+
+
+# --- labels ----------------------------------------------------------------------------------------------------------
+
+
+Labels = dict[str, str]
+
+
+def metric_labels(member: Member) -> Labels:
+    """Few values only, because each new one is a new time series: the member and instance id only on request."""
+    labels = {SYSTEM: "kafka", GROUP: member.config.group_id}
+    return labels | _who(member) if member.config.telemetry_member_id_label else labels
+
+
+def span_labels(member: Member) -> Labels:
+    return {
+        SYSTEM: "kafka",
+        GROUP: member.config.group_id,
+        CLIENT_ID: member.config.client_id,
+        **_who(member),
+    }
+
+
+def cause_labels(cause: Cause) -> Labels:
+    # Of a failed callback the detail quotes the exception, whose message may quote a record.
+    told = "a callback raised" if cause.kind is CauseKind.CALLBACK_FAILED else cause.detail
+    return {CAUSE_KIND: kind_label(cause.kind), CAUSE_DETAIL: told}
+
+
+def kind_label(kind: CauseKind) -> str:
+    return kind.name.lower()
+
+
+def _who(member: Member) -> Labels:
+    instance = member.config.group_instance_id
+    who = {MEMBER_ID: member.member_id}
+    return who if instance is None else {**who, INSTANCE_ID: instance}

@@ -1,26 +1,98 @@
-"""Turns the steps of one member into facts: where its rebalances begin and end, and what lies between."""
+"""Turns the steps of one member into facts about its rebalances: where they begin and end, and what lies between.
+
+Times are the member's own: seconds on its monotonic clock.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from membership_client.core.events import CallbackKind, CallbackReturned
-from membership_client.core.exception_summary import raised_by
+from membership_client.core.exception_summary import Raised, raised_by
 from membership_client.core.machine import Step
-from membership_client.core.member import RunningCall
-from membership_client.telemetry.facts import (
-    CallbackEnded,
-    CauseChanged,
-    Fact,
-    Fenced,
-    PhaseBegan,
-    PhaseEnded,
-    RebalanceBegan,
-    RebalanceEnded,
-    RebalanceFailed,
-)
-from membership_client.telemetry.phases import at_rest, outcome_of, phase_of
+from membership_client.core.member import Member, RunningCall
 from membership_client.types import Cause, CauseKind, MemberState
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceBegan:
+    """A rebalance began: the member was at rest, and is not any more."""
+
+    at: float
+    cause: Cause
+    epoch: int
+    """Before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseBegan:
+    at: float
+    phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseEnded:
+    at: float
+    phase: str
+    began_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackEnded:
+    at: float
+    kind: CallbackKind
+    wanted_at: float
+    began_at: float
+    """When it really began: a consumer's callbacks wait for a poll."""
+    partitions: int
+    moved: int
+    """How many of them changed hands: none if an assigned callback failed."""
+    thread: str | None
+    error: Raised | None
+    returned: bool
+    """False if it was still running when the member had to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseChanged:
+    """Something else happened while the rebalance was under way."""
+
+    at: float
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceFailed:
+    """A rebalance under way came to nothing: fenced, out for want of polls, or ended. It may go on with a new join."""
+
+    at: float
+    kind: CauseKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceEnded:
+    at: float
+    began: RebalanceBegan
+    outcome: str
+    epoch: int
+    """After it."""
+
+
+Fact = (
+    RebalanceBegan | PhaseBegan | PhaseEnded | CallbackEnded | CauseChanged | Fenced | RebalanceFailed | RebalanceEnded
+)
+
+
+# --- the tracker -----------------------------------------------------------------------------------------------------
+
 
 S = MemberState
 
@@ -130,3 +202,34 @@ def _unfinished(step: Step) -> Iterator[CallbackEnded]:
             error=None,
             returned=False,
         )
+
+
+# --- where a member is in a rebalance --------------------------------------------------------------------------------
+
+
+_OUT = frozenset({S.UNSUBSCRIBED, S.STALE, S.FATAL})
+
+
+def at_rest(member: Member) -> bool:
+    """Stable, or out of the group with nothing left to do about it. Between two rests lies one rebalance."""
+    if member.state is S.STABLE or member.closed is not None:
+        return True
+    return member.state in _OUT and member.departure is None and member.call is None and not member.owned
+
+
+def phase_of(member: Member) -> str:
+    """Of a member that is not at rest."""
+    if member.departure is not None:
+        return "leaving"
+    if member.state is S.RECONCILING:
+        revokes = member.call is not None and member.call.kind is not CallbackKind.ASSIGNED
+        return "revoking" if revokes else "assigning"
+    return _PHASES.get(member.state, "losing")
+
+
+_PHASES = {S.JOINING: "joining", S.ACK: "acknowledging", S.LEAVING: "leaving"}
+
+
+def outcome_of(member: Member) -> str:
+    """Of a member that is at rest again."""
+    return "closed" if member.closed is not None else member.state.value

@@ -13,7 +13,9 @@ from membership_client.core.exception_summary import Raised
 from membership_client.core.member import Member
 from membership_client.telemetry import names
 from membership_client.telemetry.backend import Clock, wall_ns
-from membership_client.telemetry.facts import (
+from membership_client.telemetry.names import cause_labels, span_labels
+from membership_client.telemetry.rebalance_tracker import (
+    CRASHED,
     CallbackEnded,
     CauseChanged,
     Fact,
@@ -22,8 +24,6 @@ from membership_client.telemetry.facts import (
     RebalanceBegan,
     RebalanceEnded,
 )
-from membership_client.telemetry.labels import cause_labels, span_labels
-from membership_client.telemetry.rebalance_tracker import CRASHED
 from membership_client.types import CauseKind
 
 _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})

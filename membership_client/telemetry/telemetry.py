@@ -7,19 +7,19 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
+from opentelemetry import trace
+from opentelemetry.trace import SpanContext
+
 from membership_client.core.events import Event
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.runtime.worker import Worker
 from membership_client.telemetry import backend as backends
-from membership_client.telemetry.backend import Backend
-from membership_client.telemetry.labels import metric_labels
-from membership_client.telemetry.live_members import LiveMember
-from membership_client.telemetry.metrics import Metrics
+from membership_client.telemetry.backend import Backend, Switch
+from membership_client.telemetry.metrics import LiveMember, Metrics
+from membership_client.telemetry.names import metric_labels
 from membership_client.telemetry.rebalance_tracker import RebalanceTracker
-from membership_client.telemetry.rebalance_triggers import TriggeringSpans
 from membership_client.telemetry.spans import Spans
-from membership_client.telemetry.switch import Switch
 
 logger = logging.getLogger("membership_client")
 
@@ -44,7 +44,7 @@ class Telemetry:
         self._watched: LiveMember | None = None
 
     def watch(self, worker: Worker) -> None:
-        """Its member is among those that the gauges tell of, until the worker stops or is collected."""
+        """The gauges include its member until the worker stops or is collected."""
         self._watched = LiveMember(worker, self._tracker, self._labels)
         self._backend.instruments.live_members.add(self._watched)
 
@@ -67,7 +67,7 @@ class Telemetry:
         return self._metrics.commit()
 
     def polling(self, idle_s: float, busy_s: float) -> None:
-        """So much more time went by inside poll(), and between two. Raises nothing: an SDK that does is told no more."""
+        """Adds to the times inside poll() and between two polls. Raises nothing: an SDK that raises is not called again."""
         try:
             self._tell_polling(idle_s, busy_s)
         except Exception:
@@ -86,3 +86,32 @@ class Telemetry:
 
 def _nothing(_idle_s: float, _busy_s: float) -> None:
     """Takes the poll times of a member without metrics."""
+
+
+# --- spans that triggered a rebalance --------------------------------------------------------------------------------
+
+
+_MOST = 16
+"""Spans kept at most. The span of an event that changes nothing is never taken."""
+
+
+class TriggeringSpans:
+    """`note` is for any thread and for signal handlers, so there is no lock: each call is one operation on a dict."""
+
+    def __init__(self) -> None:
+        self._noted: dict[int, tuple[Event, SpanContext]] = {}
+
+    def note(self, event: Event) -> None:
+        """Before the event is posted, on the thread that asks."""
+        asked_by = trace.get_current_span().get_span_context()
+        if asked_by.is_valid:
+            if len(self._noted) >= _MOST:
+                self._noted.clear()
+            # The event is kept beside its id, so that no other can get the same one.
+            self._noted[id(event)] = (event, asked_by)
+
+    def take(self, event: Event) -> SpanContext | None:
+        if not self._noted:
+            return None
+        noted = self._noted.pop(id(event), None)
+        return noted[1] if noted is not None else None

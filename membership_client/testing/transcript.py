@@ -60,8 +60,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.partition_text import ranges, shares
-from membership_client.partitions import Partitions
+from membership_client.partitions import Partitions, ranges, shares
 from membership_client.types import LeaveMode, TopicPartition
 
 Names = Mapping[UUID, str]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32
 
-from membership_client.bootstrap import parse_bootstrap
+from membership_client.config import parse_bootstrap
 
 if TYPE_CHECKING:
     from kio.static.protocol import RequestPayload, ResponsePayload

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from membership_client.config import MemberConfig
 from membership_client.core import events, member
-from membership_client.core.backoff import Pace
+from membership_client.core.backoff import Backoff
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import Cause, CauseKind, CloseStep, GroupProtocol, Holder, LeaveMode, MemberState, Node
@@ -218,7 +218,7 @@ PARTS = (
 )
 """Values inside of the others."""
 
-_PACE = {"is": "Pace"}
+_BACKOFF = {"is": "Pace"}
 
 START = (
     record(
@@ -239,7 +239,7 @@ START = (
         accepted=None,
         stated=None,
         denied_until=None,
-        denial_pace=_PACE,
+        denial_pace=Renamed("denial_backoff", _BACKOFF),
         owed_gap_s=None,
         settled=None,
         classic={"is": "Classic", "topic_ids": {}},
@@ -250,20 +250,20 @@ START = (
         names={},
         greeted=False,
         call=None,
-        call_pace=_PACE,
+        call_pace=Renamed("call_backoff", _BACKOFF),
         dialogue=None,
-        dialogue_pace=_PACE,
-        pulse=None,
+        dialogue_pace=Renamed("dialogue_backoff", _BACKOFF),
+        pulse=Renamed("join_keepalive", None),
         lookup=None,
-        lookup_pace=_PACE,
+        lookup_pace=Renamed("lookup_backoff", _BACKOFF),
         naming=None,
-        naming_pace=_PACE,
+        naming_pace=Renamed("naming_backoff", _BACKOFF),
         survey=None,
-        survey_pace=_PACE,
+        survey_pace=Renamed("survey_backoff", _BACKOFF),
         checking=None,
         topic_check={"is": "TopicCheck", "missing": {}},
         departure=None,
-        contest=None,
+        contest=Renamed("id_conflict", None),
         fences=0,
         polled_at=None,
         poll_warnings=0,
@@ -320,7 +320,7 @@ START = (
         calm_at=None,
     ),
     record("Claims", member.Claims, subscription=..., owned=..., reconciled=...),
-    record("Pace", Pace, failures=0, not_before="-inf"),
+    record("Pace", Backoff, failures=0, not_before="-inf"),
     record("Target", member.Target, partitions=..., number=..., follow_up=False),
     record("InFlight", member.InFlight, request_id=..., request=..., to=..., sent_at=..., claims=None, enrolled=False),
     record(
@@ -343,7 +343,7 @@ START = (
     ),
     record(
         "Contest",
-        member.Contest,
+        member.IdConflict,
         step=...,
         since=...,
         give_up_at=...,
@@ -380,7 +380,7 @@ ENUMERATIONS = (
     enumeration("LeaveMode", LeaveMode, "DEFAULT LEAVE REMAIN TEMPORARY"),
     enumeration("CallbackKind", events.CallbackKind, "ASSIGNED REVOKED LOST"),
     enumeration("Budget", events.Budget, "POLL CALLBACK CLOSE"),
-    enumeration("ContestStep", member.ContestStep, "IDENTIFY MEASURE RELEASE RETRY"),
+    enumeration("ContestStep", member.IdConflictStep, "IDENTIFY MEASURE RELEASE RETRY"),
     enumeration(
         "FailureKind",
         events.FailureKind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import threading
@@ -17,8 +18,8 @@ from membership_client.core.events import CallbackReturned, ClassicHeartbeat, Ef
 from membership_client.core.exception_summary import raised_by
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
-from membership_client.partition_text import ranges
-from membership_client.partitions import Partitions
+from membership_client.errors import MembershipError
+from membership_client.partitions import Partitions, ranges
 from membership_client.trace.origin import origin
 from membership_client.trace.trace_file import TraceFile, as_bytes, write_for_owner
 from membership_client.trace.trace_thread import TraceThread
@@ -27,6 +28,7 @@ from membership_client.types import MemberState
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 _KEEP = 100
 """Entries per generation. Two generations are kept, so there are always at least the last hundred."""
@@ -49,7 +51,7 @@ class _Owned(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What of a step is worth keeping: not the members before and after, which are large."""
+    """What is kept of a step: all but the members before and after it, which are large."""
 
     at: float
     state: MemberState
@@ -71,7 +73,7 @@ Entry = Recorded | dict[str, Json]
 
 
 class Generation:
-    """A member as it was, and what happened from then on: enough to replay it."""
+    """A member, and what happened to it since: enough to replay it."""
 
     def __init__(self, start: Member) -> None:
         self.start = start
@@ -112,7 +114,7 @@ class Journal:
                 self._writer.put(entry, step.at, self._wall_offset_s, step.before, after)
 
     def _jumped_s(self) -> float:
-        """On the membership thread. Since it was last asked; what is small is kept for the next time."""
+        """How far the clock jumped since the last call, on the membership thread. A small difference is kept for the next call."""
         self._wall_offset_s = time.time() - time.monotonic()
         jumped_s = self._wall_offset_s - self._offset_s
         if abs(jumped_s) < _JUMP_S:
@@ -121,7 +123,7 @@ class Journal:
         return jumped_s
 
     def note(self, kind: str, **facts: Json) -> None:
-        """Something that is no step: a commit, a warning. Facts must be plain JSON, and hold no record's content."""
+        """Record something that is no step: a commit, a warning. Facts must be plain JSON, without the content of records."""
         now = time.monotonic()
         entry = {"at": now, "note": kind, **facts}
         with self._lock:
@@ -154,7 +156,7 @@ class Journal:
         return self._writer is None or self._writer.flush(within_s)
 
     def close(self) -> None:
-        """Nothing happens any more. What waits is written, within two seconds; what is not is told in the log."""
+        """End the recording. What waits is written within two seconds; a warning in the log says what was not."""
         if self._writer is not None:
             self._writer.close(self._member, time.monotonic(), self._wall_offset_s)
 
@@ -224,3 +226,45 @@ def _safe(event: Event) -> Event:
     if isinstance(event, CallbackReturned) and event.error is not None:
         return replace(event, error=str(raised_by(event.error)))
     return event
+
+
+_EVERY_S = 1.0
+
+
+# --- commits ---------------------------------------------------------------------------------------------------------
+
+
+class CommitTally:
+    """Notes each commit that failed, and successful ones as counts, so that they do not displace other entries.
+
+    Any thread that commits. Two threads may spoil each other's count, which does no harm.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._count = 0
+        self._slowest_s = 0.0
+        self._since = time.monotonic()
+
+    @contextlib.contextmanager
+    def commit(self, partitions: int) -> Iterator[None]:
+        began_at = time.monotonic()
+        try:
+            yield
+        except MembershipError as error:
+            took_s, kind = time.monotonic() - began_at, type(error).__name__
+            self._journal.note("commit refused", partitions=partitions, took=took_s, error=kind, detail=error.detail)
+            raise
+        self._add(began_at, time.monotonic())
+
+    def _add(self, began_at: float, now: float) -> None:
+        self._count += 1
+        self._slowest_s = max(self._slowest_s, now - began_at)
+        if now - self._since >= _EVERY_S:
+            self.sum_up()
+
+    def sum_up(self) -> None:
+        """Note the counts that were not noted yet, because no further commit may follow."""
+        if self._count:
+            self._journal.note("commits", count=self._count, slowest=self._slowest_s)
+        self._count, self._slowest_s, self._since = 0, 0.0, time.monotonic()

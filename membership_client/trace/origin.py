@@ -8,7 +8,7 @@ import sys
 
 
 def origin() -> dict[str, str | int]:
-    """Of the calling process and thread. No environment variables beyond the names that orchestrators give."""
+    """The origin of the calling process and thread. Of the environment only the names that orchestrators give."""
     found: dict[str, str | int | None] = {
         "client": _version(),
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -39,6 +39,6 @@ def _spark_task() -> str | None:
     task = pyspark.TaskContext.get() if pyspark is not None else None
     if task is None:
         return None
-    # A job of one task has a partition 0 whichever slot it is for, so the Spark integration says which.
+    # A job of one task always has partition 0, so the Spark integration says which slot it is.
     part = os.environ.get("MEMBERSHIP_CLIENT_SLOT") or f"partition {task.partitionId()}"
     return f"{part}, stage {task.stageId()}, attempt {task.attemptNumber()}"

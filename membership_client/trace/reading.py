@@ -1,33 +1,39 @@
-"""Traces as they are read: sections, each a header and what happened after it."""
+"""Reads traces: sections of a header and entries, each line within bounds.
+
+A trace may come from anywhere. A line of thirty bytes must not cost gigabytes (`"0-999999999"` as partitions), and no value may be
+one that Python, a browser or a terminal cannot handle: NaN, a lone surrogate, deep nesting.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from membership_client.cli.terminal_text import excerpt, harmless
+from membership_client.cli.terminal_text import excerpt, printable
 from membership_client.errors import MembershipError
-from membership_client.trace.format import VERSION
-from membership_client.trace.line import LineError, parse_line, partitions_of
+from membership_client.partitions import count_of
+from membership_client.trace.format import PARTITION_FIELDS, VERSION
 from membership_client.trace.values import Json
 from membership_client.values import dataclass
 
 _HEADER = b'{"trace":'
 
-MOST_PARTITIONS = 2_000_000
-"""That all lines of one file may name by ranges: they become objects, and a file of a kilobyte must not fill the memory."""
+MOST_PARTITIONS_OF_A_FILE = 2_000_000
+"""How many partitions all lines of a file may name by ranges: they become objects, and a small file must not fill the memory."""
 
 
 class TraceError(MembershipError, ValueError):
-    """Safe to print: what stands in a trace, or in the name of its file, cannot steer a terminal."""
+    """A trace cannot be read. Safe to print: control characters of the trace, or of its file name, are replaced."""
 
     advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote: leave this one out, or get it anew."
 
     def __str__(self) -> str:
-        return harmless(super().__str__())
+        return printable(super().__str__())
 
 
 class UnreadableTraceError(TraceError):
@@ -43,11 +49,11 @@ class Section:
 
     path: Path
     line: int
-    """Of the header; entry i stands i + 1 lines below."""
+    """The line of the header; entry i is i + 1 lines below."""
     header: dict[str, Json]
     entries: list[dict[str, Json]] = field(default_factory=list)
     torn: bool = False
-    """The last line was not whole: the process, or its machine, ended while it was written."""
+    """The last line is incomplete: the process, or its machine, ended while it was written."""
 
     @property
     def name(self) -> str:
@@ -56,7 +62,7 @@ class Section:
 
     @property
     def dropped(self) -> int:
-        """How many steps are missing before it: its file could not be written as fast as they came."""
+        """How many steps are missing before it, because the file could not be written fast enough."""
         return int(self.header.get("dropped", 0))
 
     def wall(self, at: float) -> float:
@@ -83,7 +89,7 @@ def read_trace(path: Path | str) -> list[Section]:
 
 
 def _content(path: Path) -> bytes:
-    """Pipes are read as files are. A device has no end."""
+    """The bytes of a file or a pipe. TraceError for a device, which has no end."""
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
@@ -100,8 +106,8 @@ def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
             continue
         entry, named = _parse(path, number, line)
         partitions += named
-        if partitions > MOST_PARTITIONS:
-            text = f"the lines up to here name {partitions} partitions; the limit for a file is {MOST_PARTITIONS}"
+        if partitions > MOST_PARTITIONS_OF_A_FILE:
+            text = f"the lines up to here name {partitions} partitions; the limit for a file is {MOST_PARTITIONS_OF_A_FILE}"
             raise TraceError(f"{path}, line {number}: {text}.")
         if "trace" in entry:
             _check_version(path, number, entry["trace"])
@@ -114,7 +120,7 @@ def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
 
 
 def _is_torn(lines: Sequence[bytes], index: int) -> bool:
-    """Half a line, and after it a new run."""
+    """Is the line incomplete, and followed by a new run?"""
     following = lines[index + 1] if index + 1 < len(lines) else b""
     if not following.startswith(_HEADER):
         return False
@@ -126,7 +132,7 @@ def _is_torn(lines: Sequence[bytes], index: int) -> bool:
 
 
 def _tear(path: Path, sections: list[Section], number: int, line: bytes) -> None:
-    """Half a header tells of a run that has not begun, and nothing of the one before."""
+    """Mark the last section as torn, unless the incomplete line is a header: that is of a run that has not begun."""
     if line.startswith(_HEADER):
         return
     if not sections:
@@ -135,7 +141,7 @@ def _tear(path: Path, sections: list[Section], number: int, line: bytes) -> None
 
 
 def _parse(path: Path, number: int, line: bytes) -> tuple[dict[str, Json], int]:
-    """With the number of partitions that it names."""
+    """The line, and the number of partitions that it names."""
     try:
         entry = parse_line(line)
         return entry, partitions_of(entry)
@@ -152,3 +158,101 @@ def _check_version(path: Path, number: int, version: object) -> None:
         shown = excerpt(repr(version))
         text = f"{path}, line {number}: the trace has version {shown}, and this program reads version {VERSION}."
         raise TraceError(text)
+
+
+# --- one line --------------------------------------------------------------------------------------------------------
+
+
+LONGEST_BYTES = 16 << 20
+"""Enough for the plan of a leader of two hundred thousand partitions."""
+
+MOST_PARTITIONS = 200_000
+"""How many partitions one line may name by ranges. They become objects, of about a kilobyte each in a report."""
+
+_DEEPEST = 24
+"""Members write 10 levels."""
+
+_LARGEST = 2**63
+"""Kafka's largest numbers have 64 bits; all times are far smaller."""
+
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class LineError(ValueError):
+    """What is wrong with a line: the rest of a sentence whose subject is the line, without its full stop."""
+
+
+def parse_line(text: bytes) -> dict[str, Json]:
+    """The object in the line. LineError if it is none, or not within bounds."""
+    if len(text) > LONGEST_BYTES:
+        raise LineError(f"is longer than {LONGEST_BYTES >> 20} MiB")
+    # Half a character from a torn trace is no reason to refuse the rest.
+    line = text.decode(errors="replace")
+    entry = _loaded(line)
+    if not isinstance(entry, dict):
+        raise LineError("is not a line of a trace")
+    _check(entry, 1)
+    return _whole(entry) if _HALVES.search(line) else entry
+
+
+def partitions_of(value: Json) -> int:
+    """How many partitions a line names by ranges. LineError if they are too many, or no ranges."""
+    count = _partitions_of(value)
+    if count > MOST_PARTITIONS:
+        raise LineError(f"names {count} partitions; the limit is {MOST_PARTITIONS}")
+    return count
+
+
+def _loaded(line: str) -> Json:
+    try:
+        return json.loads(line, parse_constant=_refuse)
+    except RecursionError:
+        raise LineError("is nested too deeply") from None
+    except LineError:
+        raise
+    except ValueError:
+        return None
+
+
+def _refuse(constant: str) -> Json:
+    raise LineError(f"has {constant} as a number")
+
+
+def _check(value: Json, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise LineError(f"is nested deeper than {_DEEPEST} levels")
+    parts = value.values() if isinstance(value, dict) else value
+    for part in parts:
+        kind = type(part)
+        if kind is dict or kind is list:
+            _check(part, depth + 1)
+        elif (kind is int or kind is float) and not -_LARGEST <= part < _LARGEST:
+            raise LineError("has a number that is too large")
+
+
+def _partitions_of(value: Json) -> int:
+    if isinstance(value, list):
+        return sum(map(_partitions_of, value))
+    if not isinstance(value, dict):
+        return 0
+    return sum(
+        _named_by(part) if key in PARTITION_FIELDS and isinstance(part, dict) else _partitions_of(part)
+        for key, part in value.items()
+    )
+
+
+def _named_by(topics: Mapping[str, Json]) -> int:
+    try:
+        return sum(count_of(text) for text in topics.values() if isinstance(text, str))
+    except ValueError as error:
+        raise LineError(f"cannot be read: {error}") from None
+
+
+def _whole(value: Json) -> Json:
+    """The value without lone surrogates, which cannot be written to a file or a terminal."""
+    if isinstance(value, str):
+        return _LONE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, dict):
+        return {_whole(key): _whole(part) for key, part in value.items()}
+    return [_whole(part) for part in value] if isinstance(value, list) else value

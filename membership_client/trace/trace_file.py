@@ -1,4 +1,4 @@
-"""A trace as a file of lines: whole lines only, on disk as soon as they are written, and never more than it may take."""
+"""A trace as a file of lines: whole lines only, on disk as soon as they are written, and never larger than allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger("membership_client")
 
 
 class TraceFile:
-    """Appends; a file that another process is writing is left alone, and one with the pid in its name is used instead.
+    """Appends to the file. A file that another process is writing is left alone: this one gets its pid into its name.
 
     One `write` per line, unbuffered: what was written survives SIGKILL of this process. Trouble with the disk ends the
     trace with a warning and never reaches the member. A link is not followed, and another user's file not written.
@@ -40,7 +40,7 @@ class TraceFile:
         return self._path
 
     def begin(self, header: str) -> None:
-        """The first line of a run, or of a new file. One that is longer than a file may be gets as much again beside it."""
+        """The first line of a run, or of a new file. After a header that is longer than a file may be, the file may grow by its limit."""
         try:
             self._append(header)
         except OSError as error:
@@ -63,7 +63,7 @@ class TraceFile:
         written = os.write(self._file, content)
         self._size += written
         if written < len(content):
-            # What comes next would go on in half a line.
+            # The next line would continue half a line.
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
@@ -72,11 +72,11 @@ class TraceFile:
             os.close(file)
 
     def forget(self) -> None:
-        """In a forked child. Its copy of the descriptor would keep the lock when the parent is gone, however that ended."""
+        """In a forked child: its copy of the descriptor would keep the lock after the end of the parent."""
         self.close()
 
     def _rotate(self) -> bool:
-        """`trace` becomes `trace.1`, which becomes `trace.2`, and so on; the oldest goes."""
+        """`trace` becomes `trace.1`, which becomes `trace.2`, and so on; the oldest is deleted."""
         self.close()
         for number in range(self._keep, 0, -1):
             older = self._numbered(number - 1) if number > 1 else self._path
@@ -93,7 +93,7 @@ class TraceFile:
         # A pipe, or /dev/null, must never be put aside.
         self._rotates, self._size = stat.S_ISREG(found.st_mode), found.st_size
         if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
-            # The last run ended in the middle of a line; this one must not go on in it.
+            # The last run ended in the middle of a line: this run must not continue that line.
             self._size += os.write(self._file, b"\n")
 
     def _numbered(self, number: int) -> Path:
@@ -128,7 +128,7 @@ def _open(path: Path) -> int:
 def open_for_owner(path: Path, flags: int) -> int:
     """For its owner alone if it is new. OSError if it is a link, or another user's."""
     if path.is_symlink():
-        # For the words: O_NOFOLLOW would fail with "too many levels of symbolic links".
+        # For a clear text: O_NOFOLLOW would fail with "too many levels of symbolic links".
         raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed", str(path))
     file = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -149,7 +149,7 @@ def write_for_owner(path: Path, content: bytes) -> None:
 
 
 def _check_owner(file: int) -> None:
-    """A file that another user put there, in a directory that all may write to, could be read by that user."""
+    """PermissionError for a file of another user: in a shared directory that user could have put it there, to read it."""
     found = os.fstat(file)
     if stat.S_ISREG(found.st_mode) and found.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it belongs to another user")

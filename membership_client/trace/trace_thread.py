@@ -1,4 +1,4 @@
-"""The thread that writes a trace: a full pipe or a hanging disk delays this thread only."""
+"""The thread that writes a trace, and what waits for it: a full pipe or a hanging disk delays this thread only."""
 
 from __future__ import annotations
 
@@ -7,11 +7,45 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from membership_client.core.member import Member
-from membership_client.trace.backlog import Backlog
 from membership_client.trace.trace_file import TraceFile
+
+# --- what waits to be written ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Backlog:
+    """`admit` and `dropped` belong to the thread that records, `written` to the one that writes; neither waits."""
+
+    limit: int
+    dropped: int = 0
+    """Entries dropped since the last admitted one: they are missing before the next one."""
+    _admitted: int = 0
+    _written: int = 0
+
+    @property
+    def waiting(self) -> int:
+        return self._admitted - self._written
+
+    def admit(self) -> bool:
+        """Is there room for one entry more? If not, it counts as dropped."""
+        if self.waiting >= self.limit:
+            self.dropped += 1
+            return False
+        self._admitted += 1
+        return True
+
+    def take_dropped(self) -> int:
+        """How many entries are missing before the one that was just admitted; told once."""
+        dropped, self.dropped = self.dropped, 0
+        return dropped
+
+    def wrote(self) -> None:
+        self._written += 1
+
 
 logger = logging.getLogger("membership_client")
 
@@ -19,26 +53,26 @@ _MOST_WAITING = 10_000
 """A member takes about a step a second, so this is some hours; with what they hold, they take about 20 MB."""
 
 _CLOSE_WITHIN_S = 2.0
-"""A close waits no longer for a trace: the partitions have been given back by then, and the process wants to end."""
+"""How long a close waits for the trace: the partitions have been given back by then, and the process wants to end."""
 
 Encode = Callable[[Any], str]
 
 
 class QueuedEntry(NamedTuple):
-    """One entry that is to be written, and what a header before or after it would say; no entry: only a header."""
+    """One entry to write, and what a header before or after it would say; without an entry only a header."""
 
     entry: Any
     at: float
     """When it happened, by the member's clock: a header that knew a later time would belong to a trace saved afterwards."""
     offset_s: float
-    """What turns that into the time of day."""
+    """What to add to that to get the time of day."""
     before: Member
     after: Member
     dropped: int
 
 
 Header = Callable[[Member, float, float, int], str]
-"""Of a member, the member's clock, its distance to the time of day, and how many steps are missing before it."""
+"""Makes a header of a member, its clock, the distance to the time of day, and how many steps are missing before it."""
 
 
 class TraceThread:
@@ -84,7 +118,7 @@ class TraceThread:
         return not self._backlog.waiting
 
     def close(self, last: Member, at: float, offset_s: float) -> None:
-        """Write what waits, then end; after two seconds the thread is left alone with it, which is told."""
+        """Write what waits, then end. After two seconds this returns and logs a warning; the thread goes on alone."""
         if self._backlog.dropped:
             self._queue.put(QueuedEntry(None, at, offset_s, last, last, self._backlog.take_dropped()))
         self._queue.put(None)
@@ -114,7 +148,7 @@ class TraceThread:
         try:
             self._thread.start()
         except RuntimeError:
-            return  # The system has no thread to spare now. It is tried again with the next entry; meanwhile they wait.
+            return  # The system has no thread now. The next entry tries again; until then entries wait.
         self._started = True
 
     def _run(self) -> None:
@@ -133,7 +167,7 @@ class TraceThread:
             if line is not None and self._file.write(line):
                 self._file.begin(self._header(after, at, offset_s, 0))
         except Exception:
-            # A bug, or a text of the application's: neither may end the recorder.
+            # A bug, or a text of the application that cannot be encoded: neither may end the recorder.
             logger.exception("A step is missing in the trace %s; please report it", self._file.path)
             self._unwritable = missing + 1
         finally:

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from membership_client.partition_text import numbers_of, ranges
-from membership_client.partitions import Partitions
+from membership_client.partitions import Partitions, numbers_of, ranges
 from membership_client.types import TopicPartition
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import pytest
 import trustme
 
 from membership_client import ConfigError
-from membership_client.admin.connection import AdminConnection
-from membership_client.admin.java.java_config import from_java
-from membership_client.admin.java.properties import read_properties
+from membership_client.admin.asking import AdminConnection
+from membership_client.admin.java.java_config import from_java, read_properties
 from membership_client.security.settings import Security
 from tests.security.certificates import KEY_PASSWORD
 from tests.security.java_stores import STORE_PASSWORD, key_store, trust_store

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from membership_client.admin import UnknownMemberError, UnsupportedByBrokerError
-from membership_client.admin.asking import Asker
-from membership_client.admin.connection import AdminConnection
+from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.removal import remove
 from tests.admin.test_watch import SLOW
 from tests.net import answers

@@ -8,7 +8,7 @@ import pytest
 
 from membership_client import Offset, TopicPartition
 from membership_client.admin import GroupView, Life, Sign
-from membership_client.admin.signs import Signs
+from membership_client.admin.removal import Signs
 from tests.admin.test_watch import SLOW, VIEW
 
 FIRST = replace(VIEW, members=(SLOW,))

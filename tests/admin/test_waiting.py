@@ -71,7 +71,7 @@ def test_a_static_member_that_is_away_keeps_its_partitions_from_all() -> None:
     """Nobody works on them until it is back, or removed."""
     away = replace(VIEW, members=(replace(SLOW, epoch=-2, target=SLOW.current),))
     _, who, how_long = told(away, 5.0, 45.0)
-    assert "for till-1 (10.0.0.1) to come back, and meanwhile nobody works on orders[0-1], seen for 5 s." in who
+    assert "for till-1 (10.0.0.1) to come back, and meanwhile no member works on orders[0-1], seen for 5 s." in who
     assert how_long.strip() == "If it does not come back, the coordinator removes it in at most 40 s."
 
 

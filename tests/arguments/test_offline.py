@@ -13,7 +13,7 @@ import pytest
 import membership_client
 from membership_client import ConfigError, GroupMember, admin, identity
 from membership_client.admin import GroupAdmin, GroupView
-from membership_client.core import assigning
+from membership_client.core.assignors import registry
 from tests.arguments.bad_values import WAITS
 from tests.arguments.feeding import feed
 from tests.arguments.surface import Place, places
@@ -87,7 +87,7 @@ def _closed(made: Any) -> Any:
 @pytest.fixture(autouse=True)
 def _assignors_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Assignors are known to the whole process, and so to all other tests: `x` was a strategy from then on."""
-    monkeypatch.setattr(assigning, "_own", {})
+    monkeypatch.setattr(registry, "_own", {})
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, Security
-from membership_client.security import optional_library
+from membership_client.security import keys
 from tests.arguments.bad_values import BAD, TEXTS
 from tests.security.assertions import PASSPHRASE, locked_pem, rsa_key
 
@@ -118,7 +118,7 @@ def test_every_key_is_known() -> None:
 @pytest.fixture(autouse=True)
 def _gssapi(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the package gssapi were there, which is not loaded to look at a configuration."""
-    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    monkeypatch.setattr(keys, "_is_there", lambda _: True)
 
 
 @pytest.mark.parametrize("key", [key for key, (base, _) in KEYS.items() if "credentials" not in key])

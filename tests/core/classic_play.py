@@ -147,7 +147,7 @@ class ClassicPlay(Play):
         end = self.now + seconds
         while self.now < end:
             self.advance(min(BEAT_S, end - self.now))
-            if self.member.pulse is not None:
+            if self.member.join_keepalive is not None:
                 self.answer(ClassicHeartbeat, Refused(REBALANCE_IN_PROGRESS))
         return self
 

@@ -109,9 +109,9 @@ class Play:
         assert left == (None,) * 4, f"{left} in {member.state}"
         if member.state is not MemberState.FATAL:
             return
-        assert (member.contest, member.accepted) == (None, None), "not at an end"
+        assert (member.id_conflict, member.accepted) == (None, None), "not at an end"
         flights = {slot for slot in SLOTS if getattr(member, slot) is not None}
-        assert member.departure is not None or not flights - {"pulse"}, f"{flights} still under way"
+        assert member.departure is not None or not flights - {"join_keepalive"}, f"{flights} still under way"
 
     def advance(self, seconds: float) -> list[Effect]:
         """Let time pass as the owning thread would: a tick at every deadline on the way."""

@@ -52,7 +52,7 @@ def test_a_failed_assign_is_tried_ever_less_often() -> None:
         play.advance(INTERVAL_S * 1.3)
         play.answer(Heartbeat, accepted(2)) if play.member.dialogue else None
     assert len(play.callbacks()) == 11
-    assert play.member.call_pace.failures == 10
+    assert play.member.call_backoff.failures == 10
 
 
 def test_partitions_of_a_failed_revoke_are_given_up_all_the_same() -> None:

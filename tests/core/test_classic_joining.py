@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from membership_client.core import reasons
-from membership_client.core.assigning import register_assignor
+from membership_client.core.assignors.registry import register_assignor
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackKind,
@@ -383,7 +383,7 @@ def test_auto_falls_back_also_while_it_waits_for_its_instance_id() -> None:
     play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(45.0))
     play.answer(Heartbeat, Refused(Code.UNSUPPORTED_VERSION))
     assert isinstance(play.open(JoinGroup).request, JoinGroup)
-    assert play.member.contest is None
+    assert play.member.id_conflict is None
 
 
 @pytest.mark.parametrize("joins_again", [True, False])

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from membership_client.core import reasons
-from membership_client.core.assigning import register_assignor
+from membership_client.core.assignors.registry import register_assignor
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     ClassicHeartbeat,

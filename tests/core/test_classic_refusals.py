@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from membership_client.core import policy, reasons
-from membership_client.core.assigning import register_assignor
+from membership_client.core.assignors.registry import register_assignor
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,

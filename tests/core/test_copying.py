@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from membership_client.core.backoff import Pace
-from membership_client.core.copying import replace
+from membership_client.core.backoff import Backoff
 from membership_client.core.member import Member
+from membership_client.values import replace
 from tests.core.play import config
 
 
@@ -28,4 +28,4 @@ def test_a_copy_is_as_frozen_as_its_original() -> None:
 
 def test_values_with_slots() -> None:
     """Copied as ever."""
-    assert replace(Pace(1, 2.0), failures=2) == Pace(2, 2.0)
+    assert replace(Backoff(1, 2.0), failures=2) == Backoff(2, 2.0)

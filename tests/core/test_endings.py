@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from membership_client.core.backoff import FRESH
-from membership_client.core.copying import replace
 from membership_client.core.events import (
     Answered,
     CallbackKind,
@@ -40,6 +39,7 @@ from membership_client.errors import Problem, ProblemKind
 from membership_client.partitions import Partitions
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import CauseKind, CloseStep, LeaveMode, MemberState
+from membership_client.values import replace
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, in_classic_state, share
 from tests.core.play import BILLS, BROKER, INTERVAL_S, NAMES, ORDERS, Play, accepted, in_state, orders
 
@@ -60,7 +60,7 @@ def test_a_member_that_ended_waits_for_nothing(way: Callable[[MemberState], Play
     ended, _ = fatal(busy, Problem(kind=ProblemKind.UNEXPECTED, detail="over."))
     flights = (ended.dialogue, ended.lookup, ended.naming, ended.survey, ended.checking)
     assert flights == (None,) * 5
-    assert (ended.subscription, ended.target, ended.accepted, ended.contest, ended.owed_gap_s) == (None,) * 5
+    assert (ended.subscription, ended.target, ended.accepted, ended.id_conflict, ended.owed_gap_s) == (None,) * 5
     assert ended.enrolled == member.enrolled
     assert (ended.classic.given_id, ended.classic.layouts) == (member.classic.given_id, None)
     assert ended.cause is not None
@@ -138,7 +138,7 @@ def test_each_fence_in_a_row_waits_longer(fences: int) -> None:
         if play.member.dialogue is None:
             play.advance(INTERVAL_S)
         play.answer(Heartbeat, Refused(25))
-        wait_s = play.member.dialogue_pace.not_before - play.now
+        wait_s = play.member.dialogue_backoff.not_before - play.now
         assert (play.member.dialogue is None) == (wait_s > 0)
         play.advance(max(wait_s, 0.0))
     base_s = play.member.config.retry_backoff_ms / 1000
@@ -221,7 +221,7 @@ def test_a_failed_request_gives_the_next_one_a_pause() -> None:
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, GroupSynced(share(0)))
     assert (play.member.dialogue, play.member.accepted) == (None, None)
-    assert play.member.dialogue_pace.not_before > play.now
+    assert play.member.dialogue_backoff.not_before > play.now
     play.advance(1.0)
     assert play.heartbeat().owned == orders(0)
 
@@ -288,10 +288,10 @@ def test_a_look_that_succeeds_ends_the_pauses_between_looks() -> None:
     play = ClassicPlay.new().leading({"orders": TopicLayout(1)})
     play.stays(play.member.config.metadata_max_age_ms / 1000)
     play.fail(DescribeTopics)
-    assert play.member.survey_pace.failures == 1
+    assert play.member.survey_backoff.failures == 1
     play.stays(BEAT_S)
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
-    assert play.member.survey_pace == FRESH
+    assert play.member.survey_backoff == FRESH
 
 
 def test_a_move_that_the_table_does_not_have_is_a_bug() -> None:

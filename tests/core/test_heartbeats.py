@@ -289,7 +289,7 @@ def test_a_heartbeat_without_an_answer_is_repeated_with_a_backoff(goes_wrong: Ca
         goes_wrong(play)
         assert play.member.coordinator is None
         play.find_coordinator()
-        waits.append(play.member.dialogue_pace.not_before - play.now)
+        waits.append(play.member.dialogue_backoff.not_before - play.now)
         play.advance(waits[-1] * 0.99)
         assert len(play.heartbeats()) == sent
         play.advance(waits[-1] * 0.02)

@@ -1,4 +1,4 @@
-"""What a contest for an instance id says, and how it ends, in each of its ways."""
+"""What a conflict about an instance id says, and how it ends, in each of its ways."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from membership_client.core.events import (
     SessionTimeoutDescribed,
 )
 from membership_client.core.instance_id_conflict import LONGEST_DEFAULT_SESSION_S, SESSION_MARGIN
-from membership_client.core.member import ContestStep
+from membership_client.core.member import IdConflictStep
 from membership_client.errors import ProblemKind
 from membership_client.types import Holder, MemberState
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted
@@ -62,10 +62,10 @@ def test_a_release_that_is_refused_is_told() -> None:
     play = contested("takeover")
     play.answer(DescribeGroup, GROUP)
     play.answer(Heartbeat, Refused(30))
-    assert play.member.contest is not None
-    assert play.member.contest.detail == "first words. (its release was refused: GROUP_AUTHORIZATION_FAILED)"
-    assert play.member.contest.step is ContestStep.RETRY
-    assert play.member.dialogue_pace.not_before > play.now
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.detail == "first words. (its release was refused: GROUP_AUTHORIZATION_FAILED)"
+    assert play.member.id_conflict.step is IdConflictStep.RETRY
+    assert play.member.dialogue_backoff.not_before > play.now
 
 
 @pytest.mark.parametrize("told_s", [20.0, 0.0, -1.0])
@@ -77,9 +77,9 @@ def test_a_wait_lasts_as_long_as_the_holders_session_may(told_s: float) -> None:
     play.answer(DescribeGroup, GROUP)
     play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(told_s))
     session_s = told_s if told_s > 0 else LONGEST_DEFAULT_SESSION_S
-    assert play.member.contest is not None
-    assert play.member.contest.give_up_at == began + session_s * SESSION_MARGIN + play.member.interval_s
-    assert play.member.contest.holder == HOLDER
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.give_up_at == began + session_s * SESSION_MARGIN + play.member.interval_s
+    assert play.member.id_conflict.holder == HOLDER
 
 
 @pytest.mark.parametrize("policy", ["fail", "takeover", "wait"])
@@ -100,8 +100,8 @@ def test_a_wait_for_nobody_asks_again_who_it_is() -> None:
     play.answer(Heartbeat, Refused(HELD, "held."))
     play.advance(2.0)
     play.answer(DescribeGroup, GROUP)
-    assert play.member.contest is not None
-    assert play.member.contest.holder == HOLDER
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.holder == HOLDER
 
 
 @pytest.mark.parametrize("policy", ["takeover", "wait"])
@@ -132,8 +132,8 @@ def test_a_takeover_that_takes_too_long_ends_and_names_the_holder_of_now() -> No
 def test_who_does_not_wait_gives_up_after_the_longest_session(policy: str) -> None:
     """By then a holder that does not live any more has lost the id."""
     play = contested(policy)
-    assert play.member.contest is not None
-    assert play.member.contest.give_up_at == play.now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.give_up_at == play.now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
 
 
 def test_a_takeover_that_takes_too_long_ends_also_if_nobody_can_be_named() -> None:
@@ -162,7 +162,7 @@ def test_a_superseded_member_waits_a_request_timeout_for_the_name_of_its_success
     play.advance(INTERVAL_S)
     began = play.now
     play.answer(Heartbeat, Refused(FENCED_INSTANCE_ID))
-    contest = play.member.contest
+    contest = play.member.id_conflict
     assert contest is not None
     assert (contest.since, contest.give_up_at, contest.epoch) == (began, began + play.member.request_timeout_s, 9)
     assert contest.detail == "group.instance.id i was taken over."
@@ -174,7 +174,7 @@ def test_a_superseded_member_waits_a_request_timeout_for_the_name_of_its_success
 
 
 def test_a_classic_member_whose_successor_cannot_be_named_ends_all_the_same() -> None:
-    """The question is the contest's, and not the one about strategies, which is asked by the same request."""
+    """The question is the conflict's, and not the one about strategies, which is asked by the same request."""
     play = ClassicPlay.new(group_instance_id="i").stable(0)
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(FENCED_INSTANCE_ID))
@@ -210,7 +210,7 @@ def test_a_group_that_does_not_tell_its_strategy_while_it_rebalances_is_asked_ag
     play = mismatched()
     play.answer(DescribeClassicGroup, GroupDescribed((), state="PreparingRebalance"))
     assert play.member.state is S.JOINING
-    assert play.member.dialogue_pace.not_before > play.now
+    assert play.member.dialogue_backoff.not_before > play.now
     play.advance(2.0)
     assert play.join_request().member_id == "given"
     assert play.member.classic.mismatched_at is not None
@@ -237,7 +237,7 @@ def test_accepted_after_a_contest_means_that_it_is_over() -> None:
     play.answer(DescribeGroup, GROUP)
     play.answer(Heartbeat, accepted(-2))
     play.answer(Heartbeat, accepted(7, orders(0)))
-    assert (play.member.contest, play.member.problem, play.member.epoch) == (None, None, 7)
+    assert (play.member.id_conflict, play.member.problem, play.member.epoch) == (None, None, 7)
 
 
 def test_a_join_that_succeeds_after_a_mismatch_ends_it() -> None:

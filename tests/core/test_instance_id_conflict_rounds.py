@@ -1,4 +1,4 @@
-"""A contest for an instance id that goes into another round: asked again, refused again, or nobody there any more."""
+"""A conflict about an instance id that goes into another round: asked again, refused again, or nobody there any more."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_a_takeover_counts_from_its_first_refusal() -> None:
         play.answer(Heartbeat, accepted(-2))
         play.answer(Heartbeat, Refused(HELD, "held."))
         play.advance(2.0)
-    assert play.member.contest is not None
-    assert play.member.contest.since == began
-    assert play.member.contest.give_up_at == began + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.since == began
+    assert play.member.id_conflict.give_up_at == began + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
 
 
 def test_a_wait_is_not_over_before_the_coordinator_refuses_once_more() -> None:
@@ -93,8 +93,8 @@ def test_a_session_of_less_than_a_second_is_believed() -> None:
     began = play.now
     play.answer(DescribeGroup, THEM)
     play.answer(DescribeSessionTimeout, SessionTimeoutDescribed(0.5))
-    assert play.member.contest is not None
-    assert play.member.contest.give_up_at == began + 0.5 * SESSION_MARGIN + play.member.interval_s
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.give_up_at == began + 0.5 * SESSION_MARGIN + play.member.interval_s
 
 
 def test_without_a_coordinator_nobody_is_asked_for_the_holder() -> None:
@@ -113,5 +113,5 @@ def test_a_successor_is_told_of_in_the_words_of_the_broker() -> None:
     play = Play.new(group_instance_id="i").stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(FENCED_INSTANCE_ID, "taken by c-7."))
-    assert play.member.contest is not None
-    assert play.member.contest.detail == "taken by c-7."
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.detail == "taken by c-7."

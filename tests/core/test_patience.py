@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from membership_client.core.backoff import FRESH, Pace, _jitter
-from membership_client.core.copying import replace
+from membership_client.core.backoff import FRESH, Backoff, _jitter
 from membership_client.core.events import (
     CallbackKind,
     ClassicHeartbeat,
@@ -36,6 +35,7 @@ from membership_client.core.requests import JOIN_PATIENCE_S, SLOTS, Slot
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import MemberState
+from membership_client.values import replace
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, share
 from tests.core.play import BROKER, INTERVAL_S, Play, accepted, config, in_state, orders
 
@@ -102,16 +102,16 @@ def test_waits_double_up_to_the_longest() -> None:
     """And a longer one that a caller allows counts instead."""
     slow = config(retry_backoff_ms=100, retry_backoff_max_ms=1000)
     for failures, wait_s in [(0, 0.1), (1, 0.2), (3, 0.8), (4, 1.0), (60, 1.0)]:
-        pace = Pace(failures).failed(50.0, seed="m", config=slow)
+        pace = Backoff(failures).failed(50.0, seed="m", config=slow)
         assert pace.failures == failures + 1
         assert 0.8 * wait_s <= pace.not_before - 50.0 <= 1.2 * wait_s
-    assert Pace(60).failed(0.0, seed="m", config=slow, cap_s=5.0).not_before >= 4.0
+    assert Backoff(60).failed(0.0, seed="m", config=slow, cap_s=5.0).not_before >= 4.0
 
 
 def test_a_pause_that_was_asked_for_does_not_shorten_another() -> None:
     """The later of the two counts, and failures stay counted."""
-    assert Pace(3, 10.0).wait_until(5.0) == Pace(3, 10.0)
-    assert Pace(3, 10.0).wait_until(15.0) == Pace(3, 15.0)
+    assert Backoff(3, 10.0).wait_until(5.0) == Backoff(3, 10.0)
+    assert Backoff(3, 10.0).wait_until(15.0) == Backoff(3, 15.0)
 
 
 # --- classic groups --------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_callbacks_that_succeed_again_are_tried_again_at_once() -> None:
     play.returns("ValueError")
     play.advance(2.0)
     play.returns()
-    assert play.member.call_pace == FRESH
+    assert play.member.call_backoff == FRESH
 
 
 def test_a_failed_callback_stays_the_problem_when_heartbeats_are_accepted() -> None:
@@ -344,7 +344,7 @@ def test_a_member_of_the_group_that_hears_its_instance_id_is_held_is_fenced() ->
     play = Play.new(group_instance_id="i").stable(0, epoch=1)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(111))
-    assert (play.member.state, play.member.contest) == (S.FENCED, None)
+    assert (play.member.state, play.member.id_conflict) == (S.FENCED, None)
 
 
 def test_an_epoch_that_goes_back_confirms_nothing() -> None:
@@ -355,7 +355,7 @@ def test_an_epoch_that_goes_back_confirms_nothing() -> None:
     for epoch in (0, 1):
         play.answer(Heartbeat, accepted(epoch))
         assert (play.member.epoch, play.member.confirmed_at, play.member.accepted) == (2, before, None)
-        assert play.member.dialogue_pace.not_before > play.now
+        assert play.member.dialogue_backoff.not_before > play.now
         play.advance(1.0)
     assert play.heartbeat().owned == orders(0)
 
@@ -404,11 +404,11 @@ def test_a_new_plan_is_tried_at_once_also_if_callbacks_failed_for_the_last_one()
     play.joining()
     play.let_in(0)
     play.returns("ValueError")
-    assert play.member.call_pace.failures == 1
-    play.member = replace(play.member, call_pace=Pace(9, play.now + 60.0))
+    assert play.member.call_backoff.failures == 1
+    play.member = replace(play.member, call_backoff=Backoff(9, play.now + 60.0))
     play.rebalanced()
     play.let_in(1, generation=2)
-    assert (play.member.call_pace, play.callbacks()[-1].kind) == (FRESH, CallbackKind.ASSIGNED)
+    assert (play.member.call_backoff, play.callbacks()[-1].kind) == (FRESH, CallbackKind.ASSIGNED)
 
 
 def test_a_share_does_not_take_back_what_a_heartbeat_beside_it_confirmed() -> None:
@@ -450,7 +450,7 @@ def test_pauses_are_as_long_as_the_keys_say() -> None:
     """In milliseconds, the first and the longest, but for the share that is the member's own."""
     settings = config(retry_backoff_ms=1000, retry_backoff_max_ms=3000)
     for failures, pause_s in [(0, 1.0), (1, 2.0), (2, 3.0)]:
-        pace = Pace(failures).failed(0.0, seed="me", config=settings)
+        pace = Backoff(failures).failed(0.0, seed="me", config=settings)
         assert pace.not_before == pytest.approx(pause_s * _jitter("me", failures))
 
 
@@ -460,5 +460,5 @@ def test_members_that_are_refused_together_do_not_come_back_together() -> None:
     for member_id in ("a", "b", "c"):
         play = Play(Member(config=config(), member_id=member_id)).joining()
         play.answer(Heartbeat, Refused(14))
-        pauses.add(play.member.dialogue_pace.not_before - play.now)
+        pauses.add(play.member.dialogue_backoff.not_before - play.now)
     assert len(pauses) == 3

@@ -70,8 +70,8 @@ def test_an_instance_id_is_fought_for_no_longer_than_66_seconds(policy: str) -> 
     """The longest session that brokers allow by default, and a tenth more, because they end sessions late."""
     play = Play.new(group_instance_id="i", group_instance_id_conflict=policy).joining()
     play.answer(Heartbeat, Refused(HELD))
-    assert play.member.contest is not None
-    assert play.member.contest.give_up_at == pytest.approx(play.now + 66.0)
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.give_up_at == pytest.approx(play.now + 66.0)
 
 
 @pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance"])
@@ -116,7 +116,7 @@ def test_a_joiner_that_must_wait_asks_ever_less_often_up_to_the_interval() -> No
     play, waits = Play.new().joining(), list[float]()
     for _ in range(40):
         play.answer(Heartbeat, accepted(0))
-        waits.append(round(play.member.dialogue_pace.not_before - play.now, 6))
+        waits.append(round(play.member.dialogue_backoff.not_before - play.now, 6))
         play.advance(waits[-1] + 0.001)
         assert play.heartbeat().topics == ("orders",)
     assert waits[0] == pytest.approx(INTERVAL_S / 50 * 1.08)

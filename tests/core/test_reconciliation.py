@@ -248,7 +248,7 @@ def test_repeated_fences_back_off() -> None:
         play.answer(Heartbeat, Refused(110))
         play.advance(5.0)
     assert len(play.heartbeats()) == sent + 8
-    assert play.member.dialogue_pace.failures >= 7
+    assert play.member.dialogue_backoff.failures >= 7
 
 
 def test_an_old_callback_id_is_ignored() -> None:
@@ -405,4 +405,4 @@ def test_names_that_were_hard_to_get_are_asked_for_at_once_the_next_time() -> No
     play.answer(ResolveTopics, TopicsResolved(NAMES))
     play.let_callbacks_return()
     play.told(Partitions.of({ORDERS: [0], UUID(int=3): [0]}))
-    assert play.member.naming_pace.failures == 1
+    assert play.member.naming_backoff.failures == 1

@@ -113,7 +113,7 @@ def test_joins_back_off_too() -> None:
         assert play.member.dialogue is None
         play.advance(2.0)
     assert len(play.heartbeats()) == sent + 5
-    assert play.member.dialogue_pace.failures == 5
+    assert play.member.dialogue_backoff.failures == 5
 
 
 def test_success_ends_the_backoff_and_the_problem() -> None:
@@ -124,7 +124,7 @@ def test_success_ends_the_backoff_and_the_problem() -> None:
     assert play.member.problem is not None
     play.advance(1.0)
     play.answer(Heartbeat, accepted(2))
-    assert (play.member.problem, play.member.dialogue_pace.failures) == (None, 0)
+    assert (play.member.problem, play.member.dialogue_backoff.failures) == (None, 0)
 
 
 def test_a_denied_topic_at_a_join_heals_when_granted() -> None:

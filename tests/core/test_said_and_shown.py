@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from membership_client.core.acl_hints import denied, denied_offsets
-from membership_client.core.assigning import register_assignor
+from membership_client.core.assignors.registry import register_assignor
 from membership_client.core.classic.group_leader import MISSING_TOPIC_S
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CallbackDelayed,
@@ -32,11 +30,13 @@ from membership_client.core.events import (
     TopicsDescribed,
     Unsubscribe,
 )
+from membership_client.core.policy import denied, denied_offsets
 from membership_client.core.topic_check import FIRST_LOOK_S, NEXT_LOOK_S
 from membership_client.core.view import health_of, snapshot_of
 from membership_client.errors import ProblemKind
 from membership_client.subscriptions import Assignment, MemberSubscription, TopicLayout
 from membership_client.types import CauseKind, Delay, GroupProtocol, LeaveMode, MemberState, TopicPartition
+from membership_client.values import replace
 from tests.core.classic_play import BEAT_S, ClassicPlay, admitted, in_classic_state, share
 from tests.core.play import INTERVAL_S, Play, accepted, in_state, orders
 
@@ -272,7 +272,7 @@ def test_a_full_group_that_is_waited_for_does_not_count_on_us() -> None:
     play = Play.new(retry_when_full_s=7.0).joining()
     play.answer(Heartbeat, Refused(Code.GROUP_MAX_SIZE_REACHED, "full"))
     assert not play.member.enrolled
-    assert play.member.dialogue_pace.not_before == play.now + 7.0
+    assert play.member.dialogue_backoff.not_before == play.now + 7.0
     assert play.member.problem is not None
     assert play.member.problem.kind is ProblemKind.WAITING_FOR_ROOM
 

@@ -71,7 +71,7 @@ def test_takeover_releases_the_holder_and_joins() -> None:
     play.answer(Heartbeat, accepted(-2))
     assert (play.heartbeat().member_id, play.heartbeat().epoch) == ("me", 0)
     play.answer(Heartbeat, accepted(7, orders(0)))
-    assert play.member.contest is None
+    assert play.member.id_conflict is None
     assert play.member.problem is None
 
 
@@ -136,9 +136,9 @@ def test_wait_does_without_what_the_broker_will_not_tell() -> None:
     play = contested("wait")
     play.answer(DescribeGroup, Refused(30))
     play.answer(DescribeSessionTimeout, Refused(30))
-    assert play.member.contest is not None
-    assert play.member.contest.give_up_at is not None
-    assert play.member.contest.give_up_at >= play.now + 60.0
+    assert play.member.id_conflict is not None
+    assert play.member.id_conflict.give_up_at is not None
+    assert play.member.id_conflict.give_up_at >= play.now + 60.0
     assert play.heartbeat().epoch == 0
 
 
@@ -215,7 +215,7 @@ def test_closing_during_a_contest_ends_it() -> None:
     """A close is not held up by who holds what."""
     play = contested("wait")
     play.do(Close(timeout_s=5.0))
-    assert play.member.contest is None
+    assert play.member.id_conflict is None
     play.answer(Heartbeat, Refused(82))
     assert play.member.closed is not None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.events import CallbackKind, RunCallback, TellLost
-from membership_client.core.thread_failure import crashed
+from membership_client.core.fencing import crashed
 from membership_client.errors import ProblemKind
 from membership_client.partitions import NOTHING
 from membership_client.types import MemberState, TopicPartition

@@ -16,8 +16,8 @@ from membership_client.core.events import (
     SyncGroup,
     Unsubscribe,
 )
+from membership_client.core.fencing import crashed
 from membership_client.core.member import _MOVES, _THROUGH_OTHERS, TRANSITIONS
-from membership_client.core.thread_failure import crashed
 from membership_client.types import LeaveMode, MemberState
 from tests.core.classic_play import ClassicPlay, admitted, in_classic_state, share
 from tests.core.play import INTERVAL_S, Play, accepted, in_state, orders

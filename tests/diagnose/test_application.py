@@ -7,7 +7,7 @@ import pytest
 from membership_client import NotOwnedError
 from membership_client.core.events import Close, GroupLeft, LeaveGroup
 from membership_client.debugger.findings.finding import Kind
-from membership_client.trace.commit_tally import CommitTally
+from membership_client.trace.journal import CommitTally
 from tests.diagnose.traces import Recorded, faults, kinds, the
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from membership_client.core.events import Heartbeat, Refused
-from membership_client.debugger.commands.text_report import report
+from membership_client.debugger.commands.diagnose_command import report
+from membership_client.debugger.commands.replay_command import replay
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.model.timeline import groups_of
-from membership_client.debugger.replay import replay
 from membership_client.trace import Section, TraceError
 from tests.diagnose.traces import Recorded, sections_of
 from tests.simulation.generate import script_of

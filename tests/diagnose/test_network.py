@@ -163,4 +163,4 @@ def test_a_member_that_never_finds_a_broker_is_told() -> None:
         member.fail(FindCoordinator, FailureKind.UNREACHABLE)
         member.advance(1.5)
     finding = the(Kind.NETWORK_LOST, faults([member.section()]))
-    assert "the trace ends so" in finding.sentence
+    assert "the trace ends without an answer" in finding.sentence

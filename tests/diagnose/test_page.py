@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from membership_client.debugger.commands.text_report import report
+from membership_client.debugger.commands.diagnose_command import report
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.findings.finding import Kind
 from membership_client.debugger.model.timeline import groups_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.debugger.commands.findings_json import as_json
-from membership_client.debugger.commands.text_report import report
+from membership_client.debugger.commands.diagnose_command import as_json, report
 from membership_client.debugger.findings.finding import Kind
 from membership_client.debugger.model.timeline import groups_of
 from tests.diagnose.traces import Recorded, faults, kinds, plan, script, section_of, sections_of, the

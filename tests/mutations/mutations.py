@@ -69,14 +69,14 @@ MUTATIONS = (
     Mutation(
         "no backoff after a lost connection",
         "machine.py",
-        '    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_pace", now), ()',
+        '    return slow_down(unanswered(member, event.kind, event.detail), "dialogue_backoff", now), ()',
         "    return unanswered(member, event.kind, event.detail), ()",
     ),
     Mutation(
         "no backoff after a refusal",
         "requests.py",
         "config=member.config, cap_s=cap_s)}",
-        "config=member.config, cap_s=cap_s).wait_until(0.0) and Pace()}",
+        "config=member.config, cap_s=cap_s).wait_until(0.0) and Backoff()}",
     ),
     Mutation(
         "empty read as no news",
@@ -129,9 +129,9 @@ MUTATIONS = (
     Mutation(
         "a target that came during a callback is taken for what it brought",
         "callbacks.py",
-        "        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_pace=FRESH)",
+        "        member = replace(member, owned=member.owned | call.partitions, greeted=True, call_backoff=FRESH)",
         "        brought = member.target.partitions if member.target else call.partitions\n"
-        "        member = replace(member, owned=member.owned | brought, greeted=True, call_pace=FRESH)",
+        "        member = replace(member, owned=member.owned | brought, greeted=True, call_backoff=FRESH)",
     ),
     Mutation(
         "a fence does not tell the running callback",
@@ -370,7 +370,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a leader gives away what others still hold",
-        "assignors/cooperative.py",
+        "assignors/sticky.py",
         "    if claims.owner or claims.disputed:",
         "    if claims.disputed:",
     ),
@@ -425,7 +425,7 @@ MUTATIONS = (
     Mutation(
         "nobody asks while a join waits",
         "classic/join_keepalive.py",
-        "    if member.pulse is not None or member.coordinator is None or not _keeps_waiting(member):",
+        "    if member.join_keepalive is not None or member.coordinator is None or not _keeps_waiting(member):",
         "    if True:",
     ),
     Mutation(

@@ -16,8 +16,8 @@ import scramp
 
 from membership_client.core.events import Answered, Failed, FailureKind, Heartbeat, HeartbeatAccepted, Send
 from membership_client.net import BrokerTransport
+from membership_client.net.channel import OpenFailed
 from membership_client.net.connection import Connection
-from membership_client.net.failures import OpenFailed
 from membership_client.net.opening import open_connection
 from membership_client.security import Security
 from tests.net import answers

@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from membership_client.core.events import FailureKind
-from membership_client.net.bootstrap_race import Opener, open_first
+from membership_client.net.channel import OpenFailed, of_a_list, of_one_name
+from membership_client.net.connecting import Opener, open_first
 from membership_client.net.connection import Connection
-from membership_client.net.failures import OpenFailed, of_a_list, of_one_name
 from membership_client.net.opening import open_connection
 from membership_client.types import Node
 from tests.net.patience import LIMIT_S, open_descriptors, until

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from membership_client.net.frames import Frames, NotKafka
+from membership_client.net.channel import Frames, NotKafka
 
 PAYLOADS = [b"abcd", b"abcd" * 1000, b"last"]
 STREAM = b"".join(struct.pack(">i", len(payload)) + payload for payload in PAYLOADS)

@@ -12,9 +12,9 @@ from membership_client.net.consumer_blobs import (
     SubscriptionReader,
     decode_assignment,
     encode_assignment,
+    encode_held,
     encode_subscription,
 )
-from membership_client.net.sticky_user_data import encode_held
 from membership_client.subscriptions import MemberSubscription
 from membership_client.types import TopicPartition
 from tests.peers.jvm import PeerJvm

@@ -14,8 +14,7 @@ import pytest
 import trustme
 
 from membership_client.core.events import FailureKind
-from membership_client.net.channel import time_left
-from membership_client.net.failures import OpenFailed
+from membership_client.net.channel import OpenFailed, time_left
 from membership_client.net.opening import open_connection
 from membership_client.security import PLAINTEXT, Security
 from membership_client.types import Node

@@ -12,7 +12,7 @@ import pytest
 from kio.serial import entity_reader
 
 from membership_client.core import events
-from membership_client.net import api_versions, codec
+from membership_client.net import codec, opening
 from membership_client.net.reader import MOST_ITEMS, Undecodable, read
 from membership_client.partitions import Partitions
 from membership_client.types import Node, Offset, TopicPartition
@@ -162,15 +162,15 @@ def test_only_versions_of_use_are_kept() -> None:
     offer = {key: (0, key) for key in (3, 17, 36, 68, 1, 99)}
     for version in (0, 3):
         payload = answers.payload(answers.api_versions(version, offer))
-        assert api_versions.understand(version, payload) == {key: (0, key) for key in (3, 17, 36, 68)}
+        assert opening.read_versions(version, payload) == {key: (0, key) for key in (3, 17, 36, 68)}
 
 
 def test_a_broker_that_refuses_the_oldest_version_too_is_of_no_use() -> None:
     """Asked again and again in the same way it would refuse again and again."""
     refusal = answers.payload(answers.api_versions(0, {}, error=35))
-    assert api_versions.understand(3, refusal) is None
-    with pytest.raises(api_versions.Refusal, match="error 35"):
-        api_versions.understand(0, refusal)
+    assert opening.read_versions(3, refusal) is None
+    with pytest.raises(opening.Refusal, match="error 35"):
+        opening.read_versions(0, refusal)
 
 
 def test_mutated_version_lists_decode_or_are_undecodable() -> None:
@@ -181,8 +181,8 @@ def test_mutated_version_lists_decode_or_are_undecodable() -> None:
         payload = answers.payload(answers.api_versions(version, offer))
         for _ in range(2000):
             try:
-                api_versions.understand(version, mutate(payload, chance))
-            except (Undecodable, api_versions.Refusal):
+                opening.read_versions(version, mutate(payload, chance))
+            except (Undecodable, opening.Refusal):
                 continue
 
 

@@ -13,8 +13,7 @@ import pytest
 import trustme
 
 from membership_client.core.events import Answered, FailureKind, Send
-from membership_client.net.channel import HungUp
-from membership_client.net.failures import OpenFailed
+from membership_client.net.channel import HungUp, OpenFailed
 from membership_client.net.opening import open_connection
 from membership_client.net.tls import explain
 from membership_client.security import Security

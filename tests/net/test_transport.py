@@ -12,9 +12,8 @@ import pytest
 
 from membership_client.core.events import Answered, FailureKind, JoinGroup, Refused, Send, SyncGroup
 from membership_client.net import BrokerTransport
-from membership_client.net.mailbox import Mailbox
 from membership_client.net.opening import open_connection
-from membership_client.net.wakeup import Waker
+from membership_client.net.wakeup import Mailbox, Waker
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.answers import framed, payload

@@ -18,7 +18,7 @@ from kio.schema.consumer_protocol_subscription.v3.data import ConsumerProtocolSu
 from kio.serial import entity_writer
 
 from membership_client.net import codec
-from membership_client.net.field_types import is_array, is_message, item_of, without_none
+from membership_client.net.reader import is_array, is_message, item_of, without_none
 from membership_client.net.writer import write
 from membership_client.partitions import SHARED_LENGTH
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from membership_client.debugger.report.composing import compose
+from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.report.page import render
 from tests.diagnose.test_page import incident
 from tests.diagnose.traces import sections_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from membership_client.debugger.report.composing import compose
+from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.report.content import ReportContent
 from membership_client.trace import Section, read_trace
 from tests.trace.test_replay import lives, recorded

@@ -9,7 +9,7 @@ from typing import Any
 from membership_client import MemberConfig
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, Event, RunCallback, Tick
 from membership_client.core.member import Member
-from membership_client.partition_text import ranges
+from membership_client.partitions import ranges
 from membership_client.trace.values import encode
 from membership_client.types import Cause, CauseKind, MemberState, TopicPartition
 

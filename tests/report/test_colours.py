@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from membership_client.debugger.report.page_data import COLOURS, colours_of
+from membership_client.debugger.report.page import COLOURS, colours_of
 
 Triple = tuple[float, float, float]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from membership_client.core.events import Budget, Warn
-from membership_client.debugger.report.composing import compose
+from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.report.content import Mark
 from membership_client.errors import Problem, ProblemKind
 from membership_client.trace import read_trace

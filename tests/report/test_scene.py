@@ -17,7 +17,7 @@ from membership_client.core.events import (
     Send,
     Subscribe,
 )
-from membership_client.debugger.report.composing import compose
+from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.report.content import ReportContent
 from membership_client.trace import read_trace
 from membership_client.types import MemberState

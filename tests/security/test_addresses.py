@@ -10,7 +10,7 @@ import pytest
 
 from membership_client import ConnectionProblem, GroupMember, MemberState
 from membership_client.admin import GroupAdmin, NoAnswerError
-from membership_client.bootstrap import parse_bootstrap
+from membership_client.config import parse_bootstrap
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.names import resolve_to

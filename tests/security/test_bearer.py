@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, Security
-from membership_client.security import optional_library
+from membership_client.security import keys
 from membership_client.security.tokens import Token, TokenError
 from tests.security.assertions import AUDIENCE, PASSPHRASE, claims_of, ec_key, locked_pem, rsa_key
 from tests.security.secure_kafka import USER, make_token
@@ -217,7 +217,7 @@ def sts(monkeypatch: pytest.MonkeyPatch) -> FakeSts:
         client=lambda name, **more: made if (name, more["region_name"]) == ("sts", "eu-west-1") else None
     )
     monkeypatch.setitem(sys.modules, "boto3", boto3)
-    monkeypatch.setattr(optional_library, "_is_there", lambda module: module == "boto3")
+    monkeypatch.setattr(keys, "_is_there", lambda module: module == "boto3")
     return made
 
 
@@ -368,6 +368,6 @@ def test_a_package_that_is_missing_is_named(
     config: dict[str, Any], package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the command that installs it, when the member is made and not when it connects."""
-    monkeypatch.setattr(optional_library, "_is_there", lambda _: False)
+    monkeypatch.setattr(keys, "_is_there", lambda _: False)
     with pytest.raises(ConfigError, match=rf"needs the package {package}: pip install 'membership-client\[{extra}\]'"):
         Security.from_dict(config)

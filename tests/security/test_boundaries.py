@@ -17,14 +17,13 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
 from membership_client import ConfigError, Security
-from membership_client.security import bounded_http, optional_library, tls_context, tokens
+from membership_client.security import keys, oidc, tls_context, tokens
 from membership_client.security.aws import AwsTokens
 from membership_client.security.conversations import ConversationError, converse
+from membership_client.security.keys import flag, pairs
 from membership_client.security.secret import Secret
 from membership_client.security.settings import with_password
-from membership_client.security.tokens import Token, TokenCache
-from membership_client.security.unsecured import unsecured_tokens
-from membership_client.security.values import flag, pairs
+from membership_client.security.tokens import Token, TokenCache, unsecured_tokens
 from tests.security.certificates import Certificates
 
 B = "sasl.oauthbearer."
@@ -52,7 +51,7 @@ def sasl(mechanism: str, **more: Any) -> Security:
 
 def aws(monkeypatch: pytest.MonkeyPatch, config: str) -> AwsTokens:
     """The source of tokens that this `sasl.oauthbearer.config` makes; boto3 is not called."""
-    monkeypatch.setattr(optional_library, "_is_there", lambda module: module == "boto3")
+    monkeypatch.setattr(keys, "_is_there", lambda module: module == "boto3")
     made = Security.from_dict({**AWS, f"{B}config": f"region=r,audience=a{config}"}).sasl
     assert made is not None
     assert made.tokens is not None
@@ -140,11 +139,11 @@ def test_new_credentials_have_the_new_password() -> None:
 
 def test_kerberos_takes_neither_password_nor_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """A password that is not used is refused, and the missing mechanism is named only if it is missing."""
-    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    monkeypatch.setattr(keys, "_is_there", lambda _: True)
     for useless in ({"sasl_password": "hunter2"}, {"sasl_username": "alice"}, {"oauth_cb": print}):
         with pytest.raises(ConfigError, match="of no use, because GSSAPI takes a ticket of Kerberos"):
             Security.from_dict({"security.protocol": "sasl_ssl", "sasl.mechanism": "GSSAPI", **useless})
-    monkeypatch.setattr(optional_library, "_is_there", lambda _: False)
+    monkeypatch.setattr(keys, "_is_there", lambda _: False)
     with pytest.raises(ConfigError, match=r"^sasl\.mechanism=GSSAPI \(librdkafka's default"):
         Security.from_dict({"security.protocol": "sasl_ssl"})
     with pytest.raises(ConfigError, match=r"^sasl\.mechanism=GSSAPI needs the package"):
@@ -195,13 +194,13 @@ def test_a_read_waits_for_the_rest_of_the_time(monkeypatch: pytest.MonkeyPatch) 
     reading: Any = types.SimpleNamespace(settimeout=waits.append)
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    ends_at = bounded_http._wait_until(reading, None)
+    ends_at = oidc._wait_until(reading, None)
     now = 107.0
-    assert bounded_http._wait_until(reading, ends_at) == ends_at == 110.0
+    assert oidc._wait_until(reading, ends_at) == ends_at == 110.0
     assert waits == [10.0, 3.0]
     now = 110.0
     with pytest.raises(TimeoutError):
-        bounded_http._wait_until(reading, ends_at)
+        oidc._wait_until(reading, ends_at)
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ def test_certificates_are_verified_unless_switched_off(verification: str, mode: 
 @pytest.mark.parametrize("kind", ["azure_imds", "aws_iam"])
 def test_clouds_take_no_keys_of_token_endpoints(kind: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that the cloud's identity makes useless is refused by its name."""
-    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    monkeypatch.setattr(keys, "_is_there", lambda _: True)
     config = {**AWS, f"{B}metadata.authentication.type": kind, f"{B}config": "query=a,region=r,audience=a"}
     with pytest.raises(ConfigError, match=rf"^{key}: of no use"):
         Security.from_dict({**config, key: "client_credentials"})
@@ -326,7 +325,7 @@ def test_clouds_take_no_keys_of_token_endpoints(kind: str, key: str, monkeypatch
 
 def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """aws_iam asks AWS STS, so an URL would have no effect."""
-    monkeypatch.setattr(optional_library, "_is_there", lambda _: True)
+    monkeypatch.setattr(keys, "_is_there", lambda _: True)
     config = {**AWS, f"{B}config": "region=r,audience=a", f"{B}token.endpoint.url": "https://idp.test"}
     with pytest.raises(ConfigError, match=r"token\.endpoint\.url: of no use, because aws_iam asks AWS STS"):
         Security.from_dict(config)

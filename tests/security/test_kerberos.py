@@ -10,9 +10,9 @@ import pytest
 
 from membership_client import Security
 from membership_client.core.events import FailureKind
-from membership_client.net.failures import OpenFailed
+from membership_client.net.channel import OpenFailed
 from membership_client.net.opening import open_connection
-from membership_client.security import optional_library
+from membership_client.security import keys
 from tests.net.patience import LIMIT_S
 from tests.net.scripted_broker import Peer, ScriptedBroker
 from tests.net.test_authentication import OFFER, authenticated, shake_hands
@@ -79,7 +79,7 @@ class FakeLibrary(types.ModuleType):
 def library(monkeypatch: pytest.MonkeyPatch) -> FakeLibrary:
     made = FakeLibrary()
     monkeypatch.setitem(sys.modules, "gssapi", made)
-    monkeypatch.setattr(optional_library, "_is_there", lambda module: module == "gssapi")
+    monkeypatch.setattr(keys, "_is_there", lambda module: module == "gssapi")
     return made
 
 

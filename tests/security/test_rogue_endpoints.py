@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 import trustme
 
-from membership_client.security import bounded_http
+from membership_client.security import oidc
 from membership_client.security.oidc import ImdsTokens, JwtBearerTokens, OidcTokens
 from membership_client.security.secret import Secret
 from membership_client.security.tokens import Token, TokenError
@@ -194,7 +194,7 @@ def test_other_ways_to_a_token_take_rogue_answers_alike(answer: bytes) -> None:
 )
 def test_an_answer_without_an_end_is_a_token_error(piece: bytes, is_tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte began the timeout anew, so an endpoint could keep the one thread that fetches tokens for ever."""
-    monkeypatch.setattr(bounded_http, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(oidc, "TIMEOUT_S", 0.5)
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)

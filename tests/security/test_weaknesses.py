@@ -9,9 +9,8 @@ import pytest
 
 from membership_client import GroupMember, Security
 from membership_client.admin import GroupAdmin
-from membership_client.security import weaknesses
-from membership_client.security.settings import with_password
-from membership_client.security.weaknesses import weaknesses_of
+from membership_client.security import settings
+from membership_client.security.settings import weaknesses_of, with_password
 
 PASSWORD = "password-Rk48"
 CLIENT_SECRET = "client-secret-Ow15"
@@ -84,13 +83,13 @@ def test_a_weakness_is_logged_once_whoever_has_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Members and administrators say it, the first of them only: a process may have hundreds."""
-    monkeypatch.setattr(weaknesses, "_said", set())
+    monkeypatch.setattr(settings, "_said", set())
     config = {"bootstrap.servers": "127.0.0.1:1", **UNVERIFIED}
     with caplog.at_level(logging.WARNING, "membership_client"):
         for _ in range(2):
             GroupMember({**config, "group.id": "weak"}).close()
         assert [record.levelname for record in caplog.records] == ["WARNING"]
-        weaknesses._said.clear()
+        settings._said.clear()
         GroupAdmin(config).close()
     assert len(caplog.records) == 2
     assert "enable.ssl.certificate.verification=false" in caplog.text

@@ -215,7 +215,7 @@ class Transitions(Checker):
             violated(world, process.member_id, f"{before.name} became {after.name}")
 
 
-class Pace(Checker):
+class Backoff(Checker):
     """Nobody spins: the next deadline lies ahead, and steps and requests per second are bounded."""
 
     MOST_STEPS = 60
@@ -248,7 +248,7 @@ def _is_said(member: Member, send: Send) -> bool:
 
 
 def _aside(member: Member) -> tuple[InFlight | None, ...]:
-    return member.lookup, member.naming, member.survey, member.pulse, member.checking
+    return member.lookup, member.naming, member.survey, member.join_keepalive, member.checking
 
 
 class OneAtATime(Checker):
@@ -331,7 +331,7 @@ def safety() -> list[Checker]:
         NothingForgotten(),
         Epochs(),
         Transitions(),
-        Pace(),
+        Backoff(),
         OneAtATime(),
         Refusals(),
     ]

@@ -18,7 +18,7 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.telemetry import Telemetry
 from membership_client.telemetry.backend import MONOTONIC, Backend, Clock
-from membership_client.telemetry.instruments import Instruments
+from membership_client.telemetry.metrics import Instruments
 
 Labels = Mapping[str, str]
 NO_LABELS: Labels = MappingProxyType({})

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from membership_client.core.events import Unsubscribe
 from membership_client.core.machine import Step, step
 from membership_client.telemetry import Telemetry
-from membership_client.telemetry.switch import is_listening
+from membership_client.telemetry.backend import is_listening
 from membership_client.types import MemberState
 from tests.telemetry.recorder import Recorder, facts
 from tests.worker.scene import Scene
@@ -33,7 +33,7 @@ NO_SDK = 'assert not [name for name in sys.modules if name.startswith("opentelem
 LISTENING = """
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.{sdk} import {kind}Provider
-from membership_client.telemetry.switch import is_listening
+from membership_client.telemetry.backend import is_listening
 assert not is_listening()
 {sdk}.set_{name}_provider({kind}Provider())
 assert is_listening()

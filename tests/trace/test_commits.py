@@ -10,9 +10,9 @@ import pytest
 from membership_client import MemberConfig, NotOwnedError
 from membership_client.core.member import Member
 from membership_client.trace import Journal
-from membership_client.trace.commit_tally import CommitTally
+from membership_client.trace.journal import CommitTally
 
-CLOCK = "membership_client.trace.commit_tally.time.monotonic"
+CLOCK = "membership_client.trace.journal.time.monotonic"
 MEMBER = Member(config=MemberConfig(bootstrap_servers="b:1", group_id="g"), member_id="m")
 
 

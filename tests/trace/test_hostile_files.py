@@ -12,8 +12,7 @@ import pytest
 
 from membership_client.cli.program import main
 from membership_client.debugger.model.broker_log import read_broker_logs
-from membership_client.partition_text import count_of
-from membership_client.partitions import Partitions
+from membership_client.partitions import Partitions, count_of
 from membership_client.trace.format import PARTITION_FIELDS, RECORDS
 from tests.trace.hostile_traces import HOSTILE, flaws, ran, refuse_constant, write_all
 from tests.trace.run_commands import COMMANDS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from membership_client.trace import TraceError, line, read_trace, reading
-from membership_client.trace.line import LineError, parse_line, partitions_of
+from membership_client.trace import TraceError, read_trace, reading
+from membership_client.trace.reading import LineError, parse_line, partitions_of
 
 HEADER = '{"trace":1,"group":"g","member":"m"}'
 
@@ -19,7 +19,7 @@ def nested(depth: int) -> bytes:
 
 def test_lines_of_the_greatest_length_and_depth_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte or one level more is refused."""
-    monkeypatch.setattr(line, "LONGEST_BYTES", 2 << 20)
+    monkeypatch.setattr(reading, "LONGEST_BYTES", 2 << 20)
     padding = b" " * ((2 << 20) - len(b'{"at":1}'))
     assert parse_line(b'{"at":1}' + padding) == {"at": 1}
     with pytest.raises(LineError, match="is longer than 2 MiB"):
@@ -88,7 +88,7 @@ def test_a_line_may_name_as_many_partitions_as_the_largest_member_has() -> None:
 
 def test_a_file_may_name_as_many_partitions_as_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All lines together."""
-    monkeypatch.setattr(reading, "MOST_PARTITIONS", 20)
+    monkeypatch.setattr(reading, "MOST_PARTITIONS_OF_A_FILE", 20)
     path, entry = tmp_path / "t", '{"at":1,"owned":{"orders":"0-9"}}'
     path.write_text(f"{HEADER}\n{entry}\n{entry}\n")
     (section,) = read_trace(path)

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from membership_client.core.machine import Step
-from membership_client.debugger.replay import replay
+from membership_client.debugger.commands.replay_command import replay
 from membership_client.trace import Journal, TraceError, read_trace
 from membership_client.trace.trace_file import TraceFile
 from tests.simulation.generate import script_of

@@ -22,8 +22,8 @@ from membership_client.core.events import Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.trace import Journal, read_trace, trace_thread
-from membership_client.trace.backlog import Backlog
 from membership_client.trace.trace_file import TraceFile, trace_path
+from membership_client.trace.trace_thread import Backlog
 
 CONFIG = MemberConfig(bootstrap_servers="127.0.0.1:1", group_id="shop", group_instance_id="till-1")
 MEMBER = Member(config=CONFIG, member_id="m1")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, GroupMember, MemberConfig
-from membership_client.bootstrap import parse_bootstrap
+from membership_client.config import parse_bootstrap
 from membership_client.types import Node
 
 NEEDED: dict[str, Any] = {"bootstrap_servers": "broker:9092", "group_id": "orders"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from uuid import UUID
 
 from membership_client.config import MemberConfig
-from membership_client.core.copying import replace
 from membership_client.core.events import Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.partitions import NOTHING, Partitions
 from membership_client.runtime.ownership import OwnershipNumbers
 from membership_client.types import TopicPartition
+from membership_client.values import replace
 
 ORDERS = UUID(int=1)
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from membership_client.partitions import NOTHING, SHARED_LENGTH, Partitions, in_order
-from membership_client.runtime.named_partitions import NamedPartitions
+from membership_client.runtime.topic_names import NamedPartitions
 from membership_client.types import TopicPartition
 
 A, B, C, D = (UUID(int=number) for number in range(1, 5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from membership_client.admin.listing import GroupSummary
+from membership_client.admin.describing import GroupSummary
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
 from membership_client.admin.waiting import CLASSIC_IS_SILENT, Blocker, ObservedGroup, Waiting
-from membership_client.partition_text import named
+from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
 _MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.java.java_config import from_java
-from membership_client.admin.java.properties import read_properties
-from membership_client.cli.terminal_text import harmless
+from membership_client.admin.java.java_config import from_java, read_properties
+from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConfigError, MembershipError
 
 DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -66,13 +65,13 @@ def _text(file: Path) -> str:
 def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> None:
     """Print the lines, or with --json the value `machine`."""
     _end_progress()
-    print(json.dumps(machine) if options.json else "\n".join(map(harmless, lines)), flush=True)
+    print(json.dumps(machine) if options.json else "\n".join(map(printable, lines)), flush=True)
 
 
 def complain(error: Exception) -> None:
     """Write the error to stderr, without control characters: it may quote names that other people chose."""
     _end_progress()
-    print(*map(harmless, str(error).split("\n")), sep="\n", file=sys.stderr)
+    print(*map(printable, str(error).split("\n")), sep="\n", file=sys.stderr)
 
 
 def is_confirmed(options: argparse.Namespace, question: str) -> bool:
@@ -82,11 +81,11 @@ def is_confirmed(options: argparse.Namespace, question: str) -> bool:
         return True
     if not sys.stdin.isatty():
         print(
-            f"{harmless(question)} Standard input is no terminal, so this cannot be confirmed: give --yes.",
+            f"{printable(question)} Standard input is no terminal, so this cannot be confirmed: give --yes.",
             file=sys.stderr,
         )
         return False
-    print(f"{harmless(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 

@@ -147,7 +147,7 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
         help="watch members for this time before removing them; default: 10",
     )
     _add_yes(parser)
-    _runs(parser, "remove_command", "remove")
+    _runs(parser, "change_command", "remove")
 
 
 def _add_offsets(parser: argparse.ArgumentParser) -> None:
@@ -213,13 +213,13 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
 def _add_config(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_group(
-        _command(commands, "show", "with the brokers' defaults and limits", "config"), "show_settings", "config_command"
+        _command(commands, "show", "with the brokers' defaults and limits", "config"), "show_settings", "change_command"
     )
     change = _command(commands, "set", "change settings of one group", "config")
     change.add_argument("group", metavar="GROUP")
     change.add_argument("settings", nargs="+", type=_setting, metavar="NAME=MS", help="or NAME=default")
     _add_yes(change)
-    _runs(change, "config_command", "change")
+    _runs(change, "change_command", "change")
 
 
 # --- values ----------------------------------------------------------------------------------------------------------

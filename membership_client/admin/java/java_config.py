@@ -1,16 +1,11 @@
-"""Translates a client.properties file of Kafka's own tools to librdkafka's keys.
-
-Keys that do not concern the connection (deserialisers, group ids) are ignored, as by Kafka's tools. A key that concerns it
-and is not supported, such as Kerberos, is an error that names the alternative. Java's key and trust stores are read with
-Java's keytool, if it is installed.
-"""
+"""Reads a client.properties file of Kafka's own tools, and translates it to librdkafka's keys."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from membership_client.admin.java.keytool import find_keytool, trusted_certificates
+from membership_client.admin.java.key_store import find_keytool, trusted_certificates
 from membership_client.errors import ConfigError
 
 _SAME = frozenset(
@@ -191,3 +186,52 @@ def _refuse_unknown(given: Mapping[str, str], prefix: str, known: frozenset[str]
     ours = {key for key in given if key.startswith(prefix) and not key.startswith(_IDLE)}
     if unknown := sorted(ours - known):
         raise ConfigError(f"{', '.join(unknown)}: not supported. Remove it if the brokers do not need it.")
+
+
+# --- properties files, as java.util.Properties reads them ------------------------------------------------------------
+
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+# A key ends at the first separator that is not escaped; blanks may surround one = or :.
+_PAIR = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """The keys and values; the last of two equal keys wins. ConfigError for a broken escape; it does not show the value."""
+    pairs = (_pair(line) for line in _logical_lines(text))
+    return dict(pairs)
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and blank lines. A line that ends in an odd number of backslashes continues on the next."""
+    begun = ""
+    for line in re.split(r"\r\n|\r|\n", text):
+        part = line.lstrip(" \t\f")
+        if not begun and (not part or part[0] in "#!"):
+            continue
+        if (len(part) - len(part.rstrip("\\"))) % 2:
+            begun += part[:-1]
+            continue
+        yield begun + part
+        begun = ""
+    if begun:
+        yield begun
+
+
+def _pair(line: str) -> tuple[str, str]:
+    match = _PAIR.match(line)
+    assert match is not None, "the pattern matches everything"
+    key = _plain(match[1], "a key")
+    return key, _plain(match[2], key)
+
+
+def _plain(text: str, where: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        if match[1] == "u":
+            raise ConfigError(f"The value of {where} has a \\u that is not followed by four hexadecimal digits.")
+        if match[1][0] == "u":
+            return chr(int(match[1][1:], 16))
+        return _ESCAPES.get(match[1], match[1])
+
+    return _ESCAPE.sub(replace, text)

@@ -1,13 +1,14 @@
-"""The members of a group in the order that all assignors share, and who of them wants which topic."""
+"""The members of a group in the order that all assignors share, which topics they want, their racks, and what they held before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, repeat
 
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
+from membership_client.values import dataclass
 
 Plan = dict[str, list[TopicPartition]]
 
@@ -21,7 +22,7 @@ def in_order(subscriptions: Iterable[MemberSubscription]) -> list[MemberSubscrip
 
 
 def partitions_of(topic: str, layout: TopicLayout) -> tuple[TopicPartition, ...]:
-    """All of them, in order."""
+    """All partitions of the topic, in order."""
     count = layout.partitions
     return _known_partitions(topic, count) if count <= _MOST_KEPT else _new_partitions(topic, count)
 
@@ -39,18 +40,18 @@ Making 50,000 partitions takes 10 ms, and has Python's collector look at all obj
 
 
 def subscribers(members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> dict[str, Sequence[int]]:
-    """Who wants each topic that exists and is wanted at all, as places in ascending order.
+    """The places of the members that want each topic, in ascending order, for topics that exist and that a member wants.
 
     Members with equal subscriptions are looked at once, and topics with the same subscribers share one list: in most
     groups there is one subscription, however many members.
     """
-    circles = _circles(members)
+    groups = _by_subscription(members)
     existing = frozenset(topic for topic, layout in topics.items() if layout.partitions)
     wanted: dict[str, list[int]] = {}
-    for number, circle in enumerate(circles):
-        for topic in circle & existing:
+    for number, group in enumerate(groups):
+        for topic in group & existing:
             wanted.setdefault(topic, []).append(number)
-    places = list(circles.values())
+    places = list(groups.values())
     joined: dict[tuple[int, ...], Sequence[int]] = {}
     found: dict[str, Sequence[int]] = {}
     for topic, numbers in wanted.items():
@@ -61,9 +62,113 @@ def subscribers(members: Sequence[MemberSubscription], topics: Mapping[str, Topi
     return found
 
 
-def _circles(members: Sequence[MemberSubscription]) -> Mapping[frozenset[str], list[int]]:
+def _by_subscription(members: Sequence[MemberSubscription]) -> Mapping[frozenset[str], list[int]]:
     """The places of members that want exactly these topics."""
-    circles: dict[frozenset[str], list[int]] = {}
+    groups: dict[frozenset[str], list[int]] = {}
     for place, member in enumerate(members):
-        circles.setdefault(member.topics, []).append(place)
-    return circles
+        groups.setdefault(member.topics, []).append(place)
+    return groups
+
+
+_NOWHERE: frozenset[str] = frozenset()
+
+
+def worth_matching(member_racks: Collection[str], partition_racks: Collection[frozenset[str]]) -> bool:
+    """Could a choice of members by rack change anything?
+
+    Not if no member is in a rack that has replicas, nor if every partition has a replica in each of those racks.
+    """
+    everywhere = _NOWHERE.union(*partition_racks)
+    return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)
+
+
+def near(rack: str | None, racks: Collection[str]) -> bool:
+    """Has the partition, whose replicas are in `racks`, one in the rack of the member? Yes for a member without a rack."""
+    return not rack or rack in racks
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRacks:
+    """The racks of a group whose racks are worth matching."""
+
+    of_member: Sequence[str | None]
+    """By place."""
+    topics: Mapping[str, TopicLayout]
+
+    @classmethod
+    def of(cls, members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> GroupRacks | None:
+        """None where racks make no difference: no member has one, or all partitions have replicas in all racks."""
+        racks = [member.rack or None for member in members]
+        told = {rack for rack in racks if rack}
+        if not told:
+            return None
+        replicas = [
+            layout.racks[number] if layout.racks else _NOWHERE
+            for layout in topics.values()
+            for number in range(layout.partitions)
+        ]
+        return cls(racks, topics) if worth_matching(told, replicas) else None
+
+    def of_partition(self, partition: TopicPartition) -> frozenset[str]:
+        racks = self.topics[partition.topic].racks
+        return racks[partition.partition] if racks else _NOWHERE
+
+    def near(self, place: int, partition: TopicPartition) -> bool:
+        return near(self.of_member[place], self.of_partition(partition))
+
+
+# --- what members held before ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FormerOwners:
+    """Which member held which partition before, from what members say. Members are named by their place.
+
+    Some of the partitions may not exist any more.
+    """
+
+    owner: Mapping[TopicPartition, int]
+    """The only member that claims the partition in the latest generation in which any member claims it."""
+    held: Sequence[Sequence[TopicPartition]]
+    """The same partitions by place, each list in order."""
+    disputed: frozenset[TopicPartition] = frozenset()
+    """Partitions that two members claim in that generation: neither claim counts."""
+
+
+def settle(members: Sequence[MemberSubscription]) -> FormerOwners:
+    """Claims of the latest generation count: a member with an earlier one has not heard that it lost the partition."""
+    # In order, because the order of a set differs from process to process, and a trace must replay in any.
+    held = [sorted(member.owned) for member in members]
+    owner: dict[TopicPartition, int] = {}
+    for place, claimed in enumerate(held):
+        owner.update(zip(claimed, repeat(place), strict=False))
+    if len(owner) == sum(map(len, held)):
+        return FormerOwners(owner, held)
+    return _settle_disputes(members, held)
+
+
+def _settle_disputes(
+    members: Sequence[MemberSubscription], claimed: Sequence[Sequence[TopicPartition]]
+) -> FormerOwners:
+    claimants: dict[TopicPartition, list[int]] = {}
+    for place, partitions in enumerate(claimed):
+        for partition in partitions:
+            claimants.setdefault(partition, []).append(place)
+    owner: dict[TopicPartition, int] = {}
+    disputed = set()
+    for partition, places in claimants.items():
+        *earlier, latest = sorted(places, key=lambda place: members[place].generation)
+        if earlier and members[earlier[-1]].generation == members[latest].generation:
+            disputed.add(partition)
+        else:
+            owner[partition] = latest
+    held = [[p for p in partitions if owner.get(p) == place] for place, partitions in enumerate(claimed)]
+    return FormerOwners(owner, held, frozenset(disputed))
+
+
+def earlier_owners(members: Sequence[MemberSubscription]) -> dict[TopicPartition, int]:
+    """Which member held a partition before the group's latest generation, by the latest such claim."""
+    newest = max(member.generation for member in members)
+    late = [place for place, member in enumerate(members) if member.generation < newest]
+    late.sort(key=lambda place: members[place].generation)
+    return {partition: place for place in late for partition in members[place].owned}

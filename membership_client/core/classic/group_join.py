@@ -18,12 +18,11 @@ from membership_client.core.classic.protocol import (
     join,
     keepable,
     partitions_of,
+    replanned,
     statement,
     sync,
     topic_id,
 )
-from membership_client.core.classic.topic_ids import replanned
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -42,6 +41,7 @@ from membership_client.core.requests import Slot, may_be_held_back, recovered, s
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CauseKind, MemberState, TopicPartition
+from membership_client.values import replace
 
 S = MemberState
 
@@ -61,7 +61,7 @@ def _follows_up(member: Member) -> bool:
 def _enter_due(member: Member) -> float | None:
     if not is_entering(member) or member.coordinator is None or member.dialogue is not None:
         return None
-    return None if _awaits_topics(member) else member.dialogue_pace.not_before
+    return None if _awaits_topics(member) else member.dialogue_backoff.not_before
 
 
 def _awaits_topics(member: Member) -> bool:
@@ -87,7 +87,7 @@ def _join(member: Member, now: float) -> Transition:
     request = join(member, stated)
     claims = Claims(subscription=stated, owned=member.owned, reconciled=member.reconciled)
     member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
-    # Without any id of ours the coordinator could not tell whom a farewell is from.
+    # Without a member id or an instance id the coordinator could not tell which member leaves.
     known = bool(request.member_id or request.instance_id)
     return replace(member, enrolled=member.enrolled or known), effects
 
@@ -118,7 +118,7 @@ def identified(member: Member, member_id: str) -> Member:
 def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) -> Transition:
     """The whole group has joined."""
     if answer.generation <= 0 or not answer.member_id:
-        return slow_down(replace(member, dialogue=None), "dialogue_pace", now), ()
+        return slow_down(replace(member, dialogue=None), "dialogue_backoff", now), ()
     classic = replace(member.classic, given_id=answer.member_id, mismatched_at=None)
     member = replace(member, dialogue=None, enrolled=True, classic=classic)
     if member.owned and _was_passed_over(member, answer, now):
@@ -203,7 +203,7 @@ def _adopt(member: Member, share: frozenset[TopicPartition]) -> Member:
         target=Target(wanted, number, follow_up=takes_away and cooperates(member)),
         targets=number,
         names=known | {topic_id(partition.topic): partition.topic for partition in share},
-        call_pace=FRESH,
+        call_backoff=FRESH,
         survey=None,  # Its answer may be older than the plan, and so be about topics that were replaced since.
         classic=replanned(member.classic, kept=frozenset(known.values()), given=frozenset(p.topic for p in share)),
     )
@@ -216,7 +216,7 @@ def _heartbeat_due(member: Member) -> float | None:
     stays = member.state in IN_GROUP and not is_entering(member)
     if not (stays or lingers(member)) or member.coordinator is None or member.dialogue is not None:
         return None
-    return max(member.heartbeat_due, member.dialogue_pace.not_before)
+    return max(member.heartbeat_due, member.dialogue_backoff.not_before)
 
 
 def beat(member: Member, now: float, slot: Slot = "dialogue") -> Transition:
@@ -284,7 +284,7 @@ EXPIRE = Rule(_expire_due, _expire)
 def rebalances(member: Member, flight: InFlight, now: float) -> Member:
     """The coordinator says that the group rebalances; that it says so confirms us."""
     if isinstance(flight.request, JoinGroup):
-        return slow_down(member, "dialogue_pace", now)
+        return slow_down(member, "dialogue_backoff", now)
     if isinstance(flight.request, SyncGroup):
         return restarted(member, reasons.REBALANCING)
     member = _counted_on(member, flight)
@@ -365,7 +365,7 @@ def compared(member: Member, response: Response | None, now: float) -> Transitio
     theirs = response.assignor if isinstance(response, GroupDescribed) else ""
     rebalances = isinstance(response, GroupDescribed) and response.state in _BETWEEN_PLANS
     if rebalances and not theirs and since is not None and now < since + MISMATCH_PATIENCE_S:
-        return slow_down(member, "dialogue_pace", now), ()
+        return slow_down(member, "dialogue_backoff", now), ()
     other_kind = _of_another_kind(member, response)
     if other_kind is not None:
         return fatal(member, Problem(kind=ProblemKind.GROUP_TYPE, detail=other_kind))

@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from membership_client.core import reasons
-from membership_client.core.acl_hints import denied_topics
-from membership_client.core.assigning import assignor
-from membership_client.core.assignors.flaws import flaw_in
-from membership_client.core.assignors.registry import BUILT_IN
+from membership_client.core.assignors.registry import BUILT_IN, assignor, flaw_in
 from membership_client.core.backoff import FRESH
-from membership_client.core.classic.topic_ids import identified
-from membership_client.core.copying import replace
+from membership_client.core.classic.protocol import identified
 from membership_client.core.error_codes import COORDINATOR_AWAY
 from membership_client.core.events import (
     DescribeClassicGroup,
@@ -27,11 +23,13 @@ from membership_client.core.events import (
     TopicsDescribed,
 )
 from membership_client.core.member import IN_GROUP, Classic, InFlight, Member, Transition, with_problem
+from membership_client.core.policy import denied_topics
 from membership_client.core.requests import send, slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
 from membership_client.subscriptions import TopicLayout
 from membership_client.types import TopicPartition
+from membership_client.values import replace
 
 Plan = dict[str, tuple[TopicPartition, ...]]
 
@@ -95,7 +93,7 @@ _UUID_LENGTH = 36
 
 
 def _led_before(member: Member, admission: GroupJoined) -> bool:
-    """Is the leader who we were before we came back?
+    """Is the leader this member itself, under the id that it had before it came back?
 
     Brokers before 3.2 have no way to tell a static leader that the plan stands: they name its old id, so that it makes none.
     """
@@ -128,12 +126,12 @@ def _look_due(member: Member) -> float | None:
     if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
         return None
     if _is_awaited(member):
-        return member.survey_pace.not_before
+        return member.survey_backoff.not_before
     classic = member.classic
     if classic.admission is not None or not (_assigns(member) or classic.unidentified or classic.topic_ids):
         return None
     due = 0.0 if classic.unidentified else classic.survey_due
-    return max(due, member.survey_pace.not_before)
+    return max(due, member.survey_backoff.not_before)
 
 
 def _assigns(member: Member) -> bool:
@@ -159,7 +157,7 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
     """How the topics are now; a leader whose plan was made for other ones has the group rebalance."""
     classic, asked = member.classic, flight.request
     denied = answer.denied if _assigns(member) else frozenset[str]()
-    member = _told_of(replace(member, survey=None, survey_pace=FRESH), denied)
+    member = _told_of(replace(member, survey=None, survey_backoff=FRESH), denied)
     assert isinstance(asked, DescribeTopics)
     if asked.topics is not None and not classic.watched <= asked.topics:
         return member  # Asked for an earlier plan, so it says too little for this one.
@@ -185,7 +183,7 @@ def _without_racks(layouts: Mapping[str, TopicLayout]) -> dict[str, TopicLayout]
 
 
 def _told_of(member: Member, denied: frozenset[str]) -> Member:
-    """Only who looks at topics learns that some are denied; they are looked for again, so access may be granted later."""
+    """A member learns that topics are denied only when it looks them up. It looks again later, because access may be granted."""
     known = member.problem if member.problem and member.problem.kind is ProblemKind.TOPIC_DENIED else None
     detail = f"{denied_topics(denied)}." if denied else None
     if detail is not None and (known is None or known.detail != detail):
@@ -194,7 +192,7 @@ def _told_of(member: Member, denied: frozenset[str]) -> Member:
 
 
 def not_looked(member: Member, now: float) -> Member:
-    return slow_down(replace(member, survey=None), "survey_pace", now, cap_s=MISSING_TOPIC_S)
+    return slow_down(replace(member, survey=None), "survey_backoff", now, cap_s=MISSING_TOPIC_S)
 
 
 # --- a plan that may not give out what there is ----------------------------------------------------------------------
@@ -222,7 +220,7 @@ def _compare_due(member: Member) -> float | None:
         return None
     if member.state not in IN_GROUP or member.coordinator is None or member.survey is not None:
         return None
-    return max(classic.check_at, member.survey_pace.not_before)
+    return max(classic.check_at, member.survey_backoff.not_before)
 
 
 def _compare(member: Member, now: float) -> Transition:

@@ -12,13 +12,13 @@ import functools
 
 from membership_client.core.classic.group_join import beat
 from membership_client.core.classic.protocol import heartbeat
-from membership_client.core.copying import replace
 from membership_client.core.error_codes import Code
 from membership_client.core.events import HeartbeatConfirmed, Refused, Response
 from membership_client.core.member import IN_GROUP, InFlight, Member, Transition
 from membership_client.core.refusals import refused
 from membership_client.core.requests import may_be_held_back
 from membership_client.core.rule import Rule
+from membership_client.values import replace
 
 _GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
 """Another generation is none of these: the answer to our join, which tells of it, may be on its way."""
@@ -29,17 +29,17 @@ def _keeps_waiting(member: Member) -> bool:
 
 
 def _ask_due(member: Member) -> float | None:
-    if member.pulse is not None or member.coordinator is None or not _keeps_waiting(member):
+    if member.join_keepalive is not None or member.coordinator is None or not _keeps_waiting(member):
         return None
-    return max(member.heartbeat_due, member.dialogue_pace.not_before)
+    return max(member.heartbeat_due, member.dialogue_backoff.not_before)
 
 
-ASK = Rule(_ask_due, functools.partial(beat, slot="pulse"))
+ASK = Rule(_ask_due, functools.partial(beat, slot="join_keepalive"))
 
 
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Transition:
     """Ignore answers to heartbeats sent under an old member id or generation."""
-    member = replace(member, pulse=None)
+    member = replace(member, join_keepalive=None)
     if not _keeps_waiting(member) or flight.request != heartbeat(member):
         return member, ()
     code = response.code if isinstance(response, Refused) else None
@@ -52,4 +52,4 @@ def answered(member: Member, flight: InFlight, response: Response, now: float) -
 
 def failed(member: Member) -> Member:
     """The next one is due an interval after it."""
-    return replace(member, pulse=None)
+    return replace(member, join_keepalive=None)

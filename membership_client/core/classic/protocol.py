@@ -1,19 +1,25 @@
-"""The classic protocol: what to say to the coordinator next."""
+"""The classic protocol: what to say to the coordinator next, and which topics a member's partitions belong to.
+
+The protocol knows topics by name only, and a topic may be deleted and created again under the same name. So every member looks
+its topics up when it has got them, and regularly afterwards. It gives back the partitions of a topic that was replaced, and
+joins again: positions in the old topic mean nothing in the new one.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from membership_client.core import reasons
-from membership_client.core.assigning import is_cooperative
-from membership_client.core.copying import replace
+from membership_client.core.assignors.registry import is_cooperative
 from membership_client.core.events import ClassicHeartbeat, JoinGroup, LeaveGroup, Subscribe, SyncGroup
 from membership_client.core.member import Classic, Member
 from membership_client.partitions import NOTHING, Partitions
+from membership_client.subscriptions import TopicLayout
 from membership_client.types import LeaveMode, TopicPartition
+from membership_client.values import replace
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -122,3 +128,31 @@ def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bo
         instance_id=config.group_instance_id,
         reason=None if reason_refused else reasons.cut(reason),
     )
+
+
+def replanned(classic: Classic, *, kept: frozenset[str], given: frozenset[str]) -> Classic:
+    """A plan has come. The leader has just looked up the topics in it; all other members look them up now."""
+    classic = replace(
+        classic,
+        topic_ids={name: topic_id for name, topic_id in classic.topic_ids.items() if name in kept},
+        replaced=classic.replaced & kept,
+        unidentified=bool(given),
+    )
+    if not classic.leads or classic.layouts is None:
+        return classic
+    classic = identified(classic, classic.layouts, given)
+    return replace(classic, rejoin=classic.rejoin or (reasons.TOPICS_CHANGED if classic.replaced else None))
+
+
+def identified(classic: Classic, layouts: Mapping[str, TopicLayout], ours: frozenset[str]) -> Classic:
+    """The ids that the topics of these names have now. A topic whose id has changed was replaced."""
+    known, now = classic.topic_ids, _ids_of(layouts, ours)
+    replaced = frozenset(name for name, topic_id in now.items() if known.get(name, topic_id) != topic_id)
+    return replace(
+        classic, topic_ids={**now, **known}, replaced=(classic.replaced & ours) | replaced, unidentified=False
+    )
+
+
+def _ids_of(layouts: Mapping[str, TopicLayout], names: frozenset[str]) -> dict[str, UUID]:
+    found = {name: layouts[name].topic_id for name in names if name in layouts}
+    return {name: topic_id for name, topic_id in found.items() if topic_id is not None}

@@ -1,18 +1,22 @@
-"""The command `membership-client diagnose`."""
+"""The command `membership-client diagnose`, and a diagnosis as text and as JSON."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from membership_client.cli.terminal_text import json_text
-from membership_client.debugger.commands.findings_json import as_json
-from membership_client.debugger.commands.text_report import report
+from membership_client.cli.terminal_text import json_text, printable
 from membership_client.debugger.diagnose import findings_of
+from membership_client.debugger.findings.finding import Evidence, Finding
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
-from membership_client.debugger.model.timeline import groups_of
+from membership_client.debugger.model.timeline import Group, groups_of
+from membership_client.debugger.model.unowned import UnownedTotal, unowned_totals_of
+from membership_client.debugger.words import clock, counted, day, lasting, partitions_text
 from membership_client.trace import TraceError, read_trace
+from membership_client.trace.values import Json
+from membership_client.types import TopicPartition
 
 
 def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool, broker_logs: Iterable[Path] = ()) -> int:
@@ -30,3 +34,146 @@ def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool, broke
     else:
         print("\n".join(report(groups, findings)).rstrip() or "The traces are empty: nothing happened.")
     return 1 if any(finding.kind.is_fault for finding in findings) else 0
+
+
+# --- as text ---------------------------------------------------------------------------------------------------------
+
+
+_SHORTEST_S = 0.1
+_MOST_LINES = 10
+
+
+def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
+    """The lines of the report: for each group a summary of two lines, then its findings."""
+    # A trace may hold control characters of a terminal.
+    return map(printable, _lines(groups, findings))
+
+
+def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
+    for group in groups:
+        own = [finding for finding in findings if finding.group == group.name]
+        yield from _summary(group, own)
+        for number, finding in enumerate((f for f in own if f.kind.is_fault), 1):
+            yield ""
+            yield from _fault(number, finding)
+        yield from _rebalances(f for f in own if not f.kind.is_fault)
+        yield from _text_unowned(unowned_totals_of(group))
+        yield ""
+
+
+def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
+    began, ended = min(run.began for run in group.runs), max(run.ended for run in group.runs)
+    names = {run.name for run in group.runs}
+    run_count = len(group.runs)
+    yield (
+        f"Group {group.name}: {len(names)} member{'s' * (len(names) > 1)} in {run_count} run{'s' * (run_count > 1)}, "
+        f"{day(began)} {clock(began)} to {clock(ended)} UTC, clocks within {group.skew_s:g} s."
+    )
+    faults = Counter(finding.kind.name for finding in findings if finding.kind.is_fault)
+    rebalances = sum(not finding.kind.is_fault for finding in findings)
+    said = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in faults.items())
+    yield f"{said or 'Nothing is wrong'}; {rebalances} rebalance{'s' * (rebalances != 1)}."
+    for run in group.runs:
+        for place, count in run.dropped:
+            steps, verb = counted(count, "step"), "is" if count == 1 else "are"
+            yield f"{steps} of {run.name} {verb} missing before {place}: its trace could not be written in time."
+
+
+def _fault(number: int, finding: Finding) -> Iterator[str]:
+    sure = "" if finding.certainty == "certain" else f" ({finding.certainty})"
+    yield f"{number}. {finding.kind.name}{sure} at {clock(finding.began)}"
+    yield f"   {finding.sentence}"
+    yield "   Evidence:"
+    yield from (f"     {evidence}" for evidence in finding.evidence)
+    yield f"   Do: {finding.advice}"
+
+
+def _rebalances(findings: Iterable[Finding]) -> Iterator[str]:
+    told = list(findings)
+    if told:
+        yield ""
+        yield "Rebalances:"
+    for finding in told:
+        first = finding.evidence[0]
+        yield f"  {clock(finding.began)}  {finding.sentence}  ({first.path}:{first.line})"
+
+
+def _text_unowned(totals: Sequence[UnownedTotal]) -> Iterator[str]:
+    """A line for all partitions with the same total; totals under a tenth of a second are left out."""
+    found: dict[str, list[TopicPartition]] = {}
+    for total in totals:
+        if total.total_s >= _SHORTEST_S:
+            found.setdefault(lasting(total.total_s), []).append(total.partition)
+    lines = [f"  {how_long}  {partitions_text(which)}" for how_long, which in found.items()]
+    if lines:
+        yield from ["", "Without an owner, all times together:", *lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        yield f"  and others for less than {list(found)[_MOST_LINES - 1]}"
+
+
+# --- as JSON ---------------------------------------------------------------------------------------------------------
+
+
+VERSION = 1
+
+
+def as_json(groups: Sequence[Group], findings: Sequence[Finding]) -> Json:
+    """Times are seconds since 1970."""
+    return {
+        "diagnosis": VERSION,
+        "groups": [_group(group) for group in groups],
+        "findings": [_finding(finding) for finding in findings],
+    }
+
+
+def _group(group: Group) -> Json:
+    runs = [
+        {
+            "member": run.name,
+            "member_id": run.member_id,
+            "instance_id": run.instance_id,
+            "host": run.host,
+            "pid": run.pid,
+            "pod": run.pod,
+            "spark": run.spark,
+            "began": run.began,
+            "ended": run.ended,
+            "closed": run.stop is not None,
+            "dropped": sum(count for _, count in run.dropped),
+        }
+        for run in group.runs
+    ]
+    return {"group": group.name, "skew_s": group.skew_s, "lives": runs, "unowned": _json_unowned(group)}
+
+
+def _json_unowned(group: Group) -> Json:
+    return [
+        {"partition": str(each.partition), "total_s": each.total_s, "longest_s": each.longest_s, "times": each.times}
+        for each in unowned_totals_of(group)
+    ]
+
+
+def _finding(finding: Finding) -> Json:
+    return {
+        "kind": finding.kind.name,
+        "fault": finding.kind.is_fault,
+        "certainty": finding.certainty,
+        "group": finding.group,
+        "members": list(finding.members),
+        "partitions": [str(partition) for partition in finding.partitions],
+        "began": finding.began,
+        "ended": finding.ended,
+        "sentence": finding.sentence,
+        "advice": finding.advice,
+        "evidence": [_evidence(evidence) for evidence in finding.evidence],
+    }
+
+
+def _evidence(evidence: Evidence) -> Json:
+    return {
+        "file": str(evidence.path),
+        "line": evidence.line,
+        "time": evidence.time,
+        "member": evidence.member,
+        "text": evidence.text,
+    }

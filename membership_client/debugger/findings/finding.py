@@ -11,11 +11,11 @@ from membership_client.debugger.words import clock
 from membership_client.types import TopicPartition
 
 Certainty = Literal["certain", "likely", "unknown"]
-"""Of the cause: the lines prove it, make it the best explanation, or do not tell it."""
+"""How certain the cause is: the lines prove it, make it the best explanation, or do not show it."""
 
 
 class Kind(enum.Enum):
-    """In order of weight: what ends members first, then what holds up the group, then what is only told."""
+    """In order of weight: first what ends members, then what delays the group, last what is no fault."""
 
     DUPLICATE_INSTANCE_ID = "duplicate instance id"
     ACCESS_DENIED = "access denied"
@@ -46,7 +46,7 @@ class Kind(enum.Enum):
 
     @property
     def is_fault(self) -> bool:
-        """A rebalance is how a group works, and is only told."""
+        """A rebalance is no fault: it is how a group works."""
         return self is not Kind.REBALANCE
 
 
@@ -72,7 +72,7 @@ class Finding:
     kind: Kind
     group: str
     members: tuple[str, ...]
-    """Instance ids, or else member ids; whom it is about first."""
+    """Instance ids, or member ids of members without one. The member that caused it comes first."""
     partitions: tuple[TopicPartition, ...] = ()
     began: float
     ended: float

@@ -6,16 +6,15 @@ from collections import defaultdict
 
 from membership_client.core.events import CallbackKind
 from membership_client.debugger.findings.finding import Evidence, Finding, Kind
-from membership_client.debugger.model.deaths import just_ends
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, MembershipEnd
-from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
 from membership_client.debugger.words import lasting, partitions_text
 
 _LONG_S = 10.0
 _LONG_AWAY_S = 60.0
-"""A static member that leaves for a while is meant to keep its place, for a session and until the others hear of it."""
+"""A static member that leaves temporarily keeps its partitions for a session, and then until the others hear of it."""
 
 
 def unowned_partition(group: Group) -> list[Finding]:
@@ -30,17 +29,17 @@ def unowned_partition(group: Group) -> list[Finding]:
 def _matters(group: Group, period: UnownedPeriod) -> bool:
     if period.lasted_s <= group.skew_s + _LONG_S:
         return False
-    if period.lasted_s <= group.skew_s + _LONG_AWAY_S and _who_was_away(group, period) is not None:
+    if period.lasted_s <= group.skew_s + _LONG_AWAY_S and _member_away(group, period) is not None:
         return False
     if period.ending is MembershipEnd.OPEN:
-        return just_ends(group, period.before)
+        return ended_without_close(group, period.before)
     if period.after is None:
         # Revoked, and not assigned to a traced member: its owner has no trace, or its topic was deleted.
         return period.ending in LOST
     return period.ending in LOST or _another_was_there(group, period)
 
 
-def _who_was_away(group: Group, period: UnownedPeriod) -> MemberRun | None:
+def _member_away(group: Group, period: UnownedPeriod) -> MemberRun | None:
     """A static member that left temporarily: the group kept its place, and may have assigned it more partitions."""
     for run in group.runs:
         for membership in run.memberships:
@@ -97,7 +96,7 @@ def _why(group: Group, period: UnownedPeriod) -> str:
         return f"{name} {ending.value}"
     if period.after is not None and _assigns_slowly(period):
         return f"the assigned callback of {period.after.name} was slow"
-    if (away := _who_was_away(group, period)) is not None:
+    if (away := _member_away(group, period)) is not None:
         return f"{name} had given it up, and {away.name}, which was away, may have been meant to get it"
     return f"{name} had given it up; why no member took it is unknown"
 

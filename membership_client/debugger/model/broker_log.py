@@ -1,4 +1,4 @@
-"""What a coordinator writes into its log when it lets a member go: by whose wish, or why. Kafka 4's words."""
+"""Lines of a broker's log about members that were removed or fenced, in Kafka 4's words, and which of them tells of a fence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from membership_client.cli.terminal_text import harmless
+from membership_client.cli.terminal_text import printable
+from membership_client.debugger.model.trace_entry import TraceEntry
 
 
 class BrokerLogError(Exception):
@@ -60,7 +61,7 @@ _LONGEST = 4 << 10
 
 
 def read_broker_logs(paths: Iterable[Path]) -> tuple[RemovalLine, ...]:
-    """BrokerLogError if one cannot be read. What is not about members that had to go is passed over."""
+    """All lines about members that were removed or fenced. BrokerLogError if a file cannot be read."""
     return tuple(found for path in dict.fromkeys(paths) for found in _removal_lines_in(path))
 
 
@@ -68,14 +69,14 @@ def _removal_lines_in(path: Path) -> list[RemovalLine]:
     try:
         return list(_removal_lines(path))
     except OSError as error:
-        raise BrokerLogError(harmless(f"{path} cannot be read: {error.strerror}.")) from error
+        raise BrokerLogError(printable(f"{path} cannot be read: {error.strerror}.")) from error
 
 
 def _removal_lines(path: Path) -> Iterable[RemovalLine]:
     with path.open(errors="replace") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            raise BrokerLogError(harmless(f"{path} is a device, and not a file."))
+            raise BrokerLogError(printable(f"{path} is a device, and not a file."))
         for number, line in enumerate(_lines(file), 1):
             # Logs are long, and a search for words is quick.
             if any(hint in line for hint in _HINTS) and (found := _removal_line(path, number, line.rstrip())):
@@ -83,7 +84,7 @@ def _removal_lines(path: Path) -> Iterable[RemovalLine]:
 
 
 def _lines(file: TextIO) -> Iterator[str]:
-    """Only their beginnings: a line may have no end."""
+    """The beginning of each line, because a line may be endless."""
     while line := file.readline(_LONGEST):
         yield line
         while line and not line.endswith("\n"):
@@ -115,3 +116,44 @@ def _time(date: str) -> float | None:
         return datetime.fromisoformat(date.replace(",", ".")).replace(tzinfo=UTC).timestamp()
     except ValueError:  # As 2027-13-32 24:61:61.000, which looks like a date.
         return None
+
+
+# --- which line tells of a fence -------------------------------------------------------------------------------------
+
+
+_ZONE_S = 900.0
+"""Zones differ by quarters of an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLogLines:
+    """What brokers' logs say of one member."""
+
+    lines: tuple[RemovalLine, ...] = ()
+    slack_s: float = 0.0
+    """By how much the clocks may differ, and how long an answer may have been on its way."""
+
+    def between(self, confirmed_at: float, fenced: TraceEntry) -> RemovalLine | None:
+        """The nearest line written after the coordinator last confirmed the member and before the member knew of the fence."""
+        since_s = confirmed_at - fenced.at - self.slack_s
+        found = [line for line in self.lines if line.time is None or since_s <= _apart_s(line, fenced) <= self.slack_s]
+        return min(found, key=lambda line: abs(_apart_s(line, fenced)), default=None)
+
+
+def _apart_s(line: RemovalLine, fenced: TraceEntry) -> float:
+    """How long after the member learned of the fence the line was written; 0 if the line has no time."""
+    if line.time is None:
+        return 0.0
+    return (line.time - fenced.time + _ZONE_S / 2) % _ZONE_S - _ZONE_S / 2
+
+
+def lines_about(
+    lines: Iterable[RemovalLine], group: str, ids: frozenset[str], instance_id: str | None
+) -> tuple[RemovalLine, ...]:
+    """Lines that name the member by its id, or by its instance id if they have no member id."""
+    named = (line for line in lines if line.group == group)
+    return tuple(line for line in named if line.member_id in ids or _names(line, instance_id))
+
+
+def _names(line: RemovalLine, instance_id: str | None) -> bool:
+    return not line.member_id and instance_id is not None and line.instance_id == instance_id

@@ -45,9 +45,9 @@ class CallbackRecord:
 
 
 def calls_of(entries: Iterable[TraceEntry]) -> tuple[CallbackRecord, ...]:
-    """In the order they were wanted. One that began before the trace did is left out.
+    """In the order they were wanted. A callback that was wanted before the trace began is left out.
 
-    A member has one callback at a time: when the next is wanted, the one before it has returned, told or not.
+    A member has one callback at a time: when the next is wanted, the one before it has returned, even if the trace lacks that.
     """
     calls: dict[int, CallbackRecord] = {}
     running: CallbackRecord | None = None
@@ -69,7 +69,7 @@ def _call(wanted: RunCallback, entry: TraceEntry) -> CallbackRecord:
 
 
 def _after(call: CallbackRecord, entry: TraceEntry) -> CallbackRecord:
-    """What is known of a running callback, with one entry more."""
+    """The record of a running callback after one more entry."""
     event = entry.event
     if isinstance(event, CallbackReturned) and event.call_id == call.call_id:
         return replace(call, last=entry, returned=True, error=event.error, began_at=event.began_at, thread=event.thread)
@@ -80,7 +80,7 @@ def _after(call: CallbackRecord, entry: TraceEntry) -> CallbackRecord:
 
 
 def _warns_of(call: CallbackRecord, entry: TraceEntry) -> bool:
-    """A consumer that waits for a poll is warned of the poll, or of the callback; what is in hand belongs to it too."""
+    """Is the note about this callback? While it waits for a poll, warnings about the poll are, and notes of records in hand."""
     if entry.note == "in hand":
         return True
     if entry.note != "warning":

@@ -1,4 +1,4 @@
-"""The rebalances of a group, by its epoch: the coordinator's own count, which no clock can put out of order."""
+"""The rebalances of a group, by group epoch: the coordinator counts it, so its order does not depend on clocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from membership_client.core import reasons
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, Send
-from membership_client.debugger.model.deaths import just_ends
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import Membership, MembershipEnd
-from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import MemberState, TopicPartition
 
@@ -62,7 +61,7 @@ class GroupRebalance:
 
     @property
     def lasted_s(self) -> float:
-        """The time of the member that needed longest, by its own clock."""
+        """The time that the slowest member took, by its own clock."""
         times: dict[str, list[float]] = {}
         for arrival in self.arrivals:
             times.setdefault(arrival.run.member_id, []).extend((arrival.entry.at, arrival.settled.at))
@@ -212,8 +211,8 @@ def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]
         if isinstance(request, ClassicHeartbeat) or request.topics is None or heartbeat.accepted is None:
             continue
         before, stated = stated, (request.topics, request.regex)
-        in_stay = membership.first.at < heartbeat.sent.at <= membership.last.at
-        if in_stay and before not in {None, stated} and heartbeat.accepted.epoch > request.epoch > 0:
+        inside = membership.first.at < heartbeat.sent.at <= membership.last.at
+        if inside and before not in {None, stated} and heartbeat.accepted.epoch > request.epoch > 0:
             found.append((heartbeat.accepted.epoch, _change(run, heartbeat.sent, request)))
     return found
 
@@ -266,7 +265,9 @@ def _ends(
     group: Group, run: MemberRun, membership: Membership, seen: dict[int, list[Arrival]]
 ) -> list[tuple[int, Trigger]]:
     """The next epoch that another member reached after this one had gone, as far as the clocks can tell."""
-    if (membership.ending is MembershipEnd.OPEN and not just_ends(group, run)) or _comes_back(group, run, membership):
+    if (membership.ending is MembershipEnd.OPEN and not ended_without_close(group, run)) or _comes_back(
+        group, run, membership
+    ):
         return []
     since = _confirmed_time(run, membership) - group.skew_s
     later = (epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since)

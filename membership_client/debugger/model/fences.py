@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from membership_client.core.error_codes import Code
 from membership_client.core.events import Answered, CallbackKind, Refused
-from membership_client.debugger.model.broker_log import RemovalKind, RemovalLine
+from membership_client.debugger.model.broker_log import BrokerLogLines, RemovalKind, RemovalLine
 from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.heartbeats import SentHeartbeat
 from membership_client.debugger.model.memberships import refusal_of
 from membership_client.debugger.model.outages import Outage
-from membership_client.debugger.model.removals import BrokerLogLines
 from membership_client.debugger.model.silences import Silence
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import MemberState

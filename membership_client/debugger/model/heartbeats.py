@@ -1,4 +1,4 @@
-"""The heartbeats of one run, of either protocol, each with what became of it."""
+"""The heartbeats of one run, of either protocol, each with its answer or failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from membership_client.types import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentHeartbeat:
-    """Neither answered nor failed: it timed out, or the trace ends before its answer."""
+    """A heartbeat with neither a response nor a failure timed out, or the trace ends before its answer."""
 
     request_id: int
     request: Heartbeat | ClassicHeartbeat
@@ -43,13 +43,13 @@ class SentHeartbeat:
 
     @property
     def is_confirmed(self) -> bool:
-        """Did the coordinator count on the member? In a classic group it says so also when the group rebalances."""
+        """Did the coordinator confirm the membership? In a classic group REBALANCE_IN_PROGRESS confirms it, too."""
         rebalances = isinstance(self.response, Refused) and self.response.code == Code.REBALANCE_IN_PROGRESS
         return self.is_accepted or rebalances
 
     @property
     def interval_s(self) -> float:
-        """What the answer said; 0 without one."""
+        """The interval in the answer; 0 without an answer."""
         return self.accepted.interval_s if self.accepted else 0.0
 
 
@@ -71,7 +71,7 @@ def _end(heartbeats: dict[int, SentHeartbeat], step: TraceEntry) -> None:
     if not isinstance(event, Answered | Failed):
         return
     heartbeat = heartbeats.get(event.request_id)
-    # An answer may come twice, or after its time; the first counts.
+    # The first answer counts: a second one may come, or one after the timeout.
     if heartbeat is None or heartbeat.ended is not None:
         return
     if isinstance(event, Answered):

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Stop
 from membership_client.core.member import Member
 from membership_client.debugger.findings.finding import Evidence
-from membership_client.debugger.model.broker_log import RemovalLine
+from membership_client.debugger.model.broker_log import BrokerLogLines, RemovalLine, lines_about
 from membership_client.debugger.model.calls import CallbackRecord, calls_of
 from membership_client.debugger.model.fences import Fence, FenceContext, fences_of
 from membership_client.debugger.model.heartbeats import SentHeartbeat, heartbeats_of
-from membership_client.debugger.model.memberships import Membership, memberships_of
+from membership_client.debugger.model.memberships import Membership, OwnedPeriod, memberships_of, owned_periods_of
 from membership_client.debugger.model.outages import Outage, outages_of
-from membership_client.debugger.model.owned_periods import OwnedPeriod, owned_periods_of
-from membership_client.debugger.model.removals import BrokerLogLines, lines_about
 from membership_client.debugger.model.silences import Silence, silences_of
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import GroupProtocol
@@ -35,7 +33,7 @@ class MemberRun:
     pid: int
     pod: str | None
     spark: str | None
-    """The slot and task of a Spark job that it was."""
+    """Slot and task, if it ran in a Spark job."""
     start: Member
     entries: tuple[TraceEntry, ...]
     torn: bool
@@ -45,18 +43,18 @@ class MemberRun:
     dropped: tuple[tuple[str, int], ...] = ()
     """Where steps are missing, as file and line, and how many: the file could not be written as fast as they came."""
     skew_s: float
-    """By how much other machines' clocks may differ from its own."""
+    """By how much the clocks of other machines may differ from its own."""
     broker_log: tuple[RemovalLine, ...] = ()
-    """Of all members."""
+    """The lines of all members."""
 
     @functools.cached_property
     def name(self) -> str:
-        """What brokers and their logs call it, as far as it is known."""
+        """The instance id, or else the member id under which brokers and their logs know it."""
         return self.instance_id or self._given_id or self.member_id
 
     @functools.cached_property
     def _given_id(self) -> str:
-        """The first one, where coordinators give ids."""
+        """The first member id from a coordinator; empty where members choose their own (KIP-848)."""
         return self.start.classic.given_id or next(self._given_ids(), "")
 
     def _given_ids(self) -> Iterator[str]:

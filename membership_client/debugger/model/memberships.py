@@ -1,4 +1,4 @@
-"""The memberships of one run: each time that it was in its group, and how that ended."""
+"""The memberships of one run, each with its end, and the periods in which the run owned a partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from membership_client.core import reasons
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import Answered, Close, Heartbeat, LeaveGroup, Refused, Send, Unsubscribe
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.types import MemberState
+from membership_client.types import MemberState, TopicPartition
 
 S = MemberState
 
@@ -87,8 +87,8 @@ def _ending(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, Memb
         return last, MembershipEnd.FENCED, last.cause or ""
     if last.state is S.STALE or (last.cause or "").startswith("poll interval"):
         return last, MembershipEnd.STALE, "the poll interval was exceeded"
-    if (farewell := _farewell(stretch, member_id)) is not None:
-        return farewell
+    if (leave := _leave_request(stretch, member_id)) is not None:
+        return leave
     if last.epoch > 0:
         return last, MembershipEnd.FATAL if last.state is S.FATAL else MembershipEnd.OPEN, ""
     return last, MembershipEnd.LEFT, _given_reason(stretch)
@@ -103,7 +103,7 @@ def refusal_of(entry: TraceEntry) -> str | None:
     return f"{name}: {event.response.message}" if event.response.message else name
 
 
-def _farewell(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, MembershipEnd, str] | None:
+def _leave_request(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, MembershipEnd, str] | None:
     for step in reversed(stretch):
         for send in step.effects_of(Send):
             request = send.request
@@ -115,12 +115,42 @@ def _farewell(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, Me
     return None
 
 
-def _ended_by(farewell: TraceEntry, ending: MembershipEnd) -> MembershipEnd:
+def _ended_by(leave: TraceEntry, ending: MembershipEnd) -> MembershipEnd:
     """A member that an error has ended leaves, too, but it did not give its partitions back."""
-    return MembershipEnd.FATAL if farewell.state is S.FATAL else ending
+    return MembershipEnd.FATAL if leave.state is S.FATAL else ending
 
 
 def _given_reason(stretch: list[TraceEntry]) -> str:
     """The reason that the application gave for the close or unsubscribe."""
     wishes = (step.event for step in reversed(stretch) if isinstance(step.event, Close | Unsubscribe))
     return next((wish.reason or reasons.CLOSED for wish in wishes), "")
+
+
+# --- owned periods ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedPeriod:
+    """From the return of the assigned callback to the return of the one that took it away."""
+
+    partition: TopicPartition
+    began: TraceEntry
+    """Or the first entry of the trace, if it was owned then."""
+    ended: TraceEntry
+    """Or the last entry of the trace, if it was still owned then."""
+    is_open: bool
+    """Nothing says that it ended."""
+
+
+def owned_periods_of(steps: Sequence[TraceEntry], entries: Sequence[TraceEntry]) -> tuple[OwnedPeriod, ...]:
+    """In the order they ended."""
+    if not steps:
+        return ()
+    since = dict.fromkeys(sorted(steps[0].owned_before), entries[0])
+    found: list[OwnedPeriod] = []
+    for step in steps:
+        gone = sorted(set(since) - step.owned)
+        found += [OwnedPeriod(partition=p, began=since.pop(p), ended=step, is_open=False) for p in gone]
+        since |= dict.fromkeys(sorted(step.owned - set(since)), step)
+    found += [OwnedPeriod(partition=p, began=began, ended=entries[-1], is_open=True) for p, began in since.items()]
+    return tuple(found)

@@ -40,7 +40,7 @@ class Outage:
     node: Node | None
     """The coordinator that was lost; None if none was known."""
     moved_to: Node | None = None
-    """Another one, if that was found."""
+    """The new coordinator, if another broker became it."""
 
     @property
     def first(self) -> TraceEntry:
@@ -91,7 +91,7 @@ def failure_text(step: TraceEntry) -> str | None:
 
 
 def is_told(step: TraceEntry) -> bool:
-    """Did a broker itself say that it is not, or not yet, the coordinator?"""
+    """Did a broker answer that it is not, or not yet, the coordinator?"""
     event = step.event
     return (
         isinstance(event, Answered) and isinstance(event.response, Refused) and event.response.code in COORDINATOR_AWAY

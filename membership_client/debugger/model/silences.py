@@ -25,11 +25,11 @@ from membership_client.core.requests import JOIN_PATIENCE_S
 from membership_client.debugger.model.trace_entry import TraceEntry
 
 _LATE_S = 1.0
-"""A busy machine is late by less."""
+"""A member on a busy machine is late by less than this."""
 _SLEEP_S = 5.0
-"""Clocks are set by less."""
-_INSTEAD_OF_BEATS = frozenset({"lookup", "dialogue"})
-"""No heartbeat is due while one of these is under way; questions about topics hold none up."""
+"""A clock is usually set by less than this."""
+_NO_HEARTBEAT_DURING = frozenset({"lookup", "dialogue"})
+"""No heartbeat is due while one of these requests is under way. Requests about topics delay no heartbeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Silence:
     slept_s: float = 0.0
     """How much of it the member's own clock did not see, because the machine slept, or its clock was set."""
     awaited: bool = False
-    """It waited for the answer to a heartbeat, which it then read: nothing else was due, and the answer may have been late."""
+    """The member waited for the answer to a heartbeat and then read it. Nothing else was due, and the answer may have been late."""
 
     @property
     def lasted_s(self) -> float:
@@ -53,12 +53,12 @@ class Silence:
 
     @property
     def cpu_shares(self) -> tuple[float, float]:
-        """At least and at most so much of a processor while it was late: it may have worked until it was due."""
+        """The least and the most that it used of one processor while it was late: it may have used the rest before it was late."""
         on_time_s = self.lasted_s - self.late_s
         return max(0.0, self.cpu_s - on_time_s) / self.late_s, self.cpu_s / self.late_s
 
 
-class _Clock:
+class _Schedule:
     """What a member waits for, by its steps so far: answers, or the time of its next heartbeat."""
 
     def __init__(self, start: Member) -> None:
@@ -67,10 +67,10 @@ class _Clock:
         self._timeout_s = start.request_timeout_s
         self._flights: dict[str, tuple[int, float]] = {}
         """By slot, the request under way and when its time is up."""
-        self._beat_at = 0.0
+        self._heartbeat_at = 0.0
         self._throttle_s = 0.0
 
-    def take_in(self, step: TraceEntry) -> None:
+    def add(self, step: TraceEntry) -> None:
         event = step.event
         if isinstance(event, Answered | Failed):
             self._flights = {slot: (id_, end) for slot, (id_, end) in self._flights.items() if id_ != event.request_id}
@@ -84,7 +84,7 @@ class _Clock:
             if isinstance(send.request, JoinGroup | ClassicHeartbeat):
                 self._interval_s = self._config.heartbeat_interval_ms / 1000
             self._flights[_slot(send.request)] = send.request_id, step.at + self._patience_s(send.request)
-            self._beat_at = step.at
+            self._heartbeat_at = step.at
 
     def _patience_s(self, request: Request) -> float:
         """Joins and syncs of a classic group wait for others."""
@@ -97,8 +97,8 @@ class _Clock:
         if step.state not in IN_GROUP:
             return None
         timeouts = {slot: end for slot, (_, end) in self._flights.items() if end > step.at}
-        if not _INSTEAD_OF_BEATS & timeouts.keys():
-            timeouts["heartbeat"] = self.next_beat(step)
+        if not _NO_HEARTBEAT_DURING & timeouts.keys():
+            timeouts["heartbeat"] = self.next_heartbeat(step)
         return min(timeouts.values())
 
     def is_awaited(self, step: TraceEntry) -> bool:
@@ -108,10 +108,10 @@ class _Clock:
             return False
         return isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed)
 
-    def next_beat(self, step: TraceEntry) -> float:
+    def next_heartbeat(self, step: TraceEntry) -> float:
         """When the heartbeat after this step is due at the latest, if none is under way."""
         rest_s = max(self._config.retry_backoff_max_ms / 1000 * 1.2, self._config.retry_when_full_s or 0.0)
-        return max(step.at, self._beat_at) + max(self._interval_s, rest_s) + self._throttle_s
+        return max(step.at, self._heartbeat_at) + max(self._interval_s, rest_s) + self._throttle_s
 
 
 def _slot(request: Request) -> str:
@@ -123,7 +123,7 @@ def _slot(request: Request) -> str:
 
 
 def silences_of(steps: Sequence[TraceEntry], start: Member) -> tuple[Silence, ...]:
-    """In order of time. What lies between two files is left out: a third may be missing."""
+    """In order of time. Time between two files is left out, because a file between them may be missing."""
     found: list[Silence] = []
     for silence in _single(steps, start):
         if found and silence.before.at - found[-1].after.at < _LATE_S:
@@ -146,14 +146,14 @@ def _both(silence: Silence, following: Silence) -> Silence:
 
 
 def _single(steps: Sequence[TraceEntry], start: Member) -> Iterator[Silence]:
-    clock, due, before = _Clock(start), None, None
+    schedule, due, before = _Schedule(start), None, None
     for step in steps:
         slept_s = step.jumped_s if step.jumped_s > _SLEEP_S else 0.0
         if before is not None and due is not None and not step.opens:
-            awaited = step.at + slept_s <= due + _LATE_S and clock.is_awaited(step)
-            late_s = step.at + slept_s - (clock.next_beat(before) if awaited else due)
+            awaited = step.at + slept_s <= due + _LATE_S and schedule.is_awaited(step)
+            late_s = step.at + slept_s - (schedule.next_heartbeat(before) if awaited else due)
             if late_s > _LATE_S:
                 cpu_s = max(0.0, (step.cpu_s or 0.0) - (before.cpu_s or 0.0))
                 yield Silence(before=before, after=step, late_s=late_s, cpu_s=cpu_s, slept_s=slept_s, awaited=awaited)
-        clock.take_in(step)
-        due, before = clock.due(step), step
+        schedule.add(step)
+        due, before = schedule.due(step), step

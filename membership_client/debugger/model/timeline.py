@@ -1,21 +1,25 @@
 """From the sections of any number of files to the history of each group: which runs it had, and what happened to them.
 
 Within one run the member's own monotonic clock decides what came first. Between runs only times of day can be
-compared, and those only when they differ by more than the clocks of the machines may.
+compared, and only if they differ by more than the clocks of the machines may differ.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from membership_client.core.member import IN_GROUP
+from membership_client.debugger.findings.finding import Evidence
 from membership_client.debugger.model.broker_log import RemovalLine
-from membership_client.debugger.model.checking import checked
-from membership_client.debugger.model.decoding import start_of
+from membership_client.debugger.model.decoding import checked, start_of
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.trace_entry import TraceEntry, entries_of
+from membership_client.debugger.words import lasting
 from membership_client.trace.reading import Section
+from membership_client.types import MemberState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +35,7 @@ class Group:
     """When the last trace of any group ends."""
 
     def clearly_before(self, earlier: float, later: float) -> bool:
-        """Whatever the clocks: is it sure that the one time of day came before the other?"""
+        """Did the one time of day come before the other, even if the clocks differ by `skew_s`?"""
         return later - earlier > self.skew_s
 
 
@@ -62,7 +66,7 @@ def _whose(section: Section) -> tuple[str, str, str, int]:
 
 
 def _run(sections: list[Section], skew_s: float, broker_log: tuple[RemovalLine, ...]) -> MemberRun | None:
-    """None where nothing happened."""
+    """None if the sections have no entries."""
     dropped = tuple((f"{section.path}:{section.line}", section.dropped) for section in sections if section.dropped)
     sections = sorted((section for section in sections if section.entries), key=_order)
     if not sections:
@@ -92,7 +96,7 @@ def _order(section: Section) -> tuple[float, str, int]:
 
 
 def _entries(sections: list[Section]) -> tuple[TraceEntry, ...]:
-    """What stands in two files, because one was saved beside the other, counts once."""
+    """An entry that is in two files, because a trace was saved beside the trace file, counts once."""
     found: list[TraceEntry] = []
     seen: set[tuple[float, str]] = set()
     for section in sections:
@@ -105,3 +109,59 @@ def _entries(sections: list[Section]) -> tuple[TraceEntry, ...]:
                 seen.add(key)
                 found.append(entry)
     return tuple(found)
+
+
+# --- runs that end without a close -----------------------------------------------------------------------------------
+
+
+_ALIVE = IN_GROUP | {MemberState.LEAVING, MemberState.FENCED, MemberState.STALE}
+
+_known: weakref.WeakKeyDictionary[Group, dict[MemberRun, bool]] = weakref.WeakKeyDictionary()
+"""Answers so far. The question comes once per partition: without this, a member with thousands of partitions took minutes."""
+
+
+def ended_without_close(group: Group, run: MemberRun) -> bool:
+    """Did the trace end although nothing closed the member, and something shows that the member should have gone on?"""
+    known = _known.setdefault(group, {})
+    if run not in known:
+        known[run] = _ended_without_close(group, run)
+    return known[run]
+
+
+def _ended_without_close(group: Group, run: MemberRun) -> bool:
+    if run.saved or run.stop is not None or run.entries[-1].state not in _ALIVE:
+        return False
+    return run.torn or evidence_of_death(group, run) is not None or _others_go_on(group, run)
+
+
+def evidence_of_death(group: Group, run: MemberRun) -> Evidence | None:
+    """A line of another run that shows that this run had ended."""
+    return _successor(group, run) or _next_owner(group, run)
+
+
+def _others_go_on(group: Group, run: MemberRun) -> bool:
+    """Do other traces go on for longer than a member may write nothing: a heartbeat interval and the timeout of a request?"""
+    silent_s = run.interval_s + run.start.request_timeout_s
+    return group.clearly_before(run.ended + silent_s, group.until)
+
+
+def _successor(group: Group, run: MemberRun) -> Evidence | None:
+    """Another run under its instance id."""
+    if run.instance_id is None:
+        return None
+    later = (other for other in group.runs if other.instance_id == run.instance_id and other is not run)
+    found = (other for other in later if group.clearly_before(run.ended, other.ended) and other.began >= run.began)
+    other = next(found, None)
+    return other.evidence(other.entries[0], f"a new run of {run.name}, {other.where}") if other else None
+
+
+def _next_owner(group: Group, run: MemberRun) -> Evidence | None:
+    """Another run that got a partition which this one had never given up."""
+    mine = {period.partition for period in run.owned_periods if period.is_open}
+    for other in group.runs:
+        for period in other.owned_periods:
+            taken = period.partition in mine and group.clearly_before(run.ended, period.began.time)
+            if taken and other is not run:
+                after = lasting(period.began.time - run.ended)
+                return other.evidence(period.began, f"gets {period.partition}, {after} later")
+    return None

@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from membership_client.core.events import Effect, Event
 from membership_client.core.member import Member
-from membership_client.debugger.model.checking import check_time_of_day
-from membership_client.debugger.model.decoding import decoded, reading
+from membership_client.debugger.model.decoding import check_time_of_day, decoded, reading
 from membership_client.errors import Problem
-from membership_client.partition_text import numbers_of
+from membership_client.partitions import numbers_of
 from membership_client.trace.reading import Section
 from membership_client.trace.values import Json, decode
 from membership_client.types import MemberState, TopicPartition
@@ -27,7 +26,7 @@ class TraceEntry:
     path: Path
     line: int
     opens: bool
-    """The first of its section: whatever happened just before may stand in a file that is missing."""
+    """The first entry of its section. Entries just before it may be in a file that is missing."""
     at: float
     """The member's own monotonic clock."""
     time: float
@@ -61,7 +60,7 @@ class TraceEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemberStanding:
-    """State that an entry hands on to the next one."""
+    """The state of the member after an entry, from which the next entry starts."""
 
     state: MemberState
     epoch: int
@@ -86,7 +85,10 @@ def entries_of(section: Section, start: Member) -> Iterator[TraceEntry]:
 
 
 def _first_offset_s(section: Section) -> float:
-    """What turns the member's clock into time of day; the header of a trace that was saved later is the last to know."""
+    """What to add to the member's clock to get the time of day at the first entry.
+
+    The header of a trace that was saved later has the difference of its end, so the jumps in between are taken off.
+    """
     header, entries = section.header, section.entries
     saved_later = header["at"] > entries[-1]["at"]
     jumps_s = sum(shown.get("jumped", 0.0) for shown in entries) if saved_later else 0.0

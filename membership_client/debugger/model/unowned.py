@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from membership_client.debugger.model.deaths import just_ends
 from membership_client.debugger.model.member_run import MemberRun
-from membership_client.debugger.model.memberships import LOST, MembershipEnd
-from membership_client.debugger.model.owned_periods import OwnedPeriod
-from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.memberships import LOST, MembershipEnd, OwnedPeriod
+from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.types import MemberState, TopicPartition
 
 _T = TypeVar("_T")
@@ -109,5 +107,5 @@ def unowned_totals_of(group: Group) -> list[UnownedTotal]:
 
 def _counts(group: Group, period: UnownedPeriod) -> bool:
     """It was owned again later, or its owner was lost. After a revoke, a member without a trace may own it."""
-    lost = period.ending in LOST or (period.ending is MembershipEnd.OPEN and just_ends(group, period.before))
+    lost = period.ending in LOST or (period.ending is MembershipEnd.OPEN and ended_without_close(group, period.before))
     return period.after is not None or lost

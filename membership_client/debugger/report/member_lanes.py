@@ -1,19 +1,66 @@
-"""The lanes of a group's members: which runs share one, and what each shows."""
+"""The lanes of a group's members: which runs share a lane, their states, callbacks and marks, and how long each was there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from membership_client.core.events import RunCallback
+from membership_client.core.events import RunCallback, Warn
+from membership_client.core.member import TRANSITIONS
 from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.outages import Outage, failure_text
 from membership_client.debugger.model.silences import Silence
-from membership_client.debugger.model.timeline import Group
-from membership_client.debugger.report.content import CallSpan, MemberLane, Stretch
-from membership_client.debugger.report.marks import marks_of
-from membership_client.debugger.report.presence import Presence
-from membership_client.debugger.report.states import states_of
+from membership_client.debugger.model.timeline import Group, ended_without_close
+from membership_client.debugger.model.trace_entry import TraceEntry
+from membership_client.debugger.report.content import CallSpan, Mark, MarkKind, MemberLane, StateSpan, Stretch
+from membership_client.trace.values import Json
+from membership_client.types import MemberState
+
+# --- how long a member was there -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    until: float
+    """Its close; or the end of all traces, if it may have gone on; or the last entry of its trace."""
+    vanished: bool
+    """Its trace stops without a close, and something shows that it should have gone on."""
+
+
+def presence_of(run: MemberRun, group: Group) -> Presence:
+    if run.stop is not None:
+        return Presence(run.stop.time, vanished=False)
+    if ended_without_close(group, run):
+        return Presence(run.ended, vanished=True)
+    # A trace that was saved from memory does not show what came after.
+    return Presence(run.ended if run.saved else group.until, vanished=False)
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+def states_of(run: MemberRun, until: float) -> Iterator[StateSpan]:
+    began, state, reason = run.began, run.entries[0].state_before, "its state when the trace began"
+    for step in run.steps:
+        if step.state is state:
+            continue
+        if step.time > began:
+            yield StateSpan(began, step.time, state, reason)
+        began, state, reason = step.time, step.state, _reason(step)
+    if run.stop is None or until > began:
+        yield StateSpan(began, max(until, began), state, reason)
+
+
+def _reason(step: TraceEntry) -> str:
+    known = TRANSITIONS.get((step.state_before, step.state))
+    if known is not None and (step.cause or "").startswith(known):
+        known = None
+    problem = step.problem.detail if step.problem is not None and step.problem is not step.problem_before else None
+    return "\n".join(dict.fromkeys(filter(None, (known, step.cause, problem))))
+
+
+# --- lanes -----------------------------------------------------------------------------------------------------------
 
 
 def lanes_of(group: Group) -> list[list[MemberRun]]:
@@ -91,3 +138,63 @@ def _stood_still(silence: Silence) -> str:
 def _unanswered(outage: Outage) -> str:
     first, count = failure_text(outage.first) or "", len(outage.failures)
     return first if count == 1 else f"{first}\nand {count - 1} more until a heartbeat was answered"
+
+
+# --- marks -----------------------------------------------------------------------------------------------------------
+
+
+_ENTERED: dict[MemberState, tuple[MarkKind, str]] = {
+    MemberState.FENCED: ("fence", "fenced"),
+    MemberState.STALE: ("fence", "out of the group: the application did not poll"),
+    MemberState.FATAL: ("fatal", "ended by an error"),
+    MemberState.LEAVING: ("leave", "leaves"),
+}
+
+_NOTED: dict[str, MarkKind] = {"warning": "warning", "commit refused": "failure"}
+
+
+def marks_of(run: MemberRun, *, vanishes: bool) -> tuple[Mark, ...]:
+    found = [mark for step in run.steps for mark in _of_step(step)]
+    found += [_of_failed(call) for call in run.calls if call.error is not None]
+    noted = [mark for note in run.notes if (mark := _of_note(note)) is not None]
+    # A note of a warning also has the stack; the effect is used for runs that have no such note.
+    if not any(mark.kind == "warning" for mark in noted):
+        found += [mark for step in run.steps for mark in _warnings(step)]
+    if vanishes:
+        text = "No close, no leave: the process was killed or stopped, or the rest of its trace is missing."
+        noted.append(Mark(run.ended, "end", "the trace ends here", text))
+    return tuple(sorted(found + noted, key=lambda mark: mark.at))
+
+
+def _of_step(step: TraceEntry) -> Iterator[Mark]:
+    if step.state is not step.state_before and step.state in _ENTERED:
+        kind, headline = _ENTERED[step.state]
+        problem = step.problem.detail if step.problem and step.state is MemberState.FATAL else None
+        yield Mark(step.time, kind, headline, problem or step.cause or "")
+    elif step.problem is not None and step.problem != step.problem_before:
+        yield Mark(step.time, "problem", step.problem.kind.value, step.problem.detail)
+
+
+def _of_failed(call: CallbackRecord) -> Mark:
+    return Mark(call.last.time, "failure", f"the {call.kind.value} callback raised", call.error or "")
+
+
+def _warnings(step: TraceEntry) -> Iterator[Mark]:
+    for warn in step.effects_of(Warn):
+        text = f"{warn.spent_s:.3g} s of {warn.limit_s:.3g} s are gone."
+        yield Mark(step.time, "warning", f"{warn.budget.value} takes long", text)
+
+
+def _of_note(note: TraceEntry) -> Mark | None:
+    """None for the counts of successful commits."""
+    if note.note == "commits":
+        return None
+    kind = _NOTED.get(note.note or "", "note")
+    facts = {key: value for key, value in note.facts.items() if key not in {"at", "note"} and value is not None}
+    return Mark(note.time, kind, note.note or "", "\n".join(f"{key}: {_fact(value)}" for key, value in facts.items()))
+
+
+def _fact(value: Json) -> str:
+    if isinstance(value, list):
+        return "\n".join(["", *(f"  {part}" for part in value)])
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

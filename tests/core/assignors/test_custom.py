@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 
-from membership_client.core.assigning import is_cooperative, register_assignor, require_assignors
-from membership_client.core.assignors.flaws import flaw_in
-from membership_client.core.assignors.registry import BUILT_IN, Assignor
+from membership_client.core.assignors.registry import (
+    BUILT_IN,
+    Assignor,
+    flaw_in,
+    is_cooperative,
+    register_assignor,
+    require_assignors,
+)
 from membership_client.errors import ConfigError
 from membership_client.subscriptions import Assignment, MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
@@ -49,9 +54,9 @@ def test_our_own_plans_have_no_flaws(assignor: Assignor, group: Group) -> None:
 @pytest.mark.parametrize(
     ("plan", "flaw"),
     [
-        ({"c": []}, "it names c, who is not in the group"),
+        ({"c": []}, "it names c, which is not in the group"),
         ({"a": [FIRST], "b": [FIRST]}, "it gives orders-0 to a and to b"),
-        ({"a": [TopicPartition("bills", 0)]}, "it gives bills-0 to a, who did not subscribe to it"),
+        ({"a": [TopicPartition("bills", 0)]}, "it gives bills-0 to a, which did not subscribe to it"),
         ({"b": [TopicPartition("gone", 0)]}, "it gives gone-0 to b, and there is no such partition"),
         ({"b": [TopicPartition("orders", 2)]}, "it gives orders-2 to b, and there is no such partition"),
     ],

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.model.timeline import groups_of
-from membership_client.debugger.report.composing import compose
 from membership_client_spark import audit
 from membership_client_spark.audit import Audit
 from tests.diagnose.traces import read_all, sections_of, written

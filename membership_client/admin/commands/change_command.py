@@ -1,4 +1,4 @@
-"""The command `groups remove`."""
+"""The commands `groups remove`, `groups config show` and `groups config set`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from membership_client.admin.commands import as_json
+from membership_client.admin.commands.group_text import table
 from membership_client.admin.commands.groups_command import (
     BAD_NEWS,
     DONE,
@@ -17,11 +18,11 @@ from membership_client.admin.commands.groups_command import (
 )
 from membership_client.admin.errors import UnknownMemberError
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.removal import Removal, spared
-from membership_client.admin.signs import Life, Sign
+from membership_client.admin.removal import Life, Removal, Sign, spared
+from membership_client.admin.settings import SETTINGS, Setting
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.errors import ConfigError
-from membership_client.partition_text import named
+from membership_client.partitions import named
 
 
 def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
@@ -74,3 +75,33 @@ def _line(outcome: Removal) -> str:
         return f"{outcome.name} was not removed. {outcome.error}"
     has = named(outcome.member.current) if outcome.member else "nothing"
     return f"{outcome.name} was removed; it had {has}."
+
+
+# --- settings of a group ---------------------------------------------------------------------------------------------
+
+
+_HEAD = ("SETTING", "MS", "SET FOR THE GROUP", "DEFAULT", "LOWEST", "HIGHEST", "MEANING")
+_CLASSIC = "each classic member chooses its own value within these limits"
+
+
+def show_settings(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    found = admin.settings(options.group)
+    show(options, table(_HEAD, map(_row, found)), [as_json.setting(setting) for setting in found])
+    return DONE
+
+
+def _row(setting: Setting) -> tuple[object, ...]:
+    own = None if setting.value is None else "yes" if setting.is_own else "no"
+    meaning = SETTINGS.get(setting.name, _CLASSIC)
+    return setting.name, setting.value, own, setting.default, setting.lowest, setting.highest, meaning
+
+
+def change(admin: GroupAdmin, options: argparse.Namespace) -> int:
+    wanted = dict(options.settings)
+    before = {setting.name: setting.value for setting in admin.settings(options.group)}
+    lines = [f"{name}: {before.get(name)} -> {'default' if value is None else value}" for name, value in wanted.items()]
+    if not is_confirmed(options, f"Change {options.group}: {', '.join(lines)}?"):
+        return NOT_CONFIRMED
+    admin.change_settings(options.group, wanted)
+    show(options, lines, {name: {"before": before.get(name), "after": value} for name, value in wanted.items()})
+    return DONE

@@ -1,23 +1,55 @@
-"""Ranges that follow racks: as even as without racks, and as near as that allows.
+"""The assignors `range` and `roundrobin`, which do not look at what members held.
 
-Topics that are cut alike (same subscribers, same count) stay so: a partition number goes to one member for all of them,
-near where all have a replica. Java takes every replica into account, in sync or not, and so do we.
+`range` cuts the partitions of each topic into equal, neighbouring pieces, topic by topic. Topics with as many partitions and
+the same subscribers are cut in the same way, so that a member with partition 3 of one has partition 3 of the other. The first
+members get the extra partitions, of every topic. Where racks are known, ranges follow them: as even as without racks, and as
+near as that allows. Java takes every replica into account, in sync or not, and so do we.
+
+`roundrobin` deals all partitions out to the members in turn, in order of topic and number. With equal subscriptions the shares
+differ by one partition at most. It ignores racks.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import cycle, islice
 
-from membership_client.core.assignors.racks import near, worth_matching
-from membership_client.subscriptions import TopicLayout
+from membership_client.core.assignors.members import Plan, in_order, near, partitions_of, subscribers, worth_matching
+from membership_client.subscriptions import MemberSubscription, TopicLayout
+
+
+def assign_range(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
+    """The plan of Java's RangeAssignor, also where racks are known."""
+    members = in_order(subscriptions)
+    shares: Plan = {member.member_id: [] for member in members}
+    takers = list(shares.values())
+    wanted = dict(sorted(subscribers(members, topics).items()))
+    racks = [member.rack or None for member in members]
+    if racks_matter(wanted, topics, racks):
+        for topic, pieces in cut_by_racks(wanted, topics, racks).items():
+            partitions = partitions_of(topic, topics[topic])
+            for place, numbers in pieces.items():
+                takers[place] += [partitions[number] for number in sorted(numbers)]
+        return shares
+    for topic, wanting in wanted.items():
+        partitions = partitions_of(topic, topics[topic])
+        quota, extra = divmod(len(partitions), len(wanting))
+        start = 0
+        # With a quota of 0, members after the extra ones get nothing.
+        for at, place in enumerate(wanting if quota else wanting[:extra]):
+            end = start + quota + (at < extra)
+            takers[place] += partitions[start:end]
+            start = end
+    return shares
+
 
 _Racks = Sequence[str | None]
-"""Of the members, by place."""
+"""The racks of the members, by place."""
 
 
 def racks_matter(wanted: Mapping[str, Sequence[int]], topics: Mapping[str, TopicLayout], racks: _Racks) -> bool:
-    """Is there a topic for which they do? Then all are cut by racks."""
+    """Do racks matter for one of the topics? Then all topics are cut by racks."""
     return any(racks) and any(_matters(topics[topic], wanting, racks) for topic, wanting in wanted.items())
 
 
@@ -52,7 +84,7 @@ def _cut(
 
 
 def _common_racks(layouts: Sequence[TopicLayout]) -> list[frozenset[str]]:
-    """Of each partition number, the racks in which all these topics have a replica of it."""
+    """For each partition number, the racks in which all these topics have a replica of it."""
     return [
         frozenset.intersection(*(layout.racks[number] if layout.racks else frozenset() for layout in layouts))
         for number in range(layouts[0].partitions)
@@ -60,7 +92,7 @@ def _common_racks(layouts: Sequence[TopicLayout]) -> list[frozenset[str]]:
 
 
 class _Cut:
-    """Partition numbers on their way to members, none of whom gets more than its quota."""
+    """Gives partition numbers to members; no member gets more than its quota."""
 
     def __init__(self, partitions: int, wanting: Sequence[int]) -> None:
         self.pieces: dict[int, list[int]] = {place: [] for place in wanting}
@@ -88,3 +120,19 @@ class _Cut:
         self.pieces[place].append(number)
         self._extra -= len(self.pieces[place]) > self._quota
         del self._rest[number]
+
+
+def assign_round_robin(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
+    """The plan of Java's RoundRobinAssignor."""
+    members = in_order(subscriptions)
+    shares: Plan = {member.member_id: [] for member in members}
+    takers = list(shares.values())
+    turn = 0
+    for topic, wanting in sorted(subscribers(members, topics).items()):
+        # The turn goes on from topic to topic; members that do not want this topic are passed over.
+        first = bisect_left(wanting, turn) % len(wanting)
+        turns = islice(cycle(wanting), first, None)
+        for turn, partition in zip(turns, partitions_of(topic, topics[topic]), strict=False):
+            takers[turn].append(partition)
+        turn += 1
+    return shares

@@ -1,14 +1,60 @@
-"""BROKER_RESTARTED: several members lost one broker at about the same time, or the coordinator itself moved."""
+"""NETWORK_LOST and BROKER_RESTARTED: one member, or all members of a broker, got no answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from membership_client.debugger.findings.finding import Evidence, Finding, Kind
+from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.outages import Outage, failure_text, is_broken, is_told
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined, lasting, listed
+
+# --- NETWORK_LOST ----------------------------------------------------------------------------------------------------
+
+
+_LONG_S = 15.0
+"""An outage of this length gets a finding even if the session survived it."""
+
+
+def network_lost(group: Group) -> list[Finding]:
+    return [_network_finding(run, outage) for run in group.runs for outage in run.outages if _matters(run, outage)]
+
+
+def _matters(run: MemberRun, outage: Outage) -> bool:
+    return outage.lasted_s >= _LONG_S or _fence(run, outage) is not None
+
+
+def _fence(run: MemberRun, outage: Outage) -> Fence | None:
+    found = (fence for fence in run.fences if fence.why is FenceCause.CUT_OFF)
+    return next((fence for fence in found if fence.outage is not None and fence.outage.first is outage.first), None)
+
+
+def _network_finding(run: MemberRun, outage: Outage) -> Finding:
+    fence, failures = _fence(run, outage), outage.failures
+    if fence is not None:
+        outcome = "its session ended meanwhile, and the coordinator fenced it"
+    else:
+        outcome = "then a broker answered again" if outage.end else "the trace ends without an answer"
+    shown = failures[:2] if len(failures) < 3 else (*failures[:2], failures[-1])
+    fenced = [run.evidence(fence.entry, fence.said)] if fence else []
+    return Finding(
+        kind=Kind.NETWORK_LOST,
+        group=run.group,
+        members=(run.name,),
+        partitions=tuple(sorted(outage.first.owned)),
+        began=outage.first.time,
+        ended=outage.last.time,
+        sentence=f"{run.name} worked, but no broker answered it for {lasting(outage.lasted_s)}; {outcome}.",
+        evidence=(*(run.evidence(step, failure_text(step) or "") for step in shown), *fenced),
+        advice="Look at the network between this machine and the brokers at that time, and at the broker it spoke to.",
+        certainty="certain" if len(failures) > 1 else "likely",
+    )
+
+
+# --- BROKER_RESTARTED ------------------------------------------------------------------------------------------------
+
 
 _SEVERAL = 2
 _OR = ": it was restarted, or the network before it failed"
@@ -23,11 +69,11 @@ class _Loss:
 
 
 def broker_restarted(group: Group) -> list[Finding]:
-    return [_finding(losses) for losses in _clusters(group) if _blames_the_broker(group, losses)]
+    return [_broker_finding(losses) for losses in _clusters(group) if _blames_the_broker(group, losses)]
 
 
 def _clusters(group: Group) -> list[list[_Loss]]:
-    """Outages of the same broker that began together: a member notices when it next has something to say."""
+    """Outages of the same broker that began together. A member notices one when it sends its next request."""
     losses = [_Loss(run, outage) for run in group.runs for outage in run.outages if outage.node is not None]
     found: list[list[_Loss]] = []
     for loss in sorted(losses, key=lambda loss: (str(loss.outage.node), loss.outage.first.time)):
@@ -39,7 +85,7 @@ def _clusters(group: Group) -> list[list[_Loss]]:
 
 
 def _belongs(group: Group, losses: list[_Loss], loss: _Loss) -> bool:
-    """A second outage of one member is another one: the coordinator answered between them."""
+    """A second outage of the same member does not belong: the coordinator answered the member in between."""
     before = losses[0].outage
     apart_s = loss.outage.first.time - before.first.time
     again = loss.run in [other.run for other in losses]
@@ -48,7 +94,7 @@ def _belongs(group: Group, losses: list[_Loss], loss: _Loss) -> bool:
 
 
 def _blames_the_broker(group: Group, losses: list[_Loss]) -> bool:
-    # First: the network may be lost for a minute, and the coordinator move at its end.
+    # First, because the network may be lost for a minute and the coordinator move at the end of it.
     if _is_refuted(group, losses):
         return False
     if any(_is_sure(loss) for loss in losses):
@@ -80,7 +126,7 @@ def _is_sure(loss: _Loss) -> bool:
     return was_inside and (loss.outage.moved_to is not None or any(map(is_told, loss.outage.failures)))
 
 
-def _finding(losses: list[_Loss]) -> Finding:
+def _broker_finding(losses: list[_Loss]) -> Finding:
     names = tuple(dict.fromkeys(loss.run.name for loss in losses))
     began = min(loss.outage.first.time for loss in losses)
     sure = any(map(_is_sure, losses))
@@ -95,7 +141,7 @@ def _finding(losses: list[_Loss]) -> Finding:
         began=began,
         ended=max(loss.outage.last.time for loss in losses),
         sentence=(
-            f"Broker {losses[0].outage.node}, the coordinator, was lost to {listed(names)}{together}, "
+            f"Broker {losses[0].outage.node}, the coordinator, was out of reach for {listed(names)}{together}, "
             f"for at most {lasting(longest_s)}{moved}{'' if sure else _OR}."
         ),
         evidence=tuple(line for loss in losses for line in _evidence(loss)),

@@ -1,17 +1,20 @@
-"""The poll interval, for applications that poll: a budget with warnings, and a way out and back in."""
+"""Budgets of time: the poll interval, a callback that the group waits for, a close. Each warns before it is used up.
+
+A member that exceeds the poll interval leaves the group, and comes back when the application polls again.
+"""
 
 from __future__ import annotations
 
 from membership_client.core import reasons
 from membership_client.core.callbacks import tell_lost
-from membership_client.core.copying import replace
 from membership_client.core.events import Budget, Polled, Warn
-from membership_client.core.leaving import depart
+from membership_client.core.leaving import GIVE_UP, depart
 from membership_client.core.member import IN_GROUP, Member, Transition
 from membership_client.core.rule import Rule
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState
+from membership_client.values import replace
 
-WARN_AT = (0.5, 0.8)
+POLL_WARNINGS_AT = (0.5, 0.8)
 
 
 def polled(member: Member, event: Polled) -> Member:
@@ -31,7 +34,9 @@ def _after(member: Member, fraction: float) -> float | None:
 
 
 def _warn_due(member: Member) -> float | None:
-    return _after(member, WARN_AT[member.poll_warnings]) if member.poll_warnings < len(WARN_AT) else None
+    return (
+        _after(member, POLL_WARNINGS_AT[member.poll_warnings]) if member.poll_warnings < len(POLL_WARNINGS_AT) else None
+    )
 
 
 def _warn(member: Member, now: float) -> Transition:
@@ -55,3 +60,39 @@ def _expire(member: Member, now: float) -> Transition:
 
 WARN = Rule(_warn_due, _warn)
 EXPIRE = Rule(_expire_due, _expire)
+
+
+WARN_AT = 0.5
+
+
+def _warn_of_call_due(member: Member) -> float | None:
+    call = member.call
+    return None if call is None or call.warned else call.began_at + WARN_AT * member.poll_interval_s
+
+
+def _warn_of_call(member: Member, now: float) -> Transition:
+    call = member.call
+    assert call is not None
+    warning = Warn(Budget.CALLBACK, now - call.began_at, member.poll_interval_s, call.call_id)
+    return replace(member, call=replace(call, warned=True)), (warning,)
+
+
+WARN_OF_CALL = Rule(_warn_of_call_due, _warn_of_call)
+
+
+def _warn_of_close_due(member: Member) -> float | None:
+    departure, at = member.departure, GIVE_UP.due(member)
+    if departure is None or not departure.closes or departure.warned or at is None:
+        return None
+    return departure.began_at + WARN_AT * (at - departure.began_at)
+
+
+def _warn_of_close(member: Member, now: float) -> Transition:
+    departure, at = member.departure, GIVE_UP.due(member)
+    assert departure is not None
+    assert at is not None
+    warning = Warn(Budget.CLOSE, now - departure.began_at, at - departure.began_at)
+    return replace(member, departure=replace(departure, warned=True)), (warning,)
+
+
+WARN_OF_CLOSE = Rule(_warn_of_close_due, _warn_of_close)

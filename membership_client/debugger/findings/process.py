@@ -1,4 +1,4 @@
-"""PROCESS_STOPPED and INTERPRETER_BLOCKED: a member that did nothing when it should have, told apart by the processor."""
+"""KILLED, PROCESS_STOPPED and INTERPRETER_BLOCKED: the process of a member ended, stood still, or could not run another thread."""
 
 from __future__ import annotations
 
@@ -6,10 +6,44 @@ from membership_client.debugger.findings.finding import Certainty, Evidence, Fin
 from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.silences import Silence
-from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.timeline import Group, ended_without_close, evidence_of_death
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.debugger.words import lasting, partitions_text
 from membership_client.types import MemberState
+
+# --- KILLED ----------------------------------------------------------------------------------------------------------
+
+
+def killed(group: Group) -> list[Finding]:
+    return [_killed_finding(group, run) for run in group.runs if ended_without_close(group, run)]
+
+
+def _killed_finding(group: Group, run: MemberRun) -> Finding:
+    last, proof = run.entries[-1], evidence_of_death(group, run)
+    owned = f" It owned {partitions_text(last.owned)}." if last.owned else ""
+    torn = ", torn in the middle" if run.torn else ""
+    return Finding(
+        kind=Kind.KILLED,
+        group=run.group,
+        members=(run.name,),
+        partitions=tuple(sorted(last.owned)),
+        began=last.time,
+        ended=last.time,
+        sentence=(
+            f"{run.name} ({run.where}) ended without leaving: its trace stops without a close{torn}. "
+            f"The process was killed, crashed or has not run since, or its file was cut off.{owned}"
+        ),
+        evidence=(run.evidence(last, f"the last line{torn}"), *([proof] if proof else [])),
+        advice=(
+            "Look for the out-of-memory killer, an eviction or a crash at that time. A static member (group.instance.id) "
+            "with group.instance.id.conflict=takeover gets its partitions back at once."
+        ),
+        certainty="certain" if proof else "likely",
+    )
+
+
+# --- PROCESS_STOPPED and INTERPRETER_BLOCKED -------------------------------------------------------------------------
+
 
 _LONG_S = 5.0
 _LONG_INTERVALS = 3
@@ -19,11 +53,16 @@ _IDLE, _BUSY = 0.1, 0.5
 
 
 def standstill(group: Group) -> list[Finding]:
-    return [_finding(group, run, silence) for run in group.runs for silence in run.silences if _matters(run, silence)]
+    return [
+        _standstill_finding(group, run, silence)
+        for run in group.runs
+        for silence in run.silences
+        if _matters(run, silence)
+    ]
 
 
 def _matters(run: MemberRun, silence: Silence) -> bool:
-    # Without a fence, a clock that jumped was only set.
+    # Without a fence, a jump of the clock means that the clock was set.
     long = silence.late_s - silence.slept_s >= max(_LONG_S, _LONG_INTERVALS * run.interval_s)
     shown = not silence.awaited and (long or silence.after.state is MemberState.STALE)
     return shown or _fence(run, silence) is not None
@@ -36,7 +75,7 @@ def _fence(run: MemberRun, silence: Silence) -> Fence | None:
     )
 
 
-def _finding(group: Group, run: MemberRun, silence: Silence) -> Finding:
+def _standstill_finding(group: Group, run: MemberRun, silence: Silence) -> Finding:
     notes = _notes_meanwhile(group, run, silence)
     blocked, certainty = _verdict(silence, worked=bool(notes))
     fence = _fence(run, silence)
@@ -83,7 +122,7 @@ def _verdict(silence: Silence, *, worked: bool) -> tuple[bool, Certainty]:
 
 
 def _notes_meanwhile(group: Group, run: MemberRun, silence: Silence) -> list[Evidence]:
-    """What other threads of the process wrote down: one that is stopped writes nothing. They share one clock."""
+    """Notes of other threads of the process during the silence: a stopped process writes none. All threads share one clock."""
     process = [other for other in group.runs if (other.host, other.pid) == (run.host, run.pid)]
     return [
         other.evidence(note, f"another thread noted: {note.note}")
