@@ -6,8 +6,7 @@ import pytest
 
 from membership_client import MembershipError
 from membership_client_spark import SlotFailedError, SupersededError
-from membership_client_spark.failure_limit import SAME_FAILURES, FailureLimit
-from membership_client_spark.slot_failure import NO_PYTHON, SlotFailure
+from membership_client_spark.slot_failure import NO_PYTHON, SAME_FAILURES, FailureLimit, SlotFailure
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: no'
 

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
 from membership_client.arguments import checked_pattern, checked_topic, is_text, shown
-from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import slot_instance_id
 
 
 def checked_topics(topics: object) -> tuple[str, ...]:

@@ -25,13 +25,13 @@ from membership_client_spark.arguments import (
 )
 from membership_client_spark.checks import check_settings, cpus_per_slot, notes
 from membership_client_spark.holders import new_driver_epoch, remove_holders
-from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress
-from membership_client_spark.roster import Roster, SlotProgress, table
 from membership_client_spark.slot import Handler, SlotTask
 from membership_client_spark.slot_config import checked_config
+from membership_client_spark.slot_progress import ProgressRegistry, SlotProgress, table
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting
 
@@ -112,10 +112,10 @@ class SlotJob:
 
     def __init__(self, spark: SparkSession, slots: int, plan: _Plan) -> None:
         self._spark = spark
-        self._roster = Roster()
+        self._registry = ProgressRegistry()
         self._epoch = new_driver_epoch(plan.config)
         self._host = driver_host(spark)
-        self._arbiter = Arbiter(self._host.bind, grace_s=plan.grace_s, hears=self._roster.hear)
+        self._arbiter = Arbiter(self._host.bind, grace_s=plan.grace_s, hears=self._registry.hear)
         self._plan = plan
         self._lock = threading.Lock()
         self._runners: dict[int, SlotRunner] = {}
@@ -129,7 +129,7 @@ class SlotJob:
 
     def progress(self) -> tuple[SlotProgress, ...]:
         """Each slot: executor, host, state, partitions, rate, lag, restarts, as last heard."""
-        return self._roster.progress()
+        return self._registry.progress()
 
     def __str__(self) -> str:
         return table(self.progress())
@@ -153,7 +153,7 @@ class SlotJob:
                     self._start(slot)
         unheard = self._end(surplus, Ending.REMOVED, reason, self._plan.grace_s)
         for slot in surplus:
-            self._roster.forget(slot)
+            self._registry.forget(slot)
         if surplus:
             self._await_workers(surplus, unheard)
             self._remove(surplus, reason, is_sure=not unheard)
@@ -180,13 +180,13 @@ class SlotJob:
         return ended
 
     def _start(self, slot: int) -> None:
-        self._roster.expect(slot)
+        self._registry.expect(slot)
         cpus = cpus_per_slot(setting(self._spark))
         self._runners[slot] = SlotRunner(
             self._spark,
             self._task(slot),
             cpus,
-            handled=lambda: self._roster.records(slot),
+            handled=lambda: self._registry.records(slot),
             failed=self._on_failed,
             gave_up=self._on_gave_up,
         )
@@ -241,7 +241,7 @@ class SlotJob:
     def _on_failed(self, slot: int, failure: str) -> None:
         """The job is over but its Python worker may live for two more seconds: long enough to leave in order."""
         _log.warning("slot %s is submitted again: %s", slot, failure)
-        self._roster.failed(slot, failure)
+        self._registry.failed(slot, failure)
         self._arbiter.end(slot, Ending.MOVED, f"its job ended: {failure}")
 
     def _on_gave_up(self, error: MembershipError) -> None:

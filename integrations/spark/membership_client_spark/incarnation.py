@@ -1,4 +1,4 @@
-"""Which of two holders of one slot is the newer one, and how everybody can tell."""
+"""Who a slot is: its instance id, and which of two holders of that id is the newer one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,19 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
+
+from membership_client.identity import numbered_id
+
+
+def slot_instance_id(name: str, slot: int) -> str:
+    """The `group.instance.id` of one slot: `<name>-<slot>`, the same whichever executor the slot runs on.
+
+    `name` belongs to the job and is chosen by its author, because everything Spark could offer instead (executor id,
+    host, attempt, application id) changes when an executor is replaced, and with it would change the identity.
+    Raises ConfigError if the result is not an instance id Kafka accepts.
+    """
+    return numbered_id(name, slot)
+
 
 _LAST_EPOCH = 10**15 - 1
 """Epochs are milliseconds since 1970, of which these are 31,000 years."""

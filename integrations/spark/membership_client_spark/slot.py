@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,20 +14,25 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Place
 from pyspark import TaskContext
 
-from membership_client import Consumer, FatalError, FencedInstanceIdError, LeaveMode, TopicPartition
+from membership_client import (
+    Consumer,
+    FatalError,
+    FencedInstanceIdError,
+    LeaveMode,
+    MemberState,
+    Snapshot,
+    TopicPartition,
+)
 from membership_client_spark.arrow import record_batch
 from membership_client_spark.errors import SlotFailedError, SupersededError
-from membership_client_spark.gate import wait_until_confirmed
+from membership_client_spark.executor_process import Signals, place
 from membership_client_spark.holders import Config, check_newest
-from membership_client_spark.identity import slot_instance_id
-from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.incarnation import Incarnation, slot_instance_id
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line, Notice
-from membership_client_spark.pace import Pace
-from membership_client_spark.place import place
-from membership_client_spark.signals import Signals
 from membership_client_spark.slot_config import slot_config
 from membership_client_spark.slot_failure import cause_note
+from membership_client_spark.slot_progress import ProgressReporter
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -35,6 +41,11 @@ _TURN_S = 0.5
 
 _SLACK_S = 5.0
 """How much longer than the driver's grace a slot waits for its turn before it relies on fencing alone."""
+
+_LATE_S = 1.0
+"""How much later than its interval a heartbeat may be answered before the membership counts as not confirmed."""
+
+_LOOK_S = 0.02
 
 _CLOSE_S = 1.5
 """A cancelled task has two seconds (spark.python.task.killTimeout) before Spark kills its worker."""
@@ -120,7 +131,7 @@ class _Member:
         self._who = who
         self._line = line
         self._signals = signals
-        self._pace = Pace()
+        self._reporter = ProgressReporter()
 
     def run(self) -> Notice:
         instance_id = self._config["group.instance.id"]
@@ -154,8 +165,8 @@ class _Member:
         if records:
             wait_until_confirmed(lambda: consumer.snapshot, slot.stopping)
             self._hand_over(consumer, slot, records)
-        if self._pace.is_due():
-            self._line.say({"report": self._pace.report(consumer)})
+        if self._reporter.is_due():
+            self._line.say({"report": self._reporter.report(consumer)})
 
     def _hand_over(self, consumer: Consumer, slot: Slot, records: list[Message]) -> None:
         """Only what is ours at this moment. The rest is not committed: it comes again, when it is assigned to somebody."""
@@ -169,7 +180,7 @@ class _Member:
             if not self._handle(records, slot):
                 return
             consumer.commit(offsets=[_after(last[key]) for key in owned], asynchronous=False)
-        self._pace.count(len(records))
+        self._reporter.count(len(records))
 
     def _handle(self, records: list[Message], slot: Slot) -> bool:
         """Whether the records were handled: a handler that raises while the slot is to end has ended early, not failed."""
@@ -187,6 +198,25 @@ class _Member:
         leave = LeaveMode.LEAVE if notice and notice.ending is Ending.REMOVED else LeaveMode.TEMPORARY
         report = consumer.close(leave, reason=notice.reason if notice else "the slot failed", timeout_s=_CLOSE_S)
         _log.info("%s closed: %s", self._config["group.instance.id"], report)
+
+
+def wait_until_confirmed(look: Callable[[], Snapshot], give_up: Callable[[], bool]) -> None:
+    """Returns when the coordinator has confirmed the member within its heartbeat interval: at once in a healthy member.
+
+    Raises the error of a member that has ended; returns early if `give_up` says so. `Consumer` asks for a confirmation only
+    after a pause of the process. That is not enough here: an attempt that is cut off from the coordinator can be taken
+    over at once, long before its session ends. The wait has no limit, because fetched records cannot be put back.
+    """
+    while not _is_confirmed(look()) and not give_up():
+        time.sleep(_LOOK_S)
+
+
+def _is_confirmed(now: Snapshot) -> bool:
+    if now.state is MemberState.FATAL and now.error is not None:
+        raise now.error
+    if now.heartbeat_age_s is None or now.heartbeat_interval_s is None:
+        return False
+    return now.heartbeat_age_s <= now.heartbeat_interval_s + _LATE_S
 
 
 def _failed(detail: str, cause: Exception) -> SlotFailedError:

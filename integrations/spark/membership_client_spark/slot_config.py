@@ -10,8 +10,7 @@ from typing import Any
 from membership_client import ConfigError, MemberConfig, Security
 from membership_client.arguments import with_dots
 from membership_client_spark.holders import Config
-from membership_client_spark.identity import slot_instance_id
-from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.incarnation import Incarnation, slot_instance_id
 
 _OURS = {
     "group.instance.id": "it is made of the name and the slot",

@@ -13,10 +13,9 @@ from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResour
 from pyspark.sql import SparkSession
 
 from membership_client import MembershipError
-from membership_client_spark.failure_limit import FailureLimit
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.slot import SlotTask, run_slot
-from membership_client_spark.slot_failure import failure_in
+from membership_client_spark.slot_failure import FailureLimit, failure_in
 from membership_client_spark.spark_session import cancel_jobs, tag_jobs
 
 _log = logging.getLogger("membership_client_spark")

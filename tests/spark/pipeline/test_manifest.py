@@ -11,10 +11,9 @@ from typing import Any, cast
 import pytest
 
 from membership_client import TopicPartition
-from membership_client_spark.parquet.local_storage import LocalStorage
 from membership_client_spark.parquet.manifest import Manifest, ManifestError
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, new_attempt
+from membership_client_spark.parquet.storage import ATTEMPTS, LocalStorage, directory_of, new_attempt
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun
 

@@ -12,10 +12,8 @@ import pytest
 from membership_client import FencedInstanceIdError, TopicPartition
 from membership_client.testing import KafkaCluster
 from membership_client_spark import SparkSettingsError, SupersededError
-from membership_client_spark.parquet.hadoop_storage import HadoopStorage
-from membership_client_spark.parquet.local_storage import LocalStorage
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import new_attempt
+from membership_client_spark.parquet.storage import HadoopStorage, LocalStorage, new_attempt
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published

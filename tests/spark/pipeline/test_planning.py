@@ -6,7 +6,8 @@ import pytest
 
 from membership_client import TopicPartition
 from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
-from membership_client_spark.pipeline.planning import after_deletion, check_within, next_ranges, start_of
+from membership_client_spark.pipeline.plan import next_ranges
+from membership_client_spark.pipeline.positions import after_deletion, check_within, start_of
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)

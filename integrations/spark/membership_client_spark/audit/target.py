@@ -24,7 +24,7 @@ class AuditTargetError(MembershipError, ValueError):
     advice = "Give a path that does not exist yet, an empty directory, or one that an earlier audit was written to."
 
 
-class Target(Protocol):
+class AuditTarget(Protocol):
     """A directory on the file system to which Spark writes the tables."""
 
     path: str
@@ -40,7 +40,7 @@ class Target(Protocol):
         """Makes or replaces a file; makes the directory if it is missing."""
 
 
-def open_target(spark: SparkSession, path: str) -> Target:
+def open_target(spark: SparkSession, path: str) -> AuditTarget:
     """Makes the directory and marks it as an audit's. AuditTargetError, and nothing is changed, if it has other files."""
     try:
         target = _target(spark, with_scheme(spark, path))
@@ -55,7 +55,7 @@ def open_target(spark: SparkSession, path: str) -> Target:
     return target
 
 
-def _refuse_foreign(target: Target) -> None:
+def _refuse_foreign(target: AuditTarget) -> None:
     inside = target.files()
     is_marked = inside.get(MARK, False) and target.read(MARK, len(_TEXT) + 1) == _TEXT
     if inside and not is_marked:
@@ -63,7 +63,7 @@ def _refuse_foreign(target: Target) -> None:
         raise AuditTargetError(f"{target.path} is not empty ({names}), and no audit was written there before.")
 
 
-def _target(spark: SparkSession, place: str) -> Target:
+def _target(spark: SparkSession, place: str) -> AuditTarget:
     """Local files go through pyarrow: Hadoop writes a checksum beside each, and refuses a page that was edited since."""
     scheme, file = scheme_and_file(place)
     if scheme == "file":

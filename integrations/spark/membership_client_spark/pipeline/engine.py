@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
-from membership_client_spark.pipeline.bounds import Bounds, Experience, record_limit
+from membership_client_spark.pipeline.bounds import Bounds, Experience, SizeSampler, record_limit
 from membership_client_spark.pipeline.errors import EpochTakenError
-from membership_client_spark.pipeline.frame import epoch_frame
 from membership_client_spark.pipeline.held import Held
-from membership_client_spark.pipeline.plan import NOTHING, Plan, plan_of
-from membership_client_spark.pipeline.planning import next_ranges
+from membership_client_spark.pipeline.plan import NOTHING, EpochPlan, next_ranges, plan_of
 from membership_client_spark.pipeline.positions import Positions
 from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView, Tally
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
+from membership_client_spark.pipeline.reading import epoch_frame
 from membership_client_spark.pipeline.resuming import PipelineRun, Resumable
-from membership_client_spark.pipeline.settings import Settings
-from membership_client_spark.pipeline.sizes import SizeSampler
+from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.pipeline.watermarks import Watermarks
 from membership_client_spark.slot_failure import setup_note
@@ -56,7 +54,7 @@ class Order:
 
     spark: SparkSession
     foreach_epoch: ForeachEpoch
-    settings: Settings
+    settings: PipelineSettings
     topics: tuple[str, ...]
     name: str
     bounds: Bounds
@@ -144,7 +142,7 @@ class Engine:
         else:
             self._held.wait_for_change(_IDLE_S)
 
-    def _plan_if_due(self) -> Plan:
+    def _plan_if_due(self) -> EpochPlan:
         """Nothing if it is too early, or if the coordinator does not answer at the moment."""
         if time.monotonic() < self._due_at:
             return NOTHING
@@ -175,7 +173,7 @@ class Engine:
         with contextlib.suppress(ConnectionProblem):
             self._slots.check_newest()
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> EpochPlan:
         holdings = self._held.now()
         self._positions.look(holdings)
         positions, ends = self._positions.waiting()
@@ -197,7 +195,7 @@ class Engine:
         missing = self._goal.keys() - self._positions.reached(self._goal)
         return not missing or (self._slots.are_settled() and missing <= self._slots.others())
 
-    def _run_epoch(self, plan: Plan, began_at: float) -> None:
+    def _run_epoch(self, plan: EpochPlan, began_at: float) -> None:
         self._due_at = began_at + self._order.every_s
         plan = plan.only(self._held.use(plan.holdings))
         try:
@@ -207,7 +205,7 @@ class Engine:
             self._tally.running = None
             self._held.release()
 
-    def _process(self, plan: Plan) -> bool:
+    def _process(self, plan: EpochPlan) -> bool:
         """False if another driver was quicker."""
         epoch = self._tally.running = self._positions.last_epoch + 1
         frame = epoch_frame(self._order.spark, plan.tasks(), self._order.settings.readers)
@@ -235,7 +233,7 @@ class Engine:
         logger.warning("[%s] starting again after what the sink has: %s", self._order.name, error)
         self._resume()
 
-    def _commit(self, plan: Plan, began_at: float) -> None:
+    def _commit(self, plan: EpochPlan, began_at: float) -> None:
         epoch, ends = self._positions.last_epoch + 1, plan.ends()
         if isinstance(self._sink, Resumable):
             self._positions.published(ends)
@@ -251,7 +249,7 @@ class Engine:
         self._tally.count(EpochReport(epoch, plan.ranges, records, estimate, seconds))
         logger.info("[%s] epoch %s: %s records in %.3f s", self._order.name, epoch, records, seconds)
 
-    def _insist_on_commit(self, plan: Plan, epoch: int) -> frozenset[TopicPartition]:
+    def _insist_on_commit(self, plan: EpochPlan, epoch: int) -> frozenset[TopicPartition]:
         """A coordinator that is away comes back; only who wants to stop does not wait for that."""
         while True:
             try:

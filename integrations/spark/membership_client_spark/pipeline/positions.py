@@ -7,8 +7,8 @@ import time
 from collections.abc import Container, Mapping
 
 from membership_client import TopicPartition
+from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from membership_client_spark.pipeline.held import Holding
-from membership_client_spark.pipeline.planning import after_deletion, check_within, start_of
 from membership_client_spark.pipeline.resuming import Published
 from membership_client_spark.pipeline.settings import Reset
 from membership_client_spark.pipeline.slots import Slots, epoch_in
@@ -96,3 +96,37 @@ class Positions:
         elif time.monotonic() - self._beyond_since.setdefault(place, time.monotonic()) >= _BEYOND_GRACE_S:
             # Somebody may have committed what is in a transaction that is still open.
             check_within(place, self._at[place], self._watermarks.last_ends([place]).get(place, position))
+
+
+# --- where reading starts: pure, from what brokers said --------------------------------------------------------------
+
+
+def start_of(
+    place: TopicPartition, published: int | None, committed: int | None, *, low: int, high: int, reset: Reset
+) -> int:
+    """Where a partition goes on that was just assigned: after what the sink has and what the group has committed.
+
+    The sink is ahead when a driver ended between publishing and committing. The group is ahead when somebody else had
+    the partition meanwhile, whose records are not for this sink.
+    """
+    known = [offset for offset in (published, committed) if offset is not None]
+    if known:
+        return max(known)
+    if reset == "error":
+        raise NoOffsetError(f"Nothing was committed of {place}, which has offsets {low} to {high}.")
+    return low if reset == "earliest" else high
+
+
+def after_deletion(place: TopicPartition, position: int, *, low: int, high: int, reset: Reset) -> int:
+    """Where to go on when the partition begins at `low` only; `position` if that is still there."""
+    if position >= low:
+        return position
+    if reset == "error":
+        raise OffsetsGoneError(f"{place} should go on at {position}, but begins at {low}.")
+    return low if reset == "earliest" else high
+
+
+def check_within(place: TopicPartition, position: int, high: int) -> None:
+    """OffsetBeyondEndError if the partition ends before its position."""
+    if position > high:
+        raise OffsetBeyondEndError(f"{place} should go on at {position}, but ends at {high}.")

@@ -32,7 +32,7 @@ _FOR_ALL_CLIENTS = ("bootstrap.servers", "client.", "socket.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class PipelineSettings:
     """What the user gave, sorted by who acts on it. It may hold secrets, so it is never shown."""
 
     members: Mapping[str, Any] = field(repr=False)
@@ -46,7 +46,7 @@ class Settings:
     """Records of open and aborted transactions are not read."""
 
 
-def settings_of(config: Config) -> Settings:
+def settings_of(config: Config) -> PipelineSettings:
     """ConfigError for what cannot work, here and not first in a task."""
     config = checked_config(config)
     _check_commits(config)
@@ -60,7 +60,7 @@ def settings_of(config: Config) -> Settings:
     fetching = {key: value for key, value in config.items() if key not in _OF_MEMBERS - _FOR_BOTH | _COMMITS}
     readers = {**fetching, **_READING}
     check_consumer(Consumer, readers)
-    return Settings(
+    return PipelineSettings(
         members=members | secure,
         readers=readers,
         clients=secure | {key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},

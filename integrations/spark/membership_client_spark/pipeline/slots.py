@@ -20,8 +20,7 @@ from membership_client import (
     TopicPartition,
 )
 from membership_client_spark.holders import Config, admin_of, check_newest, new_driver_epoch
-from membership_client_spark.identity import slot_instance_id
-from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.incarnation import Incarnation, slot_instance_id
 from membership_client_spark.pipeline.held import Held, Holding
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.slot_config import slot_config

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from membership_client import FencedInstanceIdError, GroupMember, MemberState, Snapshot
-from membership_client_spark.gate import wait_until_confirmed
+from membership_client_spark.slot import wait_until_confirmed
 
 INTERVAL_S = 5.0
 

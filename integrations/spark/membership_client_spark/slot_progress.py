@@ -1,4 +1,4 @@
-"""How each slot is doing, as the driver last heard."""
+"""How each slot is doing: counted on its executor, about once a second, and collected on the driver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import confluent_kafka
+
+from membership_client import Consumer
 from membership_client_spark.incarnation import Incarnation
+
+# --- on the driver -----------------------------------------------------------------------------------------------------
 
 _HEADS = ("slot", "executor", "host", "state", "partitions", "records/s", "lag", "restarts")
 
@@ -41,7 +46,7 @@ class _Entry:
     """Of the incarnations before this one."""
 
 
-class Roster:
+class ProgressRegistry:
     """Written by the arbiter's thread and by those that run slots; read by anybody."""
 
     def __init__(self) -> None:
@@ -131,3 +136,47 @@ def table(progress: Iterable[SlotProgress]) -> str:
 def _row(one: SlotProgress) -> tuple[str, ...]:
     figures = (str(len(one.partitions)), f"{one.rate:,.0f}", f"{one.lag:,}", str(one.restarts))
     return (str(one.slot), one.executor or "-", one.host or "-", one.state, *figures)
+
+
+# --- on the executor ---------------------------------------------------------------------------------------------------
+
+_EVERY_S = 1.0
+
+
+class ProgressReporter:
+    """Belongs to the slot's thread."""
+
+    def __init__(self) -> None:
+        self._records = 0
+        self._recent = 0
+        self._since = time.monotonic()
+
+    def count(self, records: int) -> None:
+        self._records += records
+        self._recent += records
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._since >= _EVERY_S
+
+    def report(self, consumer: Consumer) -> dict[str, Any]:
+        """Since the last one."""
+        now = time.monotonic()
+        rate = self._recent / (now - self._since)
+        self._recent, self._since = 0, now
+        snapshot = consumer.snapshot
+        return {
+            "state": snapshot.state.value,
+            "partitions": sorted(map(str, snapshot.owned)),
+            "records": self._records,
+            "rate": round(rate, 1),
+            "lag": _lag(consumer),
+        }
+
+
+def _lag(consumer: Consumer) -> int:
+    """Of the partitions whose end librdkafka has seen; it asks nobody."""
+    return sum(
+        max(0, consumer.get_watermark_offsets(place, cached=True)[1] - place.offset)
+        for place in consumer.position(consumer.assignment())
+        if place.offset != confluent_kafka.OFFSET_INVALID
+    )
