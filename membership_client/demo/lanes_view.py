@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
 
 from membership_client.demo.happenings import ProcessEnded, StepBegan, StepKind, StepSkipped
-from membership_client.demo.ownership import owned_spans
-from membership_client.demo.timescale import Cell, Timescale
+from membership_client.demo.ownership import Span, gaps, owned_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from membership_client.demo.colours import Colours
     from membership_client.demo.happenings import Happening
 
 _LABEL = 4
 _LEAST_TICK = 8
 
 
-def lanes_view(happenings: Sequence[Happening], partitions: int, colours: Colours, now: float, width: int) -> Group:
+def lanes_view(
+    happenings: Sequence[Happening], partitions: int, colours: Mapping[str, str], now: float, width: int
+) -> Group:
     """Dots are before the first owner and after the last; what is hatched should have had an owner."""
     begins = next((h.at for h in happenings if isinstance(h, StepBegan)), now)
     leaving = next((h.at for h in happenings if isinstance(h, StepBegan) and h.scene is StepKind.LEAVE), now)
@@ -31,13 +33,13 @@ def lanes_view(happenings: Sequence[Happening], partitions: int, colours: Colour
     return Group(_marks(happenings, scale), *rows, _seconds(scale))
 
 
-def _lane(number: int, cells: Sequence[Cell], leaving: int, colours: Colours) -> Text:
+def _lane(number: int, cells: Sequence[Cell], leaving: int, colours: Mapping[str, str]) -> Text:
     first = next((column for column, cell in enumerate(cells) if cell.owner), len(cells))
     drawn = [_draw(cell, colours, owed=first < column <= leaving) for column, cell in enumerate(cells)]
     return Text.assemble((f"{number:>{_LABEL - 1}} ", "bold"), *drawn)
 
 
-def _draw(cell: Cell, colours: Colours, *, owed: bool) -> tuple[str, str]:
+def _draw(cell: Cell, colours: Mapping[str, str], *, owed: bool) -> tuple[str, str]:
     """The owner's colour, and its letter where it begins, so that the lanes can be read without colours too."""
     if cell.owner is None:
         return ("▒", "bold red") if owed else ("·", "dim")
@@ -65,3 +67,55 @@ def _seconds(scale: Timescale) -> Text:
         text, column = f"{tick * every_s} s", int(tick * every_s / scale.step_s)
         labels[column : column + len(text)] = text
     return Text(" " * _LABEL + "".join(labels[: scale.columns]), style="dim", no_wrap=True)
+
+
+# --- time as columns -------------------------------------------------------------------------------------------------
+
+_SCALES_S = (0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0, 10.0)
+"""Few enough that the picture seldom jumps, close enough that it is never half empty for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One column of one partition's lane."""
+
+    owner: str | None
+    """Whoever owned it for the longest part of that time; None: nobody did."""
+    first: bool
+    """The owner begins here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timescale:
+    """`columns` columns from `begins` on, each `step_s` wide; `now` is the last moment that can be drawn."""
+
+    begins: float
+    now: float
+    columns: int
+    step_s: float
+
+    @classmethod
+    def fitting(cls, begins: float, now: float, columns: int) -> Timescale:
+        """The finest scale on which everything until now fits."""
+        fits = (step_s for step_s in _SCALES_S if begins + columns * step_s >= now)
+        return cls(begins, now, columns, next(fits, _SCALES_S[-1]))
+
+    def column(self, at: float) -> int:
+        return min(self.columns - 1, max(0, int((at - self.begins) / self.step_s)))
+
+    def cells(self, lane: Sequence[Span]) -> list[Cell]:
+        """The lane up to now."""
+        owners = [self._owner(lane, column) for column in range(self._drawn)]
+        return [Cell(owner, first=owner not in {None, before}) for before, owner in pairwise([None, *owners])]
+
+    @property
+    def _drawn(self) -> int:
+        return min(self.columns, math.ceil((self.now - self.begins) / self.step_s))
+
+    def _owner(self, lane: Sequence[Span], column: int) -> str | None:
+        begins = self.begins + column * self.step_s
+        ends = min(self.now, begins + self.step_s)
+        longest = max([*lane, *gaps(lane)], key=lambda span: span.seconds_within(begins, ends), default=None)
+        if longest is None or longest.seconds_within(begins, ends) == 0:
+            return None
+        return longest.owner

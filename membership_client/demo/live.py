@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.live import Live
 
-from membership_client.demo.summary_view import summary_view
-from membership_client.demo.view import Picture, render
+from membership_client.demo.view import Picture, render, summary_view
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

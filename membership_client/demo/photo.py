@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from membership_client.demo.happenings import Happening, StepBegan, StepKind
 from membership_client.demo.kit import picture_console, save_picture
-from membership_client.demo.summary_view import summary_view
-from membership_client.demo.view import Picture, render
+from membership_client.demo.view import Picture, render, summary_view
 
 if TYPE_CHECKING:
     from pathlib import Path

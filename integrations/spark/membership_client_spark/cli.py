@@ -62,6 +62,6 @@ def _path(text: str) -> Path:
 
 def _demo(options: argparse.Namespace) -> int:
     # Imported late: --help answers without starting anything.
-    from membership_client_spark.demo.run import Options, run  # noqa: PLC0415
+    from membership_client_spark.demo.run import SparkDemoOptions, run  # noqa: PLC0415
 
-    return run(Options(records=options.records, keep=options.keep, svg=options.svg))
+    return run(SparkDemoOptions(records=options.records, keep=options.keep, svg=options.svg))

@@ -104,7 +104,7 @@ def _parsed(told: str) -> SlotFailure | None:
     return SlotFailure(raised[1], said.strip(), place, text)
 
 
-# --- when a slot is given up -------------------------------------------------------------------------------------------
+# --- when a slot is given up -----------------------------------------------------------------------------------------
 
 SAME_FAILURES = 3
 """Number of failed jobs of a slot in a row, each tried by Spark as often as spark.task.maxFailures says."""

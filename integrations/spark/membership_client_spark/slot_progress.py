@@ -13,7 +13,7 @@ import confluent_kafka
 from membership_client import Consumer
 from membership_client_spark.incarnation import Incarnation
 
-# --- on the driver -----------------------------------------------------------------------------------------------------
+# --- on the driver ---------------------------------------------------------------------------------------------------
 
 _HEADS = ("slot", "executor", "host", "state", "partitions", "records/s", "lag", "restarts")
 
@@ -138,7 +138,7 @@ def _row(one: SlotProgress) -> tuple[str, ...]:
     return (str(one.slot), one.executor or "-", one.host or "-", one.state, *figures)
 
 
-# --- on the executor ---------------------------------------------------------------------------------------------------
+# --- on the executor -------------------------------------------------------------------------------------------------
 
 _EVERY_S = 1.0
 

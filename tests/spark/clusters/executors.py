@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from membership_client_spark.demo.executors import Executor, executors_in
+from membership_client_spark.demo.processes import Executor, executors_in
 
 __all__ = ["Executor", "executors_in"]

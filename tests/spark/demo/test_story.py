@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from membership_client_spark.demo.happenings import EpochBegan, ExecutorGone, Said
-from membership_client_spark.demo.screen import take_photo
-from membership_client_spark.demo.story import PipelineStoryteller
+from membership_client_spark.demo.screen import PipelineStoryteller, save_screen
 from membership_client_spark.demo.wire import Task, decode_said, decode_task, encode_said, encode_task
 from tests.spark.demo.recorded import SWAPPED, whole
 
@@ -43,7 +42,7 @@ def test_the_task_arrives_as_it_was() -> None:
 
 
 def test_the_picture_is_an_svg_that_fetches_nothing(tmp_path: Path) -> None:
-    take_photo([("a line", "bold red"), ("", "")], tmp_path / "demo.svg")
+    save_screen([("a line", "bold red"), ("", "")], tmp_path / "demo.svg")
     svg = (tmp_path / "demo.svg").read_text()
     assert svg.startswith("<svg")
     assert "url(" not in svg.replace("url(#", "")

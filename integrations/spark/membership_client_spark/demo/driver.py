@@ -1,4 +1,4 @@
-"""The driver of the demonstration: a program as a user would write it, which also says what happens."""
+"""The driver of the demonstration: a program as a user would write it, which also reports what happens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import col, count, count_distinct, when
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, count, count_distinct, from_json, when
 from pyspark.sql.functions import sum as total
 
 from membership_client import WaitTimeoutError
@@ -24,12 +24,14 @@ from membership_client_spark.demo.happenings import (
     SessionReady,
     SlotShare,
 )
-from membership_client_spark.demo.orders import TOPIC
-from membership_client_spark.demo.sink import OrdersSink
-from membership_client_spark.demo.surroundings import ALL_EXECUTORS, quick_properties
+from membership_client_spark.demo.orders import SCHEMA, TOPIC
+from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
 from membership_client_spark.demo.wire import Task, decode_task, encode_said
 from membership_client_spark.epochs import Epochs, epochs
+from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.pipeline.progress import EpochsProgress
+from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 GROUP = NAME = "orders-to-parquet"
 SLOTS = 2
@@ -134,6 +136,34 @@ def _count(spark: SparkSession, sink: OrdersSink, records: int) -> Counted:
     assert found is not None
     assert revenue is not None
     return Counted(at=time.monotonic(), rows=found[0], distinct=found[1], revenue_cents=revenue[0] or 0)
+
+
+# --- what it does with an epoch --------------------------------------------------------------------------------------
+
+
+class OrdersSink:
+    """The revenue of an epoch is replaced if the epoch is repeated; it counts as soon as the orders are published."""
+
+    def __init__(self, directory: Path) -> None:
+        self.orders = directory / "orders"
+        self.revenue = directory / "revenue"
+        self._published = ParquetSink(self.orders, transform=parsed)
+
+    def resume(self, run: PipelineRun) -> Published:
+        return self._published.resume(run)
+
+    def __call__(self, df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        revenue_of(parsed(df)).write.mode("overwrite").parquet(str(self.revenue / f"epoch={epoch_id}"))
+        self._published(df, epoch_id, offset_ranges)
+
+
+def parsed(df: DataFrame) -> DataFrame:
+    order = from_json(col("value").cast("string"), SCHEMA).alias("order")
+    return df.select("partition", "offset", order).select("partition", "offset", "order.*")
+
+
+def revenue_of(orders: DataFrame) -> DataFrame:
+    return orders.groupBy("customer").agg(count("*").alias("orders"), total("cents").alias("cents"))
 
 
 if __name__ == "__main__":

@@ -10,10 +10,9 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from membership_client_spark.demo.executors import Executor, executors_in
 from membership_client_spark.demo.happenings import Said
-from membership_client_spark.demo.processes import end_family
-from membership_client_spark.demo.surroundings import environment
+from membership_client_spark.demo.processes import Executor, end_family, executors_in
+from membership_client_spark.demo.spark_environment import environment
 from membership_client_spark.demo.wire import Task, decode_said, encode_task
 
 _TAIL_LINES = 30

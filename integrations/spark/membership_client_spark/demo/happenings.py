@@ -1,7 +1,9 @@
-"""What can happen in a demonstration. `at` is the demonstration's monotonic clock."""
+"""What can happen in a demonstration, as values, and the list of it. `at` is the monotonic clock of the machine."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from membership_client.demo.kit import GroupSeen, Remark
@@ -15,7 +17,7 @@ class SlotShare:
     partitions: tuple[int, ...]
 
 
-# --- what the driver says ---------------------------------------------------------------------------------------------
+# --- what the driver says --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class Counted:
 Said = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
 
 
-# --- what the demonstration does and sees itself ----------------------------------------------------------------------
+# --- what the demonstration does and sees itself ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +101,24 @@ class ExecutorGone:
 
 
 Happening = Said | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
+
+
+# --- the list of them ------------------------------------------------------------------------------------------------
+
+Watcher = Callable[[Happening], None]
+
+
+class PipelineRecording:
+    """Begins empty."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.happenings: list[Happening] = []
+        self._watcher = watcher
+
+    def add(self, happening: Happening) -> None:
+        self.happenings.append(happening)
+        self._watcher(happening)
+
+    def remark(self, text: str) -> None:
+        """A sentence of the demonstration's own."""
+        self.add(Remark(at=time.monotonic(), text=text))

@@ -8,7 +8,6 @@ from membership_client.admin import GroupAdmin
 from membership_client.demo.kit import GroupSeen
 from membership_client_spark.demo.driver import GROUP
 from membership_client_spark.demo.driver_process import DriverProcess
-from membership_client_spark.demo.executors import Executor
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
@@ -17,9 +16,10 @@ from membership_client_spark.demo.happenings import (
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
+    PipelineRecording,
     Said,
 )
-from membership_client_spark.demo.recording import PipelineRecording
+from membership_client_spark.demo.processes import Executor
 
 _LOOK_S = 0.2
 _PATIENCE_S = 120.0

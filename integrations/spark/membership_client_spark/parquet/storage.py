@@ -68,7 +68,7 @@ def epoch_of(directory: str) -> int | None:
     return int(found[1]) if found else None
 
 
-# --- a file system that the driver has mounted -------------------------------------------------------------------------
+# --- a file system that the driver has mounted -----------------------------------------------------------------------
 
 
 class LocalStorage:
@@ -118,7 +118,7 @@ class LocalStorage:
                 shutil.rmtree(attempt, ignore_errors=True)
 
 
-# --- HDFS, through the driver's JVM ------------------------------------------------------------------------------------
+# --- HDFS, through the driver's JVM ----------------------------------------------------------------------------------
 
 _EXISTS = "org.apache.hadoop.fs.FileAlreadyExistsException"
 
@@ -182,7 +182,7 @@ class HadoopStorage:
         return self._hadoop.Path(self._root, name)
 
 
-# --- which of them a path needs ----------------------------------------------------------------------------------------
+# --- which of them a path needs --------------------------------------------------------------------------------------
 
 _ATOMIC = frozenset({"hdfs", "viewfs"})
 """Where a rename is one step and fails if there is something of the new name."""

@@ -115,7 +115,7 @@ def _blend(old: float | None, new: float) -> float:
     return new if old is None else (1 - _WEIGHT) * old + _WEIGHT * new
 
 
-# --- the size of records -----------------------------------------------------------------------------------------------
+# --- the size of records ---------------------------------------------------------------------------------------------
 
 _PLACES = 4
 _RECORDS = 200
