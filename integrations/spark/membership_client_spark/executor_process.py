@@ -19,14 +19,14 @@ _LOG_URL = re.compile(r"executorId=([^&]+)")
 
 
 def place() -> dict[str, str | int | None]:
-    """For people to look at, and for the driver to know which slots an executor takes with it."""
+    """For people, and for the driver, which must know the slots that are lost with an executor."""
     return {"host": os.environ.get("SPARK_LOCAL_HOSTNAME") or _host(), "pid": os.getpid(), "executor": executor_id()}
 
 
 def executor_id() -> str | None:
-    """None in local mode, where the driver is the executor, and where nothing tells."""
-    told = os.environ.get("SPARK_EXECUTOR_ID") or _in_log_url(os.environ.get("SPARK_LOG_URL_STDERR", ""))
-    return told or _in_arguments(os.getppid())
+    """None in local mode, where the driver is the executor, and where nothing has the id."""
+    given = os.environ.get("SPARK_EXECUTOR_ID") or _in_log_url(os.environ.get("SPARK_LOG_URL_STDERR", ""))
+    return given or _in_arguments(os.getppid())
 
 
 def _host() -> str:
@@ -39,7 +39,7 @@ def _in_log_url(url: str) -> str | None:
 
 
 def _in_arguments(daemon: int) -> str | None:
-    """Of the daemon's parent: a Python worker is a child of a daemon, and the daemon one of the executor's JVM."""
+    """From the command line of the executor's JVM, the parent of the daemon that started this Python worker."""
     try:
         stat = Path(f"/proc/{daemon}/stat").read_text()
         jvm = stat.rpartition(")")[2].split()[1]
@@ -56,7 +56,7 @@ class Signals:
     """While entered, SIGTERM and SIGHUP become a notice. Does nothing outside the main thread.
 
     Spark sends SIGHUP to Python workers when their executor is gone. A handler that goes on for longer than `grace_s`
-    after that is cut off by the system: nobody waits for its result.
+    after that is ended by SIGALRM: its result cannot reach Spark any more.
     """
 
     def __init__(self, grace_s: float) -> None:

@@ -18,13 +18,13 @@ _RAISED = re.compile(r"^(\w[\w.]*)(?:: (.*))?\Z", re.MULTILINE | re.DOTALL)
 _CAUSE = "\nIt was caused by:\n"
 
 _NO_PYTHON = re.compile(r'Cannot run program ".*|Error from python worker:\s+.*')
-"""What the JVM tells of a Python that does not start; there is no exception then."""
+"""What the JVM reports of a Python that does not start; there is no Python exception then."""
 
 _OF_THE_JVM = ("py4j.", "pyspark.errors.exceptions.captured", "pyspark.errors.exceptions.connect", "grpc")
-"""Modules of exceptions that Spark's Python makes of what the JVM, or a Connect server, told."""
+"""Modules of the exceptions with which pyspark reports errors of the JVM or of a Connect server."""
 
 NO_PYTHON = "no Python"
-"""The kind of a failure without an exception: the executor has no Python, or one without pyspark."""
+"""The kind of a failure without a Python exception: the executor has no Python, or one without pyspark."""
 
 _WHICH_PYTHON = "PYSPARK_PYTHON (with spark-submit: spark.pyspark.python)"
 """pyspark 4.3 reads only the variable in a driver that python itself started; the setting of a session has no effect."""
@@ -55,12 +55,12 @@ def cause_note(cause: BaseException) -> str:
 
 
 def failure_in(error: BaseException) -> SlotFailure | None:
-    """None for a loss: an executor, a Python worker or a job that ended, without any Python code that raised."""
-    told = str(error)
-    if begin := _BEGIN.search(told):
-        return _parsed(told[begin.start() :])
-    if found := _NO_PYTHON.search(told):
-        return SlotFailure(NO_PYTHON, " ".join(found[0].split()), "", told)
+    """The Python exception in what Spark raised. None for a loss: an executor, a worker or a job ended, and no code raised."""
+    text = str(error)
+    if begin := _BEGIN.search(text):
+        return _parsed(text[begin.start() :])
+    if found := _NO_PYTHON.search(text):
+        return SlotFailure(NO_PYTHON, " ".join(found[0].split()), "", text)
     if type(error).__module__.startswith(_OF_THE_JVM):
         return None
     return _parsed("".join(traceback.format_exception(error)))
@@ -83,17 +83,17 @@ def setup_advice(failure: SlotFailure) -> str | None:
 
 
 def setup_note(error: BaseException) -> str | None:
-    """As `setup_advice`, for an error that Spark raised on the driver; None for all that the driver's own code raised."""
+    """As `setup_advice`, for an error that Spark raised on the driver; None for errors of the driver's own code."""
     if not type(error).__module__.startswith(_OF_THE_JVM):
         return None
     failure = failure_in(error)
     return setup_advice(failure) if failure else None
 
 
-def _parsed(told: str) -> SlotFailure | None:
-    """Of several tracebacks, one the cause of the next, the last is of the exception that ended the task."""
-    end = _END.search(told)
-    text = (told[: end.start()] if end else told).strip()
+def _parsed(output: str) -> SlotFailure | None:
+    """The last traceback is that of the exception that ended the task; those before it are of its causes."""
+    end = _END.search(output)
+    text = (output[: end.start()] if end else output).strip()
     begins = [begin.start() for begin in _BEGIN.finditer(text)]
     frames = list(_FRAME.finditer(text, begins[-1] if begins else 0))
     raised = _RAISED.search(text, frames[-1].end() if frames else 0)
@@ -107,21 +107,21 @@ def _parsed(told: str) -> SlotFailure | None:
 # --- when a slot is given up -----------------------------------------------------------------------------------------
 
 SAME_FAILURES = 3
-"""Number of failed jobs of a slot in a row, each tried by Spark as often as spark.task.maxFailures says."""
+"""Failed jobs of a slot in a row; Spark tries each job as often as spark.task.maxFailures says."""
 
 
 def _names(*kinds: type[BaseException]) -> frozenset[str]:
-    """Of these classes and all that are made of them. Spark tells the names of exceptions, and not the exceptions."""
+    """The names of these classes and their subclasses: Spark reports the names of exceptions, not the exceptions."""
     below = [_names(*kind.__subclasses__()) for kind in kinds]
     return frozenset(kind.__name__ for kind in kinds).union(*below)
 
 
 _FINAL = {kind.__name__: kind for kind in (SlotFailedError, SupersededError)}
-"""Starting the slot again would not help."""
+"""Errors after which starting the slot again would not help."""
 
 
 class FailureLimit:
-    """Of one slot. Belongs to the thread that runs it. A loss is no failure: it is not counted, however often it comes."""
+    """Counts the failures of one slot. Belongs to the thread that runs it. A loss is no failure and is not counted."""
 
     def __init__(self, slot: int) -> None:
         self._slot = slot
@@ -157,5 +157,5 @@ class FailureLimit:
 
 
 def _passes(name: str) -> bool:
-    """Brokers that do not answer, and partitions that are others' by now, come and go without anybody's doing."""
+    """Whether the error goes away by itself: brokers that do not answer, partitions that other members own by now."""
     return name in _names(ConnectionProblem, NotOwnedError, OffsetTimeoutError, WaitTimeoutError)

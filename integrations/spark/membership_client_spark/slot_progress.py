@@ -20,7 +20,7 @@ _HEADS = ("slot", "executor", "host", "state", "partitions", "records/s", "lag",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotProgress:
-    """One slot at one moment. `heard_s` is how long ago it last spoke; None if it never did."""
+    """One slot at one moment. `heard_s` is how long ago it last reported; None if it never did."""
 
     slot: int
     incarnation: Incarnation | None = None
@@ -34,7 +34,7 @@ class SlotProgress:
     lag: int = 0
     restarts: int = 0
     failure: str | None = None
-    """How its last attempt failed, while no newer one has spoken."""
+    """How its last attempt failed; None once a newer one has reported."""
     heard_s: float | None = None
 
 
@@ -43,11 +43,11 @@ class _Entry:
     progress: SlotProgress
     heard_at: float | None = None
     earlier_records: int = 0
-    """Of the incarnations before this one."""
+    """Records of the incarnations before this one."""
 
 
 class ProgressRegistry:
-    """Written by the arbiter's thread and by those that run slots; read by anybody."""
+    """The progress of all slots, on the driver. Written by the arbiter's thread and by those of slot runners; read by any."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,7 +62,7 @@ class ProgressRegistry:
             self._entries.pop(slot, None)
 
     def hear(self, slot: int, who: Incarnation, message: dict[str, Any]) -> None:
-        """A claim or a report of this incarnation; what an older one still says does not count."""
+        """Takes a claim or a report of this incarnation; those of an older incarnation are ignored."""
         with self._lock:
             entry = self._entries.get(slot)
             known = entry.progress.incarnation if entry else None
@@ -79,7 +79,7 @@ class ProgressRegistry:
                 self._entries[slot] = replace(entry, progress=replace(entry.progress, state="failed", failure=failure))
 
     def records(self, slot: int) -> int:
-        """How many the slot has handled, as far as it was heard."""
+        """How many records the slot has handled, as of its last report."""
         with self._lock:
             entry = self._entries.get(slot)
             return entry.progress.records if entry else 0
@@ -125,7 +125,7 @@ def _reported(entry: _Entry, report: dict[str, Any]) -> _Entry:
 
 
 def table(progress: Iterable[SlotProgress]) -> str:
-    """For people."""
+    """A text table for people."""
     rows = [_HEADS, *map(_row, progress)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -144,7 +144,7 @@ _EVERY_S = 1.0
 
 
 class ProgressReporter:
-    """Belongs to the slot's thread."""
+    """Counts the records of a slot on its executor, for the driver. Belongs to the slot's thread."""
 
     def __init__(self) -> None:
         self._records = 0
@@ -159,7 +159,7 @@ class ProgressReporter:
         return time.monotonic() - self._since >= _EVERY_S
 
     def report(self, consumer: Consumer) -> dict[str, Any]:
-        """Since the last one."""
+        """The next report; its rate is since the last one."""
         now = time.monotonic()
         rate = self._recent / (now - self._since)
         self._recent, self._since = 0, now
@@ -174,7 +174,7 @@ class ProgressReporter:
 
 
 def _lag(consumer: Consumer) -> int:
-    """Of the partitions whose end librdkafka has seen; it asks nobody."""
+    """The lag of the partitions whose end librdkafka has seen; no broker is asked."""
     return sum(
         max(0, consumer.get_watermark_offsets(place, cached=True)[1] - place.offset)
         for place in consumer.position(consumer.assignment())

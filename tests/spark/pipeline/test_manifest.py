@@ -91,7 +91,7 @@ def test_what_is_no_manifest_is_refused(text: str) -> None:
 
 def test_a_manifest_of_another_epoch_is_refused() -> None:
     """One that was copied into another directory tells of other rows."""
-    with pytest.raises(ManifestError, match="epoch 4, and lies in the directory of epoch 5"):
+    with pytest.raises(ManifestError, match="epoch 4, but is in the directory of epoch 5"):
         Manifest.from_text(GOOD.to_text(), 5)
 
 

@@ -28,19 +28,19 @@ class Storage(Protocol):
     """One sink's directory on some file system."""
 
     def epochs(self) -> list[int]:
-        """Those that are published, in any order."""
+        """The published epochs, in any order."""
 
     def manifest(self, epoch: int) -> str | None:
-        """Its text; None if the epoch is not published."""
+        """The text of an epoch's manifest; None if the epoch is not published."""
 
     def place_for(self, attempt: str) -> str:
         """Where Spark is to write the rows of an attempt."""
 
     def publish(self, attempt: str, epoch: int, manifest: str) -> bool:
-        """Rows and manifest become visible in one step. False, and nothing is, if the epoch was there before."""
+        """Makes rows and manifest visible in one step. False, and nothing is visible, if the epoch was published before."""
 
     def clean(self, group: str) -> None:
-        """Delete the attempts of that group, and nothing else."""
+        """Deletes the attempts of that group, and nothing else."""
 
 
 def new_attempt(epoch: int, group: str) -> str:
@@ -54,7 +54,7 @@ def is_attempt_of(group: str, name: str) -> bool:
 
 
 def _mark_of(group: str) -> str:
-    """Not the group's name: it may have characters that file systems do not take."""
+    """A hash of the group's name, which may have characters that file systems refuse."""
     return hashlib.sha256(group.encode()).hexdigest()[:16]
 
 
@@ -72,7 +72,7 @@ def epoch_of(directory: str) -> int | None:
 
 
 class LocalStorage:
-    """Renaming a directory onto one that is not empty fails, on every POSIX file system: that decides who publishes."""
+    """Publishes by renaming a directory, which fails on every POSIX file system if the new name is a directory with files."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -93,15 +93,15 @@ class LocalStorage:
             raise manifests.ManifestError(f"{path / manifests.NAME} cannot be read: {error}.") from error
 
     def place_for(self, attempt: str) -> str:
-        # Not as_uri(): Hadoop would take an escaped blank for three characters.
+        # Not as_uri(): Hadoop does not unescape, and would read an escaped blank as three characters.
         return f"file://{self._root / ATTEMPTS / attempt}"
 
     def publish(self, attempt: str, epoch: int, manifest: str) -> bool:
         written = self._root / ATTEMPTS / attempt
         if not written.exists():
             raise SparkSettingsError(
-                f"Spark wrote {written}, but it is not there: driver and executors must see the same file system at "
-                f"{self._root}. A driver that was replaced finds its attempts deleted as well."
+                f"Spark wrote {written}, but the driver does not find it: driver and executors must see the same file system "
+                f"at {self._root}. The attempts of a driver that was replaced are deleted, too."
             )
         (written / manifests.NAME).write_text(manifest, encoding="utf-8")
         try:
@@ -124,7 +124,7 @@ _EXISTS = "org.apache.hadoop.fs.FileAlreadyExistsException"
 
 
 class HadoopStorage:
-    """The name node renames a directory only if there is nothing of the new name: that decides who publishes."""
+    """Publishes by renaming a directory, which the name node refuses if the new name exists."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self._hadoop = hadoop_fs(spark)
@@ -185,11 +185,11 @@ class HadoopStorage:
 # --- which of them a path needs --------------------------------------------------------------------------------------
 
 _ATOMIC = frozenset({"hdfs", "viewfs"})
-"""Where a rename is one step and fails if there is something of the new name."""
+"""File systems on which a rename is one step, and fails if the new name exists."""
 
 
 def open_storage(spark: SparkSession, path: str) -> Storage:
-    """SparkSettingsError where publishing cannot be one step."""
+    """The storage of a path. SparkSettingsError if its file system cannot publish in one step."""
     place = with_scheme(spark, path)
     scheme, file = scheme_and_file(place)
     if scheme == "file":

@@ -1,4 +1,4 @@
-"""The pipeline's thread: plan an epoch, have it processed, commit it, and again."""
+"""The pipeline's thread: it plans an epoch, calls `foreach_epoch`, commits, and starts again."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from membership_client_spark.slot_failure import setup_note
 ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]
 
 _IDLE_S = 0.2
-"""Between two looks at the ends of partitions that have nothing new."""
+"""Between two checks for new records when there are none."""
 
 _SETTLE_S = 30.0
 _SETTLE_LOOK_S = 0.05
 
 _TAKEN_IN_A_ROW = 3
-"""So often a driver that is going away may get ahead of us; more than that is a fight."""
+"""How often in a row another driver may publish first: one that is ending may do it, more often is an error."""
 
 logger = logging.getLogger("membership_client_spark")
 
@@ -50,7 +50,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What the user asked for."""
+    """The arguments of `epochs`, checked."""
 
     spark: SparkSession
     foreach_epoch: ForeachEpoch
@@ -63,7 +63,7 @@ class Order:
 
 
 class Engine:
-    """`run` is the pipeline's thread; `stop`, `scale` and `progress` may be called by any."""
+    """Runs a pipeline. `run` is its thread; `stop`, `scale` and `progress` may be called on any."""
 
     def __init__(self, order: Order, slots: int) -> None:
         self._order = order
@@ -85,13 +85,13 @@ class Engine:
     # --- any thread --------------------------------------------------------------------------------------------------
 
     def stop(self, reason: str | None) -> None:
-        """After the running epoch."""
+        """Ends the pipeline after the running epoch."""
         self._stop = reason
         self._stopping.set()
         self._held.wake()
 
     def scale(self, slots: int, reason: str | None) -> None:
-        """Between two epochs."""
+        """Changes the number of slots, between two epochs."""
         self._wanted = Scale(slots, reason)
         self._held.wake()
 
@@ -112,7 +112,7 @@ class Engine:
     # --- the pipeline's thread ---------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Until stopped, done, or something raises; the members have left by then."""
+        """Returns when the pipeline is stopped or done, and raises the error that ended it. All members have left then."""
         try:
             if self._order.available_now:
                 self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._order.topics))
@@ -143,7 +143,7 @@ class Engine:
             self._held.wait_for_change(_IDLE_S)
 
     def _plan_if_due(self) -> EpochPlan:
-        """Nothing if it is too early, or if the coordinator does not answer at the moment."""
+        """An empty plan if it is too early, or if the coordinator does not answer at the moment."""
         if time.monotonic() < self._due_at:
             return NOTHING
         try:
@@ -157,7 +157,7 @@ class Engine:
         self._slots.scale(wanted.slots, wanted.reason)
 
     def _await_settled(self) -> None:
-        """Members that join one after the other take partitions from each other; epochs may as well wait for the end."""
+        """Waits until all members own their target: those that join one after the other take partitions from each other."""
         give_up_at = time.monotonic() + _SETTLE_S
         while not (self._slots.are_settled() or self._stopping.is_set()) and time.monotonic() < give_up_at:
             self._slots.check()
@@ -169,7 +169,7 @@ class Engine:
             self._positions.resume(self._sink.resume(run))
 
     def _check_newest(self) -> None:
-        """SupersededError if a newer driver is known. When no broker answers, the sink itself is the judge."""
+        """SupersededError if the group has a newer driver. If no broker answers, the sink's atomic publish decides."""
         with contextlib.suppress(ConnectionProblem):
             self._slots.check_newest()
 
@@ -189,7 +189,7 @@ class Engine:
         return record_limit(self._order.bounds, self._known)
 
     def _is_done(self) -> bool:
-        """Was all read that was there at the start, except what others in the group read?"""
+        """Whether all records of the start were read, except those of partitions that other members own."""
         if self._goal is None or time.monotonic() < self._due_at:
             return False
         missing = self._goal.keys() - self._positions.reached(self._goal)
@@ -206,7 +206,7 @@ class Engine:
             self._held.release()
 
     def _process(self, plan: EpochPlan) -> bool:
-        """False if another driver was quicker."""
+        """False if another driver has published the epoch."""
         epoch = self._tally.running = self._positions.last_epoch + 1
         frame = epoch_frame(self._order.spark, plan.tasks(), self._order.settings.readers)
         try:
@@ -215,7 +215,7 @@ class Engine:
             self._give_way(error)
             return False
         except BaseException as error:
-            self._check_newest()  # A newer driver takes away what we work with, and is then the real cause.
+            self._check_newest()  # If a newer driver took the slots over, that is the cause.
             error.add_note(f"This was epoch {epoch} of {self._order.name}: {', '.join(map(str, plan.ranges))}.")
             if advice := setup_note(error):
                 error.add_note(f"The cause: {advice}")
@@ -224,13 +224,15 @@ class Engine:
         return True
 
     def _give_way(self, error: EpochTakenError) -> None:
-        """The other one may have published its last; if it is the newer one, it is we who end."""
+        """Ends with SupersededError if the other driver is newer; else starts again after what the sink has."""
         self._slots.check()
         self._check_newest()
         self._taken += 1
         if self._taken > _TAKEN_IN_A_ROW:
             raise error
-        logger.warning("[%s] starting again after what the sink has: %s", self._order.name, error)
+        logger.warning(
+            "[%s] another driver published first; starting again after its epoch: %s", self._order.name, error
+        )
         self._resume()
 
     def _commit(self, plan: EpochPlan, began_at: float) -> None:
@@ -241,7 +243,9 @@ class Engine:
         taken = self._insist_on_commit(plan, epoch)
         self._positions.committed(ends, taken)
         for place in sorted(ends.keys() - taken):
-            logger.warning("[%s] epoch %s could not commit %s: others have it by now", self._order.name, epoch, place)
+            logger.warning(
+                "[%s] epoch %s could not commit %s: another member owns it by now", self._order.name, epoch, place
+            )
         records, seconds = offsets_in(plan.ranges), time.monotonic() - began_at
         self._known = self._known.ran(records, seconds, self._order.bounds)
         size = self._known.bytes_per_record
@@ -250,7 +254,7 @@ class Engine:
         logger.info("[%s] epoch %s: %s records in %.3f s", self._order.name, epoch, records, seconds)
 
     def _insist_on_commit(self, plan: EpochPlan, epoch: int) -> frozenset[TopicPartition]:
-        """A coordinator that is away comes back; only who wants to stop does not wait for that."""
+        """Commits; while no coordinator answers, tries again until the pipeline is stopped."""
         while True:
             try:
                 return self._slots.commit(plan.ranges, plan.holdings, epoch)

@@ -15,7 +15,7 @@ from membership_client_spark.pipeline.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True)
 class EpochPlan:
-    """Fixed: reading it twice gives the same records."""
+    """The offset ranges of an epoch and the holdings of their partitions. Reading it twice gives the same records."""
 
     ranges: tuple[OffsetRange, ...]
     holdings: Mapping[TopicPartition, Holding]
@@ -40,7 +40,7 @@ NOTHING = EpochPlan((), MappingProxyType({}))
 
 
 def plan_of(ranges: tuple[OffsetRange, ...], holdings: Mapping[TopicPartition, Holding]) -> EpochPlan:
-    """With the holdings of its own partitions only: others may go while it is read."""
+    """A plan with the holdings of its own partitions only: others may be revoked while it is read."""
     places = [TopicPartition(piece.topic, piece.partition) for piece in ranges]
     return EpochPlan(ranges, {place: holdings[place] for place in places})
 
@@ -48,7 +48,7 @@ def plan_of(ranges: tuple[OffsetRange, ...], holdings: Mapping[TopicPartition, H
 def next_ranges(
     positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], limit: int | None, turn: int
 ) -> tuple[OffsetRange, ...]:
-    """Of at most `limit` offsets together; none of them is empty."""
+    """The ranges of the next epoch, with at most `limit` offsets together; none is empty."""
     waiting = {place: ends[place] - positions[place] for place in sorted(positions) if place in ends}
     shares = allot(waiting, limit, turn)
     return tuple(
