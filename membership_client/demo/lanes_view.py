@@ -24,7 +24,7 @@ _LEAST_TICK = 8
 def lanes_view(
     happenings: Sequence[Happening], partitions: int, colours: Mapping[str, str], now: float, width: int
 ) -> Group:
-    """Dots are before the first owner and after the last; what is hatched should have had an owner."""
+    """Dots are before the first owner and after the last; hatched columns should have had an owner."""
     begins = next((h.at for h in happenings if isinstance(h, StepBegan)), now)
     leaving = next((h.at for h in happenings if isinstance(h, StepBegan) and h.scene is StepKind.LEAVE), now)
     scale = Timescale.fitting(begins, now, max(_LEAST_TICK, width - _LABEL))
@@ -40,7 +40,7 @@ def _lane(number: int, cells: Sequence[Cell], leaving: int, colours: Mapping[str
 
 
 def _draw(cell: Cell, colours: Mapping[str, str], *, owed: bool) -> tuple[str, str]:
-    """The owner's colour, and its letter where it begins, so that the lanes can be read without colours too."""
+    """The owner's colour, and its letter in its first column, so that lanes can be read without colours."""
     if cell.owner is None:
         return ("▒", "bold red") if owed else ("·", "dim")
     colour = colours[cell.owner]
@@ -50,7 +50,7 @@ def _draw(cell: Cell, colours: Mapping[str, str], *, owed: bool) -> tuple[str, s
 
 
 def _marks(happenings: Sequence[Happening], scale: Timescale) -> Text:
-    """Where steps began, and where somebody was killed."""
+    """Where steps began, and where a member was killed."""
     marks = [" "] * scale.columns
     for happening in happenings:
         if isinstance(happening, StepBegan | StepSkipped):
@@ -72,7 +72,7 @@ def _seconds(scale: Timescale) -> Text:
 # --- time as columns -------------------------------------------------------------------------------------------------
 
 _SCALES_S = (0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0, 10.0)
-"""Few enough that the picture seldom jumps, close enough that it is never half empty for long."""
+"""Seconds per column. Few, so that the picture changes its scale seldom; close, so that it is seldom half empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class Cell:
     """One column of one partition's lane."""
 
     owner: str | None
-    """Whoever owned it for the longest part of that time; None: nobody did."""
+    """The member that owned the partition for the longest part of that time; None if it had no owner."""
     first: bool
-    """The owner begins here."""
+    """The owner's time begins in this column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Timescale:
 
     @classmethod
     def fitting(cls, begins: float, now: float, columns: int) -> Timescale:
-        """The finest scale on which everything until now fits."""
+        """The finest scale on which all time until now fits."""
         fits = (step_s for step_s in _SCALES_S if begins + columns * step_s >= now)
         return cls(begins, now, columns, next(fits, _SCALES_S[-1]))
 
@@ -104,7 +104,7 @@ class Timescale:
         return min(self.columns - 1, max(0, int((at - self.begins) / self.step_s)))
 
     def cells(self, lane: Sequence[Span]) -> list[Cell]:
-        """The lane up to now."""
+        """The columns of a lane, up to now."""
         owners = [self._owner(lane, column) for column in range(self._drawn)]
         return [Cell(owner, first=owner not in {None, before}) for before, owner in pairwise([None, *owners])]
 

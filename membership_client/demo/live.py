@@ -1,4 +1,4 @@
-"""Shows the view on a terminal while things happen, and the summary at the end."""
+"""Shows the live view on a terminal, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDEST = 120
 
 
 class LiveView:
-    """A context in which the terminal shows the present moment; its last frame stays on the screen."""
+    """A context in which the terminal shows the live view; its last frame stays on the screen."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -36,7 +36,7 @@ class LiveView:
         self._live.stop()
 
     def show(self, summary: Summary) -> None:
-        """Ends the live view."""
+        """Ends the live view and prints the summary."""
         self._live.stop()
         self._console.print(summary_view(summary, self._width))
 

@@ -1,7 +1,7 @@
 """One member in a process of its own: `python -m membership_client.demo.member_process ROLE`, ROLE as JSON.
 
-Prints what happens to it, a JSON object per line, and lives until it is told to leave or its input ends: no longer
-than whoever started it.
+Prints what happens to it, a JSON object per line, until it is asked to leave or its input ends, which it does with the
+process that started it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from membership_client import CallbackContext, Snapshot, TopicPartition
 
 _GIVING_UP_S = 0.3
-"""What an application would spend on committing offsets; long enough to see the member RECONCILING meanwhile."""
+"""The time for which an application would commit offsets; long enough to show the state RECONCILING."""
 
 _CLOCK_SLACK_S = 0.01
 _LEAVE_TIMEOUT_S = 5.0
@@ -31,7 +31,7 @@ _ORPHAN_TIMEOUT_S = 1.0
 
 
 def main() -> None:
-    """Joins, tells, leaves."""
+    """The program: joins, reports, leaves."""
     role = decode_role(sys.argv[1])
     teller = Teller(role.name)
     config = MemberConfig(
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _leave(member: GroupMember, teller: Teller, line: str) -> None:
-    """An empty line is the end of the input: whoever started us is gone, and perhaps the broker too."""
+    """Leaves and reports it. An empty line is the end of the input: the demonstration is gone, perhaps with the broker."""
     leave = decode_leave(line) if line else Leave(LeaveMode.LEAVE, "the demonstration was ended")
     report = member.close(leave.mode, reason=leave.reason, timeout_s=_LEAVE_TIMEOUT_S if line else _ORPHAN_TIMEOUT_S)
     teller.saw(member.snapshot)
@@ -64,7 +64,7 @@ def _leave(member: GroupMember, teller: Teller, line: str) -> None:
 
 
 class Teller(RebalanceListener):
-    """Tells what happens to the member. Callable from any thread; a line is never torn."""
+    """Prints what happens to the member. May be called on any thread; lines are never mixed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class Teller(RebalanceListener):
             print(encode_told(told), flush=True)
 
     def saw(self, snapshot: Snapshot) -> None:
-        """Every step of the member ends here; most change nothing one can see."""
+        """Called after each step of the member; prints the snapshot if it differs visibly from the last one."""
         seen = self._seen(snapshot, time.monotonic())
         if self._last is None or not _alike(self._last, seen):
             self._last = seen
@@ -126,7 +126,7 @@ def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
 
 
 def _alike(last: Seen, seen: Seen) -> bool:
-    """Do both show the same member, confirmed by the same heartbeat? An age is read off two clocks, hence the slack."""
+    """Whether both show the same, confirmed by the same heartbeat. The age is computed from two clock readings, hence the slack."""
     if last != replace(seen, at=last.at, confirmed_at=last.confirmed_at):
         return False
     return abs((seen.confirmed_at or 0.0) - (last.confirmed_at or 0.0)) < _CLOCK_SLACK_S

@@ -1,4 +1,4 @@
-"""The picture of a run, as an SVG file: the group just before everyone left, and the summary."""
+"""The picture of a run, as an SVG file: the group just before its members left, and the summary."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _WIDTH, _HEIGHT = 112, 34
 
 
 def take_photo(recording: Recording, summary: Summary, file: Path) -> None:
+    """Writes the picture. Needs rich."""
     before = tuple(takewhile(lambda happening: not _is_last_step(happening), recording.happenings))
     picture = Picture(
         happenings=before,

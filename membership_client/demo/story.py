@@ -1,4 +1,4 @@
-"""Tells what happens in sentences, for the timeline and for plain output."""
+"""What happens, in sentences, for the timeline and for plain output."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def numbers(partitions: Iterable[int]) -> str:
 
 
 def lines_of(happenings: Iterable[Happening]) -> list[StoryLine]:
-    """The whole story so far."""
+    """All sentences so far."""
     teller = Storyteller()
     return [line for happening in happenings if (line := teller.tell(happening)) is not None]
 
 
 class Storyteller:
-    """Remembers what it told, so that it tells changes only, and of each change what brought it about."""
+    """Turns happenings into sentences. It remembers states, and mentions changes only, each with its cause."""
 
     def __init__(self) -> None:
         self._states: dict[int, tuple[MemberState, int]] = {}
@@ -61,7 +61,7 @@ class Storyteller:
         self._complaints: set[tuple[int, str]] = set()
 
     def tell(self, happening: Happening) -> StoryLine | None:
-        """The sentence for it, or None where there is nothing to say."""
+        """The sentence for a happening; None if it changes nothing that is shown."""
         match happening:
             case Seen():
                 return self._seen(happening)
@@ -105,7 +105,7 @@ class Storyteller:
         return f"takes {numbers(called.partitions)}{origin}"
 
     def _why(self, called: Called) -> str:
-        """The member's own word; where it only knows that the group changed, also who came."""
+        """The cause that the member gives; if that is only a change of the group, also the member that joined."""
         kind, _, detail = called.cause.partition(": ")
         others = [name for name in self._newcomers if name != called.name]
         if kind == CauseKind.GROUP_CHANGED.value and called.kind == "revoked" and others:
@@ -113,7 +113,7 @@ class Storyteller:
         return detail if detail.startswith(kind) else called.cause
 
     def _complained(self, complained: Complained) -> StoryLine | None:
-        """A member logs a problem again when it knows more of it; once is enough here."""
+        """A line of the log, once: a member logs a problem again when it knows more of it."""
         text = re.sub(r"^\[[^]]*\]: ", "", complained.text)
         if (complained.pid, text) in self._complaints:
             return None
@@ -131,9 +131,9 @@ def _gone(happening: ProcessEnded | Closed) -> StoryLine | None:
     if isinstance(happening, Closed):
         return StoryLine(at, who, f"left, reason: {happening.reason} ({happening.outcome})", "give")
     if happening.code == 0:
-        return None  # Its report was told before.
+        return None  # Its close was reported before.
     if happening.code == _KILLED:
-        return StoryLine(at, who, "was killed with SIGKILL: it could tell nobody", "bad")
+        return StoryLine(at, who, "was killed with SIGKILL: it could not leave the group", "bad")
     return StoryLine(at, who, f"ended unexpectedly, with code {happening.code}", "bad")
 
 
@@ -142,11 +142,11 @@ def _stage(happening: Happening) -> StoryLine | None:
         case StepBegan() | StepSkipped():
             return StoryLine(happening.at, "", _step_title(happening), "step")
         case StageSet():
-            text = f"the stage is set: {happening.title}"
+            text = f"the broker and the topic are ready: {happening.title}"
         case GroupSeen():
             text = f"the coordinator says: group epoch {happening.epoch}, {happening.members} members"
         case ReasonsLogged():
-            text = f"the broker logged why they left: {'; '.join(happening.reasons) or 'nothing'}"
+            text = f"the broker logged the reasons for leaving: {'; '.join(happening.reasons) or 'nothing'}"
         case Remark():
             text = happening.text
         case _:

@@ -42,14 +42,14 @@ _TONES: dict[Tone, str] = {
 _COLOURS = ("#56b4e9", "#e69f00", "#3fbf8f", "#cc79a7")
 
 _FRAME_LINES = 10
-"""What the view takes beside members, lanes and timeline: borders, headlines, headings, rules, axes."""
+"""Lines of the view beside members, lanes and timeline: borders, headlines, headings, rules, axes."""
 _FEWEST_LINES, _MOST_LINES = 3, 16
 _BORDER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Everything the view shows, at one moment."""
+    """What the view shows at one moment."""
 
     happenings: Sequence[Happening]
     began_at: float
@@ -72,7 +72,7 @@ def render(picture: Picture) -> RenderableType:
             _headline(board, picture.now),
             _score(picture.happenings, board),
             _members(board, colours, picture.now),
-            Rule("who owned which partition, over time (▒ nobody)", style="dim"),
+            Rule("who owned which partition, over time (▒ no owner)", style="dim"),
             lanes_view(picture.happenings, partitions, colours, picture.now, picture.width - _BORDER),
             Rule("what happened, and why", style="dim"),
             *_timeline(picture, colours, min(_MOST_LINES, max(_FEWEST_LINES, room))),
@@ -96,7 +96,7 @@ def _headline(board: Board, now: float) -> Text:
 
 
 def _score(happenings: Sequence[Happening], board: Board) -> Text:
-    """What the running step has come to so far."""
+    """The figures of the running step so far."""
     match board.step:
         case None:
             score = ""
@@ -111,15 +111,15 @@ def _score(happenings: Sequence[Happening], board: Board) -> Text:
 
 
 def _timeline(picture: Picture, colours: Mapping[str, str], room: int) -> list[Text]:
-    told = [_told(line, picture.began_at, colours) for line in lines_of(picture.happenings)[-room:]]
-    return told + [Text()] * (room - len(told))
+    lines = [_line(line, picture.began_at, colours) for line in lines_of(picture.happenings)[-room:]]
+    return lines + [Text()] * (room - len(lines))
 
 
-def _told(line: StoryLine, began_at: float, colours: Mapping[str, str]) -> Text:
+def _line(line: StoryLine, began_at: float, colours: Mapping[str, str]) -> Text:
     who = (f"{line.who} ", f"bold {colours[line.who]}") if line.who else ("", "")
-    told = Text.assemble((f"{line.at - began_at:5.1f} s  ", "dim"), who, (line.text, _TONES[line.tone]))
-    told.no_wrap, told.overflow = True, "ellipsis"
-    return told
+    shown = Text.assemble((f"{line.at - began_at:5.1f} s  ", "dim"), who, (line.text, _TONES[line.tone]))
+    shown.no_wrap, shown.overflow = True, "ellipsis"
+    return shown
 
 
 # --- the table of members --------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _state(row: Row) -> Text:
 
 
 def _heartbeat(row: Row, now: float) -> Text:
-    """The age of the last confirmation: bright when fresh, alarming when the next is overdue."""
+    """The age of the last confirmation: bright when new, red when the next one is overdue."""
     if row.seen is None or row.seen.confirmed_at is None or row.exit_code == 0:
         return Text()
     age_s, interval_s = max(0.0, now - row.seen.confirmed_at), row.seen.interval_s or 1.0
@@ -178,7 +178,7 @@ def _owned(partitions: Sequence[int], colour: str) -> Text:
 # --- the summary -----------------------------------------------------------------------------------------------------
 
 _HEADINGS = ("moved", "longest\nownerless", "callbacks\nall/others", "others'\nrebalances", "group\nepoch", "met")
-"""The others are the bystanders: members nothing was done to."""
+"""`others` are the bystanders of a step."""
 
 
 def summary_view(summary: Summary, width: int) -> Group:
@@ -212,7 +212,7 @@ def _skipped_row(skipped: StepSkipped) -> list[str | Text]:
 
 
 def _remarks(summary: Summary) -> list[Text]:
-    """Why steps were skipped, and what did not come out as expected."""
+    """Why steps were skipped, and which expectations were not met."""
     skipped = [Text(f"Step {step.number} was skipped: {step.why}.", style="yellow") for step in summary.skipped]
     unmet = [
         Text(f"Step {facts.step.number}: {check.text}.", style="red")

@@ -1,4 +1,4 @@
-"""How a member's process and the demonstration talk: one JSON object per line, both ways."""
+"""The messages between a member's process and the demonstration: one JSON object per line, both ways."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from membership_client.demo.happenings import Called, Closed, Seen, Told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRole:
-    """What a member's process is told when it starts."""
+    """The argument of a member's process."""
 
     name: str
     bootstrap_servers: str
@@ -23,7 +23,7 @@ class MemberRole:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The only thing it is told later."""
+    """The only message that it gets later."""
 
     mode: LeaveMode
     reason: str

@@ -26,7 +26,7 @@ def test_slots_are_told_when_their_partitions_change() -> None:
 
 def test_an_executor_that_was_not_killed_by_us_is_told_as_such() -> None:
     (line,) = PipelineStoryteller().tell(ExecutorGone(at=1.0, executor="7"))
-    assert line.text == "executor 7 is lost, by nobody's hand"
+    assert line.text == "executor 7 is lost, and the demonstration did not kill it"
 
 
 @pytest.mark.parametrize("said", SAID, ids=lambda said: type(said).__name__)

@@ -43,7 +43,7 @@ Say = Callable[[Said], None]
 
 
 def main() -> None:
-    """One argument: the task."""
+    """The program; its one argument is the task, as JSON."""
     task = decode_task(sys.argv[1])
     say = _speech()
     threading.Thread(target=_end_with_the_demonstration, daemon=True).start()
@@ -57,14 +57,14 @@ def main() -> None:
 
 
 def _speech() -> Say:
-    """Standard output is ours alone: whatever Spark prints goes where the log goes."""
+    """Writes reports to standard output; what Spark prints goes to standard error instead."""
     words = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return lambda said: print(encode_said(said), file=words)
 
 
 def _end_with_the_demonstration() -> None:
-    """If that is killed our input ends; nobody else would end the JVMs, which are in our process group."""
+    """If the demonstration is killed, the input ends: then this process and its JVMs, in one process group, are killed."""
     sys.stdin.read()
     os.killpg(0, signal.SIGKILL)
 
@@ -88,22 +88,22 @@ def _pipeline(spark: SparkSession, sink: OrdersSink, task: Task) -> Epochs:
 
 
 def _follow(pipeline: Epochs, say: Say) -> None:
-    """Says each epoch's beginning and end, until the pipeline has ended."""
+    """Reports the beginning and the commit of each epoch, until the pipeline has ended."""
     reporter = _Reporter(say)
     while not _has_ended(pipeline):
-        reporter.tell(pipeline.progress())
-    reporter.tell(pipeline.progress())
+        reporter.report(pipeline.progress())
+    reporter.report(pipeline.progress())
 
 
 class _Reporter:
-    """Says of a pipeline's progress what it has not said before."""
+    """Reports what is new in a pipeline's progress."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._committed = 0
         self._began = 0
 
-    def tell(self, progress: EpochsProgress) -> None:
+    def report(self, progress: EpochsProgress) -> None:
         now, last, running = time.monotonic(), progress.last, progress.running
         if last is not None and last.epoch_id > self._committed:
             self._committed = last.epoch_id
@@ -142,7 +142,7 @@ def _count(spark: SparkSession, sink: OrdersSink, records: int) -> Counted:
 
 
 class OrdersSink:
-    """The revenue of an epoch is replaced if the epoch is repeated; it counts as soon as the orders are published."""
+    """Writes the orders of an epoch, and the revenue of each customer, which is replaced if the epoch is repeated."""
 
     def __init__(self, directory: Path) -> None:
         self.orders = directory / "orders"

@@ -17,7 +17,7 @@ class SlotShare:
     partitions: tuple[int, ...]
 
 
-# --- what the driver says --------------------------------------------------------------------------------------------
+# --- reports of the driver --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +52,20 @@ class AllRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What a reader of the Parquet files finds."""
+    """What is in the Parquet files."""
 
     at: float
     rows: int
     distinct: int
-    """Different orders among them that were produced."""
+    """How many different orders of those that were produced are among the rows."""
     revenue_cents: int
-    """Over all customers and epochs of the aggregates."""
+    """The sum over all customers and epochs."""
 
 
 Said = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
 
 
-# --- what the demonstration does and sees itself ---------------------------------------------------------------------
+# --- what the demonstration itself does and sees ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class ExecutorStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorKilled:
-    """By us, while that epoch was under way."""
+    """The demonstration killed it while that epoch was running."""
 
     at: float
     executor: str
@@ -94,7 +94,7 @@ class ExecutorKilled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorGone:
-    """It runs no more, by our hand or not."""
+    """It does not run any more; the demonstration killed it, or it ended otherwise."""
 
     at: float
     executor: str
@@ -109,7 +109,7 @@ Watcher = Callable[[Happening], None]
 
 
 class PipelineRecording:
-    """Begins empty."""
+    """All that happened so far; the watcher is called with each new value. Belongs to one thread."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.happenings: list[Happening] = []

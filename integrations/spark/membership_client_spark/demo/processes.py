@@ -36,27 +36,30 @@ class Process:
         return self.state == _PAUSED
 
     def children(self, relatives: list[Process]) -> list[Process]:
-        """Those of `relatives` that it started itself."""
+        """The processes among `relatives` that it started itself."""
         return [process for process in relatives if process.parent == self.pid]
 
 
 def family(first: int) -> list[Process]:
     """All living processes of the family; `first` must have been started with a session of its own."""
-    return [process for process in _everyone() if process.session == first and process.state not in _ENDED]
+    return [process for process in _all_processes() if process.session == first and process.state not in _ENDED]
 
 
 def signal_family(first: int, number: signal.Signals) -> None:
-    """Signals everyone who is there now. Nothing is awaited."""
+    """Signals all processes that the family has now, and returns at once."""
     for process in family(first):
         send(process.pid, number)
 
 
 def end_family(first: int) -> None:
-    """SIGKILL, until nobody is left, not even a child that was being born. `first` must not have been waited for yet."""
+    """Sends SIGKILL until no process is left, also to children that were just being started.
+
+    `first` must not have been waited for yet: its pid could belong to another process.
+    """
     give_up_at = time.monotonic() + _KILL_TIMEOUT_S
     while left := family(first):
         if time.monotonic() > give_up_at:
-            raise TimeoutError(f"Not gone {_KILL_TIMEOUT_S} s after SIGKILL: {left}.")
+            raise TimeoutError(f"These processes still run {_KILL_TIMEOUT_S} s after SIGKILL: {left}.")
         signal_family(first, signal.SIGKILL)
         time.sleep(0.01)
 
@@ -78,7 +81,7 @@ def look(pid: int) -> Process | None:
     return _read(Path("/proc", str(pid)))
 
 
-def _everyone() -> Iterator[Process]:
+def _all_processes() -> Iterator[Process]:
     for directory in Path("/proc").glob("[0-9]*"):
         process = _read(directory)
         if process is not None:
@@ -86,7 +89,7 @@ def _everyone() -> Iterator[Process]:
 
 
 def _read(directory: Path) -> Process | None:
-    # A process may end between two looks: its files are then gone, or end in the middle.
+    # A process may end while it is read: its files are then gone, or cut off.
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         # The second field is the program's name, and may itself contain spaces and brackets.
         state, parent, _, session, *_ = (directory / "stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -106,7 +109,7 @@ _DAEMON_MODULE = "pyspark.daemon"
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """One executor at the moment it was looked at. `pid` is its JVM's; a daemon forks Python workers as tasks need them."""
+    """One executor at the moment of the look. `pid` is that of its JVM; a daemon forks Python workers as tasks need them."""
 
     app_id: str
     executor_id: str

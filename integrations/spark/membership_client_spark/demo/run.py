@@ -46,7 +46,7 @@ class SparkDemoOptions:
 
 
 def run(options: SparkDemoOptions) -> int:
-    """Plays, shows, sums up. 0: as expected, 1: not so, 2: could not run, 130: interrupted."""
+    """Runs it, prints it, and returns 0: as expected, 1: not as expected, 2: could not run, 130: interrupted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
             signal.signal(number, _interrupt)
@@ -91,7 +91,7 @@ def _exit_code(summary: PipelineSummary) -> int:
 
 
 def _check(options: SparkDemoOptions) -> None:
-    """Before anything is started, not after it."""
+    """CannotRunError, before anything is started, if something is missing."""
     if not Path("/proc/self/stat").exists():
         raise CannotRunError("executors are found through /proc, which this system does not have; Linux has it.")
     if options.svg is not None and importlib.util.find_spec("rich") is None:
@@ -118,7 +118,7 @@ def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: P
 
 
 def _python_path() -> str:
-    """Ours, and the packages found where we found them."""
+    """The PYTHONPATH of this process, after the directories of both packages."""
     homes = {Path(package.__file__ or "").parents[1]: None for package in (membership_client, membership_client_spark)}
     return os.pathsep.join([*map(str, homes), *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -154,5 +154,5 @@ def _empty_directory(directory: Path) -> Path:
     except OSError as error:
         raise CannotRunError(f"--keep {directory}: {error.strerror}.") from error
     if taken:
-        raise CannotRunError(f"--keep {directory}: there is something in it; give a directory that is new or empty.")
+        raise CannotRunError(f"--keep {directory}: the directory is not empty. Give one that is new or empty.")
     return directory

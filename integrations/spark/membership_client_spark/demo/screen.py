@@ -30,7 +30,7 @@ _PICTURE_WIDTH = 100
 
 
 class Screen:
-    """`printed` is what was shown so far, each line with its style, for a picture of it."""
+    """Prints. `printed` has all lines so far, each with its style, for a picture."""
 
     def __init__(self, began_at: float) -> None:
         self._began_at = began_at
@@ -63,7 +63,7 @@ def _printer() -> Callable[[str, str], None]:
 
 
 def save_screen(printed: Iterable[tuple[str, str]], file: Path) -> None:
-    """Write lines, each with its style, to an SVG file. Needs rich."""
+    """Writes lines, each with its style, to an SVG file. Needs rich."""
     from rich.text import Text  # noqa: PLC0415 - rich is an extra
 
     console = picture_console(_PICTURE_WIDTH)
@@ -87,14 +87,14 @@ class PipelineLine:
 
 
 class PipelineStoryteller:
-    """Remembers who has which partitions, so that it tells changes only."""
+    """Turns happenings into sentences. It knows the partitions of each slot, and mentions changes only."""
 
     def __init__(self) -> None:
         self._slots: tuple[SlotShare, ...] = ()
         self._killed: set[str] = set()
 
     def tell(self, happening: Happening) -> list[PipelineLine]:
-        """Nothing, one line or several."""
+        """The lines for one happening; there may be none."""
         return [PipelineLine(happening.at, text, tone) for text, tone in self._sentences(happening)]
 
     def _sentences(self, happening: Happening) -> Iterable[tuple[str, Tone]]:  # noqa: PLR0911 - one for each kind
@@ -119,7 +119,7 @@ class PipelineStoryteller:
                 return self._of_executors(happening)
 
     def _shares(self, slots: tuple[SlotShare, ...]) -> Iterable[tuple[str, Tone]]:
-        """What the slots own, where it is not what they owned in the epoch before."""
+        """The partitions of the slots that own others than in the epoch before."""
         before, self._slots = self._slots, slots
         return [
             (f"slot {slot.instance_id} owns partitions {' '.join(map(str, slot.partitions)) or 'none'}", "gain")
@@ -135,7 +135,7 @@ class PipelineStoryteller:
                 self._killed.add(executor)
                 return [(f"executor {executor} killed in the middle of epoch {epoch} (kill -9 {pid})", "bad")]
             case ExecutorGone(executor=executor):
-                how = "gone" if executor in self._killed else "lost, by nobody's hand"
+                how = "gone" if executor in self._killed else "lost, and the demonstration did not kill it"
                 return [(f"executor {executor} is {how}", "bad")]
 
 

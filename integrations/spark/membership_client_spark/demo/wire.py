@@ -1,4 +1,4 @@
-"""What the driver's process is told at its start, and what it says: JSON, one line each."""
+"""The task of the driver's process, and its reports: JSON, one line each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = {kind.__name__: kind for kind in (SessionReady, EpochBegan, EpochCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What the driver is to read and where it writes."""
+    """What the driver reads, and where it writes."""
 
     bootstrap_servers: str
     directory: str
