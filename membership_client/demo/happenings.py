@@ -154,7 +154,7 @@ class Closed:
     outcome: str
 
 
-Told = Seen | Called | Closed
+MemberReport = Seen | Called | Closed
 Happening = (
     Remark
     | StageSet
@@ -166,5 +166,5 @@ Happening = (
     | Started
     | ProcessEnded
     | Complained
-    | Told
+    | MemberReport
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import membership_client
 from membership_client.demo.happenings import Complained, ProcessEnded, Started
-from membership_client.demo.wire import Leave, MemberRole, decode_told, encode_leave, encode_role
+from membership_client.demo.wire import Leave, MemberRole, decode_report, encode_leave, encode_role
 
 if TYPE_CHECKING:
     from membership_client.demo.recording import Recording
@@ -82,7 +82,7 @@ class MemberHandle:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.endswith("\n"):  # SIGKILL may cut the last line.
-                self._recording.add(decode_told(line))
+                self._recording.add(decode_report(line))
         code = self._process.wait()
         self._recording.add(ProcessEnded(at=time.monotonic(), name=self._role.name, pid=self._pid, code=code))
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from membership_client import LeaveMode, MemberState
-from membership_client.demo.happenings import Called, Closed, Seen, Told
+from membership_client.demo.happenings import Called, Closed, MemberReport, Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,12 @@ def decode_leave(line: str) -> Leave:
     return Leave(LeaveMode(said["mode"]), said["reason"])
 
 
-def encode_told(told: Told) -> str:
-    said = asdict(told) | {"type": type(told).__name__}
+def encode_report(report: MemberReport) -> str:
+    said = asdict(report) | {"type": type(report).__name__}
     return json.dumps(said, default=lambda state: state.value)
 
 
-def decode_told(line: str) -> Told:
+def decode_report(line: str) -> MemberReport:
     said = json.loads(line)
     kind = said.pop("type")
     if kind == "Seen":

@@ -1,6 +1,6 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
-import membership_client_spark.extra  # noqa: F401 - first, so that a missing package is told in words
+import membership_client_spark.extra  # noqa: F401 - first, so that its error names a missing package
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
 from membership_client_spark.epochs import Epochs, epochs

@@ -165,11 +165,11 @@ class SlotJob:
 
         A slot that does not end within `timeout_s` is cancelled. May be called twice.
         """
-        within_s, told = checked_wait(timeout_s), reason_text(reason) or ""
+        within_s, given = checked_wait(timeout_s), reason_text(reason) or ""
         with self._lock:
             self._stopping = True
             runners, self._runners = self._runners, {}
-        self._end(runners, Ending.STOPPED, told, threading.TIMEOUT_MAX if within_s is None else within_s)
+        self._end(runners, Ending.STOPPED, given, threading.TIMEOUT_MAX if within_s is None else within_s)
         self._ended.set()
         self._arbiter.close()
 

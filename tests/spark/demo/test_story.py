@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from membership_client_spark.demo.happenings import EpochBegan, ExecutorGone, Said
+from membership_client_spark.demo.happenings import DriverReport, EpochBegan, ExecutorGone
 from membership_client_spark.demo.screen import PipelineStoryteller, save_screen
-from membership_client_spark.demo.wire import Task, decode_said, decode_task, encode_said, encode_task
+from membership_client_spark.demo.wire import Task, decode_report, decode_task, encode_report, encode_task
 from tests.spark.demo.recorded import SWAPPED, whole
 
-SAID = [happening for happening in whole(slots=SWAPPED) if isinstance(happening, Said)]
+SAID = [happening for happening in whole(slots=SWAPPED) if isinstance(happening, DriverReport)]
 
 
 def test_slots_are_told_when_their_partitions_change() -> None:
@@ -30,10 +30,10 @@ def test_an_executor_that_was_not_killed_by_us_is_told_as_such() -> None:
 
 
 @pytest.mark.parametrize("said", SAID, ids=lambda said: type(said).__name__)
-def test_what_the_driver_says_arrives_as_it_was(said: Said) -> None:
-    line = encode_said(said)
+def test_what_the_driver_says_arrives_as_it_was(said: DriverReport) -> None:
+    line = encode_report(said)
     assert "\n" not in line
-    assert decode_said(line) == said
+    assert decode_report(line) == said
 
 
 def test_the_task_arrives_as_it_was() -> None:

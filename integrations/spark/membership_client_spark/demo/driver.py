@@ -18,15 +18,15 @@ from membership_client import WaitTimeoutError
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
+    DriverReport,
     EpochBegan,
     EpochCommitted,
-    Said,
     SessionReady,
     SlotShare,
 )
 from membership_client_spark.demo.orders import SCHEMA, TOPIC
 from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
-from membership_client_spark.demo.wire import Task, decode_task, encode_said
+from membership_client_spark.demo.wire import Task, decode_task, encode_report
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.pipeline.progress import EpochsProgress
@@ -39,7 +39,7 @@ MASTER = "local-cluster[2,1,1024]"
 
 _LOOK_S = 0.05
 
-Say = Callable[[Said], None]
+Say = Callable[[DriverReport], None]
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def _speech() -> Say:
     """Writes reports to standard output; what Spark prints goes to standard error instead."""
     words = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    return lambda said: print(encode_said(said), file=words)
+    return lambda said: print(encode_report(said), file=words)
 
 
 def _end_with_the_demonstration() -> None:

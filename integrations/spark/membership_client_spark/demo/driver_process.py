@@ -10,10 +10,10 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from membership_client_spark.demo.happenings import Said
+from membership_client_spark.demo.happenings import DriverReport
 from membership_client_spark.demo.processes import Executor, end_family, executors_in
 from membership_client_spark.demo.spark_environment import environment
-from membership_client_spark.demo.wire import Task, decode_said, encode_task
+from membership_client_spark.demo.wire import Task, decode_report, encode_task
 
 _TAIL_LINES = 30
 
@@ -28,7 +28,7 @@ class DriverProcess:
     def __init__(self, task: Task, directory: Path, java: Path) -> None:
         directory.mkdir()
         self._log = directory / "driver.log"
-        self._said: queue.Queue[Said | None] = queue.Queue()
+        self._said: queue.Queue[DriverReport | None] = queue.Queue()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "membership_client_spark.demo.driver", encode_task(task)],
@@ -54,7 +54,7 @@ class DriverProcess:
             assert pipe is not None
             pipe.close()
 
-    def next_said(self, timeout_s: float) -> Said | None:
+    def next_report(self, timeout_s: float) -> DriverReport | None:
         """The next report of the driver; None if there is none within this time. DriverFailedError if it has ended."""
         try:
             said = self._said.get(timeout=timeout_s)
@@ -76,5 +76,5 @@ class DriverProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.endswith(os.linesep):  # SIGKILL may cut the last line.
-                self._said.put(decode_said(line))
+                self._said.put(decode_report(line))
         self._said.put(None)

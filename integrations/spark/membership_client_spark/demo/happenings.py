@@ -62,7 +62,7 @@ class Counted:
     """The sum over all customers and epochs."""
 
 
-Said = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
+DriverReport = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
 
 
 # --- what the demonstration itself does and sees ---------------------------------------------------------------------
@@ -100,7 +100,7 @@ class ExecutorGone:
     executor: str
 
 
-Happening = Said | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
+Happening = DriverReport | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
 
 
 # --- the list of them ------------------------------------------------------------------------------------------------

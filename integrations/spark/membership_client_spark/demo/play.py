@@ -11,13 +11,13 @@ from membership_client_spark.demo.driver_process import DriverProcess
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
+    DriverReport,
     EpochBegan,
     EpochCommitted,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
     PipelineRecording,
-    Said,
 )
 from membership_client_spark.demo.processes import Executor
 
@@ -47,7 +47,7 @@ class PipelinePlay:
 
     def perform(self) -> None:
         """Returns when the driver has counted what is in the Parquet files. DriverFailedError if it ends before."""
-        while not isinstance(said := self._driver.next_said(_LOOK_S), Counted):
+        while not isinstance(said := self._driver.next_report(_LOOK_S), Counted):
             if said is not None:
                 self._hear(said)
             self._watch_executors()
@@ -55,7 +55,7 @@ class PipelinePlay:
             self._check_patience()
         self._hear(said)
 
-    def _hear(self, said: Said) -> None:
+    def _hear(self, said: DriverReport) -> None:
         self._recording.add(said)
         match said:
             case EpochBegan(epoch=epoch):

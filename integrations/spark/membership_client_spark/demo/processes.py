@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 _KILL_TIMEOUT_S = 30
-_ENDED = "ZX"
-_PAUSED = "T"
+ENDED = "ZX"
+"""States of processes that do not run any more: zombies and dead ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,6 @@ class Process:
     state: str
     arguments: tuple[str, ...]
 
-    @property
-    def is_paused(self) -> bool:
-        """By SIGSTOP."""
-        return self.state == _PAUSED
-
     def children(self, relatives: list[Process]) -> list[Process]:
         """The processes among `relatives` that it started itself."""
         return [process for process in relatives if process.parent == self.pid]
@@ -42,7 +37,7 @@ class Process:
 
 def family(first: int) -> list[Process]:
     """All living processes of the family; `first` must have been started with a session of its own."""
-    return [process for process in _all_processes() if process.session == first and process.state not in _ENDED]
+    return [process for process in _all_processes() if process.session == first and process.state not in ENDED]
 
 
 def signal_family(first: int, number: signal.Signals) -> None:
@@ -70,31 +65,22 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def is_running(pid: int) -> bool:
-    """Neither gone nor a zombie."""
-    process = look(pid)
-    return process is not None and process.state not in _ENDED
-
-
-def look(pid: int) -> Process | None:
-    """None if it is gone."""
-    return _read(Path("/proc", str(pid)))
-
-
 def _all_processes() -> Iterator[Process]:
     for directory in Path("/proc").glob("[0-9]*"):
-        process = _read(directory)
+        process = look(int(directory.name))
         if process is not None:
             yield process
 
 
-def _read(directory: Path) -> Process | None:
+def look(pid: int) -> Process | None:
+    """The process at this moment; None if it is gone."""
+    directory = Path("/proc", str(pid))
     # A process may end while it is read: its files are then gone, or cut off.
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         # The second field is the program's name, and may itself contain spaces and brackets.
         state, parent, _, session, *_ = (directory / "stat").read_text(errors="replace").rpartition(")")[2].split()
         arguments = (directory / "cmdline").read_text(errors="replace").split("\0")
-        return Process(int(directory.name), int(parent), int(session), state, tuple(arguments))
+        return Process(pid, int(parent), int(session), state, tuple(arguments))
     return None
 
 
@@ -121,22 +107,6 @@ class Executor:
     def kill(self) -> None:
         """SIGKILL to the JVM; its Python processes end by themselves, a little later."""
         send(self.pid, signal.SIGKILL)
-
-    def terminate(self) -> None:
-        """SIGTERM: it runs its shutdown hooks."""
-        send(self.pid, signal.SIGTERM)
-
-    def decommission(self) -> None:
-        """SIGPWR: it takes no new tasks, if the application has `spark.decommission.enabled`."""
-        send(self.pid, signal.SIGPWR)
-
-    def pause(self) -> None:
-        """SIGSTOP to the JVM, as in a long garbage collection; its Python workers go on."""
-        send(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """SIGCONT to the JVM."""
-        send(self.pid, signal.SIGCONT)
 
 
 def executors_in(first: int) -> Iterator[Executor]:

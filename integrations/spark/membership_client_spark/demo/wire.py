@@ -9,9 +9,9 @@ from typing import Any
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
+    DriverReport,
     EpochBegan,
     EpochCommitted,
-    Said,
     SessionReady,
     SlotShare,
 )
@@ -38,11 +38,11 @@ def decode_task(text: str) -> Task:
     return Task(**json.loads(text))
 
 
-def encode_said(said: Said) -> str:
+def encode_report(said: DriverReport) -> str:
     return json.dumps({"kind": type(said).__name__, **asdict(said)})
 
 
-def decode_said(line: str) -> Said:
+def decode_report(line: str) -> DriverReport:
     fields: dict[str, Any] = json.loads(line)
     kind = _KINDS[fields.pop("kind")]
     if "slots" in fields:

@@ -124,10 +124,10 @@ class Arbiter:
 
     def _carry_out(self, orders: Iterable[Order]) -> None:
         for order in orders:
-            told = self._lines.get((order.slot, order.to))
+            line = self._lines.get((order.slot, order.to))
             _log.info("slot %s, incarnation %s: %s", order.slot, order.to, _words(order))
-            if told is not None:
-                told.say(_as_message(order))
+            if line is not None:
+                line.say(_as_message(order))
 
 
 def _as_message(order: Order) -> dict[str, Any]:
