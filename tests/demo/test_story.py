@@ -1,4 +1,4 @@
-"""Every change is told with its cause."""
+"""Every change is shown with its cause."""
 
 from __future__ import annotations
 

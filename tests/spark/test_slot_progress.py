@@ -1,4 +1,4 @@
-"""What the driver tells of its slots, out of what it hears."""
+"""The progress of slots on the driver, from their claims and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One audit for all of its tests: a small fleet, groups in trouble, and files that somebody has been at."""
+"""One audit for all tests of this folder: a small fleet, groups in trouble, and damaged files."""
 
 from __future__ import annotations
 

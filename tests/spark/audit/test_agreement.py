@@ -16,7 +16,7 @@ _TIMES = ("CAST(began AS DOUBLE) AS since", "CAST(ended AS DOUBLE) AS until")
 
 
 def test_ownership(audited: Audit, debugger: DebuggerView) -> None:
-    """Who owned what, from the return of one callback to that of another, in which epoch."""
+    """Which member owned which partition, from the return of one callback to that of another, and in which epoch."""
     rows = audited.ownership.selectExpr("*", *_TIMES).collect()
     assert debugger.ownership() == Counter(
         (r.group, f"{r.topic}-{r.partition}", r.instance_id or r.member_id, r.epoch, ms(r.since), ms(r.until))
@@ -26,7 +26,7 @@ def test_ownership(audited: Audit, debugger: DebuggerView) -> None:
 
 
 def test_gaps(audited: Audit, debugger: DebuggerView) -> None:
-    """Times without an owner, while somebody was there to own it: whose it was, how that ended, whose it is then."""
+    """Times without an owner while a member was present: the last owner, how it lost the partition, the next owner."""
     rows = audited.gaps.selectExpr("*", *_TIMES).collect()
     assert debugger.gaps() == Counter(
         (r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until), r.last_owner, r.ending, r.next_owner)

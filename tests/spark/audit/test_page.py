@@ -1,4 +1,4 @@
-"""What an audit writes: Parquet that anybody can read, and a page."""
+"""What an audit writes: Parquet that any program can read, and a page."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_page_opens_without_complaints_and_without_a_network(
 
 
 def test_names_out_of_traces_are_text(new_tab: Callable[..., Tab], tmp_path: Path) -> None:
-    """Whoever may name a group may not write the page."""
+    """The name of a group must not become markup of the page."""
     name = '<script>alert(1)</script>{{tops}}"<img src=x>'
     numbers = dict.fromkeys(AuditSummary.__dataclass_fields__, 1)
     top = Top("Most restarted", "slots", ("group", "restarts"), [(name, 3)])
@@ -93,7 +93,7 @@ def test_every_table_and_column_is_documented(audited: Audit) -> None:
 
 
 def test_a_directory_with_something_else_in_it_is_refused(audited: Audit, tmp_path: Path) -> None:
-    """A folder of somebody's that has the name of a table used to be deleted."""
+    """A user's folder with the name of a table used to be deleted."""
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "precious").touch()
     with pytest.raises(AuditTargetError, match="is not empty"):

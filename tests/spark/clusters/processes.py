@@ -29,7 +29,7 @@ def watch_family(first: int) -> None:
 
 
 def end_family(first: int) -> None:
-    """SIGKILL, until nobody is left, not even a child that was being born. `first` must not have been waited for yet."""
+    """As `processes.end_family`, and the guard forgets the family."""
     processes.end_family(first)
     guard.forget_process(-first)
 

@@ -1,4 +1,4 @@
-"""The story is told in sentences, and only what is new."""
+"""What happens is printed in sentences, changes only."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
 
 
 class CrashingSink(ParquetSink):
-    """Publishes its second epoch, and fails before anybody hears of it."""
+    """Publishes its second epoch, and fails before the pipeline learns of it."""
 
     def __call__(self, df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
         super().__call__(df, epoch_id, offset_ranges)

@@ -19,7 +19,7 @@ def test_the_sink_is_believed_when_it_is_ahead_of_the_group() -> None:
 
 
 def test_the_group_is_believed_when_it_is_ahead_of_the_sink() -> None:
-    """Somebody else had the partition, and its records are elsewhere."""
+    """Another member had the partition, and the records are in its output."""
     assert start_of(P0, 20, 30, low=0, high=100, reset="latest") == 30
     assert start_of(P0, None, 30, low=0, high=100, reset="latest") == 30
 

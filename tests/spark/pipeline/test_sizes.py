@@ -1,4 +1,4 @@
-"""How large records are, as a sample of them tells."""
+"""The size of records, estimated from a sample."""
 
 from __future__ import annotations
 
