@@ -64,10 +64,10 @@ def consume(
 
     On executors, `handle(batch, slot)` gets a `pyarrow.RecordBatch` with the columns of Spark's Kafka source, or with
     `records="messages"` a list of confluent-kafka's messages, at most `max_records` of them. When it has returned, their
-    offsets are committed. If it raises, or if the member ends by a fatal error (no access, for example), the slot is tried again as
-    often as spark.task.maxFailures says; then the job ends with that error. So it does when a newer driver has its slots,
-    and when a slot fails in the same way three times in a row without progress. After all other failures and losses the
-    slot is started again, for as long as the job runs, without a rebalance.
+    offsets are committed. If it raises, or if the member ends by a fatal error (no access, for example), the slot is tried
+    again as often as spark.task.maxFailures says; then the job ends with that error. So it does when a newer driver has its
+    slots, and when a slot fails in the same way three times in a row without progress. After all other failures and losses
+    the slot is started again, for as long as the job runs, without a rebalance.
 
     `name` belongs to the job and stays the same over restarts. `config` is what `membership_client.Consumer` takes.
     `grace_s` is how long a new attempt of a slot waits for an older one that does not answer.
@@ -240,7 +240,7 @@ class SlotJob:
         while remove_holders(self._plan.config, instance_ids, self._epoch, reason) and not is_sure:
             if time.monotonic() > deadline:
                 _log.warning(
-                    "members %s of group %s were removed for %g s and joined again: their processes still run. End them by hand",
+                    "members %s of group %s were removed for %g s and joined again: end their processes by hand",
                     ", ".join(sorted(instance_ids)),
                     self._plan.config["group.id"],
                     _INSIST_S,
