@@ -20,7 +20,7 @@ from membership_client_spark.arguments import (
 )
 from membership_client_spark.holders import Config
 from membership_client_spark.pipeline.bounds import Bounds
-from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Order
+from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, PipelineArguments
 from membership_client_spark.pipeline.progress import EpochsProgress
 from membership_client_spark.pipeline.settings import settings_of
 
@@ -55,7 +55,7 @@ def epochs(
     """
     checked_session(spark)
     checked_function("foreach_epoch", foreach_epoch, of="an epoch's DataFrame, id and ranges")
-    order = Order(
+    arguments = PipelineArguments(
         spark=spark,
         foreach_epoch=foreach_epoch,
         settings=settings_of(config),
@@ -65,7 +65,7 @@ def epochs(
         every_s=checked_seconds("every_s", every_s),
         available_now=checked_flag("available_now", available_now),
     )
-    return Epochs(Engine(order, checked_slots(name, slots)), name)
+    return Epochs(Engine(arguments, checked_slots(name, slots)), name)
 
 
 class Epochs:

@@ -49,7 +49,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class PipelineArguments:
     """The arguments of `epochs`, checked."""
 
     spark: SparkSession
@@ -65,14 +65,14 @@ class Order:
 class Engine:
     """Runs a pipeline. `run` is its thread; `stop`, `scale` and `progress` may be called on any."""
 
-    def __init__(self, order: Order, slots: int) -> None:
-        self._order = order
-        self._sink: object = order.foreach_epoch
+    def __init__(self, arguments: PipelineArguments, slots: int) -> None:
+        self._arguments = arguments
+        self._sink: object = arguments.foreach_epoch
         self._held = Held()
-        self._slots = Slots(order.settings.members, order.topics, order.name, self._held)
-        self._watermarks = Watermarks(order.settings.clients, only_committed=order.settings.only_committed)
-        self._positions = Positions(self._slots, self._watermarks, order.settings.reset)
-        self._sampler = SizeSampler(order.settings.readers) if order.bounds.max_bytes is not None else None
+        self._slots = Slots(arguments.settings.members, arguments.topics, arguments.name, self._held)
+        self._watermarks = Watermarks(arguments.settings.clients, only_committed=arguments.settings.only_committed)
+        self._positions = Positions(self._slots, self._watermarks, arguments.settings.reset)
+        self._sampler = SizeSampler(arguments.settings.readers) if arguments.bounds.max_bytes is not None else None
         self._known = Experience()
         self._goal: Mapping[TopicPartition, int] | None = None
         self._wanted = Scale(slots, None)
@@ -114,8 +114,8 @@ class Engine:
     def run(self) -> None:
         """Returns when the pipeline is stopped or done, and raises the error that ended it. All members have left then."""
         try:
-            if self._order.available_now:
-                self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._order.topics))
+            if self._arguments.available_now:
+                self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._arguments.topics))
             self._slots.open()
             self._follow_scale()
             self._await_settled()
@@ -149,7 +149,7 @@ class Engine:
         try:
             return self._plan()
         except (NotOwnedError, OffsetTimeoutError) as error:
-            logger.warning("[%s] cannot plan an epoch now: %s", self._order.name, error)
+            logger.warning("[%s] cannot plan an epoch now: %s", self._arguments.name, error)
             return NOTHING
 
     def _follow_scale(self) -> None:
@@ -165,7 +165,7 @@ class Engine:
 
     def _resume(self) -> None:
         if isinstance(self._sink, Resumable):
-            run = PipelineRun(self._order.spark, self._order.settings.members["group.id"], self._check_newest)
+            run = PipelineRun(self._arguments.spark, self._arguments.settings.members["group.id"], self._check_newest)
             self._positions.resume(self._sink.resume(run))
 
     def _check_newest(self) -> None:
@@ -186,7 +186,7 @@ class Engine:
     def _limit(self, waiting: tuple[OffsetRange, ...]) -> int | None:
         if self._sampler is not None and waiting and (size := self._sampler.average(waiting)):
             self._known = self._known.sampled(size)
-        return record_limit(self._order.bounds, self._known)
+        return record_limit(self._arguments.bounds, self._known)
 
     def _is_done(self) -> bool:
         """Whether all records of the start were read, except those of partitions that other members own."""
@@ -196,7 +196,7 @@ class Engine:
         return not missing or (self._slots.are_settled() and missing <= self._slots.others())
 
     def _run_epoch(self, plan: EpochPlan, began_at: float) -> None:
-        self._due_at = began_at + self._order.every_s
+        self._due_at = began_at + self._arguments.every_s
         plan = plan.only(self._held.use(plan.holdings))
         try:
             if plan.ranges and self._process(plan):
@@ -208,15 +208,15 @@ class Engine:
     def _process(self, plan: EpochPlan) -> bool:
         """False if another driver has published the epoch."""
         epoch = self._tally.running = self._positions.last_epoch + 1
-        frame = epoch_frame(self._order.spark, plan.tasks(), self._order.settings.readers)
+        frame = epoch_frame(self._arguments.spark, plan.tasks(), self._arguments.settings.readers)
         try:
-            self._order.foreach_epoch(frame, epoch, plan.ranges)
+            self._arguments.foreach_epoch(frame, epoch, plan.ranges)
         except EpochTakenError as error:
             self._give_way(error)
             return False
         except BaseException as error:
             self._check_newest()  # If a newer driver took the slots over, that is the cause.
-            error.add_note(f"This was epoch {epoch} of {self._order.name}: {', '.join(map(str, plan.ranges))}.")
+            error.add_note(f"This was epoch {epoch} of {self._arguments.name}: {', '.join(map(str, plan.ranges))}.")
             if advice := setup_note(error):
                 error.add_note(f"The cause: {advice}")
             raise
@@ -231,7 +231,7 @@ class Engine:
         if self._taken > _TAKEN_IN_A_ROW:
             raise error
         logger.warning(
-            "[%s] another driver published first; starting again after its epoch: %s", self._order.name, error
+            "[%s] another driver published first; starting again after its epoch: %s", self._arguments.name, error
         )
         self._resume()
 
@@ -244,14 +244,14 @@ class Engine:
         self._positions.committed(ends, taken)
         for place in sorted(ends.keys() - taken):
             logger.warning(
-                "[%s] epoch %s could not commit %s: another member owns it by now", self._order.name, epoch, place
+                "[%s] epoch %s could not commit %s: another member owns it by now", self._arguments.name, epoch, place
             )
         records, seconds = offsets_in(plan.ranges), time.monotonic() - began_at
-        self._known = self._known.ran(records, seconds, self._order.bounds)
+        self._known = self._known.ran(records, seconds, self._arguments.bounds)
         size = self._known.bytes_per_record
         estimate = None if size is None else round(size * records)
         self._tally.count(EpochReport(epoch, plan.ranges, records, estimate, seconds))
-        logger.info("[%s] epoch %s: %s records in %.3f s", self._order.name, epoch, records, seconds)
+        logger.info("[%s] epoch %s: %s records in %.3f s", self._arguments.name, epoch, records, seconds)
 
     def _insist_on_commit(self, plan: EpochPlan, epoch: int) -> frozenset[TopicPartition]:
         """Commits; while no coordinator answers, tries again until the pipeline is stopped."""
@@ -261,5 +261,5 @@ class Engine:
             except OffsetTimeoutError as error:
                 if self._stopping.is_set():
                     raise
-                logger.warning("[%s] epoch %s cannot be committed now: %s", self._order.name, epoch, error)
+                logger.warning("[%s] epoch %s cannot be committed now: %s", self._arguments.name, epoch, error)
                 self._slots.check()
