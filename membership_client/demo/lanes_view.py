@@ -6,16 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
 
-from membership_client.demo.happenings import ProcessEnded, StepBegan, StepKind, StepSkipped
+from membership_client.demo.happenings import Happening, ProcessEnded, StepBegan, StepKind, StepSkipped
 from membership_client.demo.ownership import Span, gaps, owned_spans
-
-if TYPE_CHECKING:
-    from membership_client.demo.happenings import Happening
 
 _LABEL = 4
 _LEAST_TICK = 8

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 _KILL_TIMEOUT_S = 30
 ENDED = "ZX"
@@ -85,9 +84,6 @@ def look(pid: int) -> Process | None:
 
 
 # --- the executors among them ----------------------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAIN_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _DAEMON_MODULE = "pyspark.daemon"
