@@ -1,4 +1,4 @@
-"""The present moment of a demonstration, folded from what happened so far."""
+"""The state of a demonstration at one moment, computed from what happened so far."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from membership_client.demo.happenings import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One member: its newest process, and what that last said."""
+    """One member: its newest process, and the last report of that."""
 
     name: str
     pid: int
     instance_id: str | None
     seen: Seen | None = None
-    beats: int = 0
-    """How often the coordinator confirmed this process."""
+    confirmations: int = 0
+    """How often the coordinator has confirmed this process."""
     exit_code: int | None = None
 
     @property
@@ -38,7 +38,7 @@ class Row:
 
     @property
     def has_failed(self) -> bool:
-        """It will not get anywhere any more: dead, or ended by a fatal error."""
+        """Its process has ended, or a fatal error has ended the member."""
         return self.exit_code is not None or (self.seen is not None and self.seen.state is MemberState.FATAL)
 
 
@@ -60,7 +60,7 @@ def board_of(happenings: Iterable[Happening]) -> Board:
 
 
 def advance(board: Board, happening: Happening) -> Board:
-    """The board after one more thing happened."""
+    """The board after one more happening."""
     match happening:
         case StageSet():
             return replace(board, stage=happening)
@@ -78,17 +78,17 @@ def advance(board: Board, happening: Happening) -> Board:
 def _row_after(row: Row | None, happening: Started | Seen | ProcessEnded) -> Row:
     if isinstance(happening, Started):
         return Row(name=happening.name, pid=happening.pid, instance_id=happening.instance_id)
-    assert row is not None, f"{happening.name} speaks before it started"
-    return replace(row, exit_code=happening.code) if isinstance(happening, ProcessEnded) else _look(row, happening)
+    assert row is not None, f"{happening.name} reported before it started"
+    return replace(row, exit_code=happening.code) if isinstance(happening, ProcessEnded) else _row_with(row, happening)
 
 
-def _look(row: Row, seen: Seen) -> Row:
+def _row_with(row: Row, seen: Seen) -> Row:
     confirmed = seen.confirmed_at is not None and (row.seen is None or seen.confirmed_at != row.seen.confirmed_at)
-    return replace(row, seen=seen, beats=row.beats + confirmed)
+    return replace(row, seen=seen, confirmations=row.confirmations + confirmed)
 
 
 def _owners_after(owners: Mapping[int, str], called: Called) -> Mapping[int, str]:
-    """Lines of two processes may arrive in the wrong order, so only an owner can give up."""
+    """Reports of two processes may arrive in the wrong order, so only the current owner can give a partition up."""
     if called.kind == "assigned":
         return {**owners, **dict.fromkeys(called.partitions, called.name)}
     gone = {partition for partition in called.partitions if owners.get(partition) == called.name}
@@ -96,7 +96,7 @@ def _owners_after(owners: Mapping[int, str], called: Called) -> Mapping[int, str
 
 
 def _survivors(owners: Mapping[int, str], happening: Started | Seen | ProcessEnded) -> Mapping[int, str]:
-    """A process that ends owns nothing any more."""
+    """A process that has ended owns nothing."""
     if not isinstance(happening, ProcessEnded):
         return owners
     return {partition: owner for partition, owner in owners.items() if owner != happening.name}

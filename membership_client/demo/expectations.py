@@ -1,4 +1,4 @@
-"""What each step should have come to. Compares with what was recorded; knows nothing of the play."""
+"""What is expected of each step, checked against the recording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Check:
 
 
 def checks_of(facts: Facts) -> list[Check]:
-    """Everything expected of that step."""
+    """All expectations of a step, checked."""
     return [check for rule in (*_ALWAYS, *_RULES[facts.step.scene]) for check in rule(facts)]
 
 
@@ -54,7 +54,7 @@ def _shares(facts: Facts) -> Iterator[Check]:
 def _moves_little(facts: Facts) -> Iterator[Check]:
     needless = {p: pair for p, pair in facts.moved.items() if pair[1] not in facts.step.actors}
     moved = numbers(facts.moved)
-    text = f"moved between members that stayed: {numbers(needless)}" if needless else f"only {moved} changed hands"
+    text = f"moved between members that stayed: {numbers(needless)}" if needless else f"only {moved} moved"
     yield Check(not needless, text)
 
 

@@ -1,4 +1,4 @@
-"""What each step amounted to, computed from the recording."""
+"""The figures of each step, computed from the recording."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from membership_client.demo.ownership import Span, gaps, overlaps, owned_spans, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One step in numbers. Partitions and members that have nothing to report are missing from the mappings."""
+    """One step in numbers. Partitions and members without a value are missing in the mappings."""
 
     step: StepBegan
     seconds: float
@@ -35,19 +35,19 @@ class Facts:
     owners_before: Mapping[int, str]
     owners_after: Mapping[int, str]
     ownerless_s: Mapping[int, float]
-    """Per partition, how long it had no owner, from its first owner on."""
+    """Per partition, how long it had no owner, after its first owner."""
     shared: tuple[int, ...]
     """Partitions that two members owned at once."""
     callbacks: Mapping[str, int]
     rebalances: Mapping[str, int]
-    """How often each member was given a new target."""
+    """How often each member began to reconcile."""
     epoch_before: int
     epoch_after: int
     epoch_from_coordinator: bool
     pids: Mapping[str, tuple[int, ...]]
     """The processes each member started."""
     recovered_s: Mapping[str, float]
-    """From the start of a member's process to the last partitions it was given."""
+    """From the start of a member's process to its last assignment."""
     closed: tuple[Closed, ...]
     members_left: int | None
     """How many members the coordinator counts at the end; None where it cannot be asked."""
@@ -56,7 +56,7 @@ class Facts:
 
     @property
     def moved(self) -> Mapping[int, tuple[str, str]]:
-        """Partitions with another owner than before, and both."""
+        """Partitions whose owner changed, with the owners before and after."""
         both = self.owners_before.keys() & self.owners_after.keys()
         pairs = {partition: (self.owners_before[partition], self.owners_after[partition]) for partition in sorted(both)}
         return {partition: pair for partition, pair in pairs.items() if pair[0] != pair[1]}
@@ -128,7 +128,7 @@ def _shared_within(lane: Sequence[Span], begins: float, ends: float) -> bool:
 
 
 def _rebalances(within: Sequence[Happening]) -> Mapping[str, int]:
-    """A rebalance, for a member, is a way into RECONCILING."""
+    """How often each member entered RECONCILING."""
     counts: Counter[str] = Counter()
     states: dict[int, MemberState] = {}
     for seen in (h for h in within if isinstance(h, Seen)):
@@ -139,7 +139,7 @@ def _rebalances(within: Sequence[Happening]) -> Mapping[str, int]:
 
 
 def _epoch(happenings: Sequence[Happening], at: float, *, from_coordinator: bool) -> int:
-    """The group's epoch as the coordinator last told it, or the highest a member held."""
+    """The group epoch that the coordinator reported last, or the highest epoch of a member."""
     if from_coordinator:
         return next((h.epoch for h in reversed(happenings) if isinstance(h, GroupSeen) and h.at <= at), 0)
     return max((h.epoch for h in happenings if isinstance(h, Seen) and h.at <= at), default=0)

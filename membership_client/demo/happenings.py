@@ -1,6 +1,6 @@
-"""Everything that can happen in a demonstration, as frozen values.
+"""All that can happen in a demonstration, as frozen values.
 
-`at` is the monotonic clock, which all processes of one machine share; so what two members say can be put in order.
+`at` is the monotonic clock. All processes of a machine share it, so the reports of two members can be put in order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StepKind(enum.Enum):
-    """What a step shows; decides what is expected of it."""
+    """What a step shows. It decides which expectations are checked."""
 
     JOIN = "join"
     LATE = "late"
@@ -30,7 +30,7 @@ class StepKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSet:
-    """A broker is there, and a topic of so many partitions."""
+    """A broker serves, and the topic exists."""
 
     at: float
     title: str
@@ -38,7 +38,7 @@ class StageSet:
     topic: str
     partitions: int
     describes: bool
-    """The coordinator can be asked for the group's epoch."""
+    """Whether the coordinator can be asked for the group's epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class StepBegan:
     scene: StepKind
     title: str
     actors: tuple[str, ...]
-    """The members something is done to; all others are bystanders."""
+    """The members that this step starts, kills or ends; all others are bystanders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class StepSkipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepEnded:
-    """`settled`: the group reached what the step waited for, in time."""
+    """`settled`: the group reached in time the state that the step waited for."""
 
     at: float
     number: int
@@ -78,7 +78,7 @@ class ReasonsLogged:
     reasons: tuple[str, ...]
 
 
-# --- what becomes of a member's process ------------------------------------------------------------------------------
+# --- the process of a member ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEnded:
-    """The process is gone; a negative code is the signal that ended it."""
+    """The process has ended; a negative code is the signal that ended it."""
 
     at: float
     name: str
@@ -101,7 +101,7 @@ class ProcessEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complained:
-    """A line on the process's standard error, where warnings of the log go."""
+    """A line on the standard error of the process, where warnings of the log go."""
 
     at: float
     name: str
@@ -109,12 +109,12 @@ class Complained:
     text: str
 
 
-# --- what a member says of itself ------------------------------------------------------------------------------------
+# --- reports of a member ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A snapshot, as far as the demonstration shows it."""
+    """The parts of a snapshot that the demonstration shows."""
 
     at: float
     name: str
@@ -131,7 +131,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """A callback returned: from now on (assigned) or no longer (revoked, lost) the partitions are the member's."""
+    """A callback returned: the member owns the partitions from now on (assigned) or no longer (revoked, lost)."""
 
     at: float
     name: str
@@ -144,7 +144,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """It left. `outcome` says how its last step, telling the coordinator, ended."""
+    """The member left. `outcome` is that of its last step, which tells the coordinator."""
 
     at: float
     name: str
@@ -154,7 +154,7 @@ class Closed:
     outcome: str
 
 
-Told = Seen | Called | Closed
+MemberReport = Seen | Called | Closed
 Happening = (
     Remark
     | StageSet
@@ -166,5 +166,5 @@ Happening = (
     | Started
     | ProcessEnded
     | Complained
-    | Told
+    | MemberReport
 )

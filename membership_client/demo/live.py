@@ -1,4 +1,4 @@
-"""Shows the view on a terminal while things happen, and the summary at the end."""
+"""Shows the live view on a terminal, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.live import Live
 
-from membership_client.demo.summary_view import summary_view
-from membership_client.demo.view import Picture, render
+from membership_client.demo.view import Picture, render, summary_view
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,7 +21,7 @@ _WIDEST = 120
 
 
 class LiveView:
-    """A context in which the terminal shows the present moment; its last frame stays on the screen."""
+    """A context in which the terminal shows the live view; its last frame stays on the screen."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -37,7 +36,7 @@ class LiveView:
         self._live.stop()
 
     def show(self, summary: Summary) -> None:
-        """Ends the live view."""
+        """Ends the live view and prints the summary."""
         self._live.stop()
         self._console.print(summary_view(summary, self._width))
 

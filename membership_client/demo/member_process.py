@@ -1,7 +1,7 @@
 """One member in a process of its own: `python -m membership_client.demo.member_process ROLE`, ROLE as JSON.
 
-Prints what happens to it, a JSON object per line, and lives until it is told to leave or its input ends: no longer
-than whoever started it.
+Prints what happens to it, a JSON object per line, until it is asked to leave or its input ends, which it does with the
+process that started it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from membership_client import GroupMember, LeaveMode, MemberConfig, RebalanceListener
-from membership_client.demo.happenings import Called, Closed, Seen, Told
-from membership_client.demo.wire import Leave, decode_leave, decode_role, encode_told
+from membership_client.demo.happenings import Called, Closed, MemberReport, Seen
+from membership_client.demo.wire import Leave, decode_leave, decode_role, encode_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from membership_client import CallbackContext, Snapshot, TopicPartition
 
 _GIVING_UP_S = 0.3
-"""What an application would spend on committing offsets; long enough to see the member RECONCILING meanwhile."""
+"""The time for which an application would commit offsets; long enough to show the state RECONCILING."""
 
 _CLOCK_SLACK_S = 0.01
 _LEAVE_TIMEOUT_S = 5.0
@@ -31,9 +31,9 @@ _ORPHAN_TIMEOUT_S = 1.0
 
 
 def main() -> None:
-    """Joins, tells, leaves."""
+    """The program: joins, reports, leaves."""
     role = decode_role(sys.argv[1])
-    teller = Teller(role.name)
+    reporter = Reporter(role.name)
     config = MemberConfig(
         bootstrap_servers=role.bootstrap_servers,
         group_id=role.group,
@@ -41,20 +41,20 @@ def main() -> None:
         group_instance_id_conflict="takeover" if role.takes_over else "wait",
         client_id=role.name,
     )
-    member = GroupMember(config, listener=teller, observers=[lambda _: teller.saw(member.snapshot)])
+    member = GroupMember(config, listener=reporter, observers=[lambda _: reporter.saw(member.snapshot)])
     member.subscribe([role.topic])
-    _leave(member, teller, sys.stdin.readline())
+    _leave(member, reporter, sys.stdin.readline())
 
 
-def _leave(member: GroupMember, teller: Teller, line: str) -> None:
-    """An empty line is the end of the input: whoever started us is gone, and perhaps the broker too."""
+def _leave(member: GroupMember, reporter: Reporter, line: str) -> None:
+    """Leaves and reports it. An empty line is the end of the input: the demonstration is gone, perhaps with the broker."""
     leave = decode_leave(line) if line else Leave(LeaveMode.LEAVE, "the demonstration was ended")
     report = member.close(leave.mode, reason=leave.reason, timeout_s=_LEAVE_TIMEOUT_S if line else _ORPHAN_TIMEOUT_S)
-    teller.saw(member.snapshot)
-    teller.tell(
+    reporter.saw(member.snapshot)
+    reporter.report(
         Closed(
             at=time.monotonic(),
-            name=teller.name,
+            name=reporter.name,
             pid=os.getpid(),
             clean=report.clean,
             reason=report.reason,
@@ -63,24 +63,24 @@ def _leave(member: GroupMember, teller: Teller, line: str) -> None:
     )
 
 
-class Teller(RebalanceListener):
-    """Tells what happens to the member. Callable from any thread; a line is never torn."""
+class Reporter(RebalanceListener):
+    """Prints what happens to the member. May be called on any thread; lines are never mixed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._lock = threading.Lock()
         self._last: Seen | None = None
 
-    def tell(self, told: Told) -> None:
+    def report(self, report: MemberReport) -> None:
         with self._lock:
-            print(encode_told(told), flush=True)
+            print(encode_report(report), flush=True)
 
     def saw(self, snapshot: Snapshot) -> None:
-        """Every step of the member ends here; most change nothing one can see."""
+        """Called after each step of the member; prints the snapshot if it differs visibly from the last one."""
         seen = self._seen(snapshot, time.monotonic())
         if self._last is None or not _alike(self._last, seen):
             self._last = seen
-            self.tell(seen)
+            self.report(seen)
 
     def _seen(self, snapshot: Snapshot, now: float) -> Seen:
         age_s = snapshot.heartbeat_age_s
@@ -108,7 +108,7 @@ class Teller(RebalanceListener):
         self._called("lost", partitions, context)
 
     def _called(self, kind: str, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-        self.tell(
+        self.report(
             Called(
                 at=time.monotonic(),
                 name=self.name,
@@ -126,7 +126,7 @@ def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
 
 
 def _alike(last: Seen, seen: Seen) -> bool:
-    """Do both show the same member, confirmed by the same heartbeat? An age is read off two clocks, hence the slack."""
+    """Whether both show the same, confirmed by the same heartbeat. The age is computed from two clock readings, hence the slack."""
     if last != replace(seen, at=last.at, confirmed_at=last.confirmed_at):
         return False
     return abs((seen.confirmed_at or 0.0) - (last.confirmed_at or 0.0)) < _CLOCK_SLACK_S

@@ -1,4 +1,4 @@
-"""Who owned which partition from when to when, and when nobody did."""
+"""Which member owned which partition from when to when, and when a partition had no owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A partition was somebody's, or (owner None) nobody's. `ends` None: still so."""
+    """A time in which a partition had one owner, or none (`owner` None). `ends` is None if it lasts."""
 
     owner: str | None
     begins: float
@@ -25,13 +25,13 @@ class Span:
         return self.begins <= at and (self.ends is None or at < self.ends)
 
     def seconds_within(self, begins: float, ends: float) -> float:
-        """How much of it lies in that time."""
+        """How many seconds of it are in that time."""
         own_end = ends if self.ends is None else min(ends, self.ends)
         return max(0.0, own_end - max(begins, self.begins))
 
 
 def owned_spans(happenings: Iterable[Happening]) -> Mapping[int, Sequence[Span]]:
-    """Per partition, who owned it when. Two spans overlap only if two members owned it at once."""
+    """The owners of each partition. Two spans overlap only if two members owned it at once."""
     lanes: dict[int, list[Span]] = defaultdict(list)
     held: dict[tuple[int, int], Called] = {}
     for happening in sorted(_relevant(happenings), key=lambda h: h.at):
@@ -51,13 +51,13 @@ def _relevant(happenings: Iterable[Happening]) -> Iterable[Called | ProcessEnded
 
 
 def _let_go(happening: Called | ProcessEnded, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
-    """What a process no longer owns: what it gave up, or all of it when it ended."""
+    """The partitions that a process owns no longer: those it gave up, or all if it ended."""
     mine = [key for key in held if key[0] == happening.pid]
     return mine if isinstance(happening, ProcessEnded) else [key for key in mine if key[1] in happening.partitions]
 
 
 def gaps(lane: Sequence[Span]) -> list[Span]:
-    """When nobody owned the partition, from its first owner on."""
+    """When the partition had no owner, after its first owner."""
     between = [Span(None, a.ends, b.begins) for a, b in pairwise(lane) if a.ends is not None and a.ends < b.begins]
     last = lane[-1].ends if lane else None
     return between if last is None else [*between, Span(None, last)]
@@ -68,5 +68,5 @@ def owner_at(lane: Sequence[Span], at: float) -> str | None:
 
 
 def overlaps(lane: Sequence[Span]) -> list[tuple[Span, Span]]:
-    """Where two members owned the partition at the same time: never, if the group works."""
+    """When two members owned the partition at once: never, if the group works."""
     return [(a, b) for a, b in pairwise(lane) if a.ends is None or a.ends > b.begins]

@@ -1,4 +1,4 @@
-"""The picture of a run, as an SVG file: the group just before everyone left, and the summary."""
+"""The picture of a run, as an SVG file: the group just before its members left, and the summary."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from membership_client.demo.happenings import Happening, StepBegan, StepKind
 from membership_client.demo.kit import picture_console, save_picture
-from membership_client.demo.summary_view import summary_view
-from membership_client.demo.view import Picture, render
+from membership_client.demo.view import Picture, render, summary_view
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +19,7 @@ _WIDTH, _HEIGHT = 112, 34
 
 
 def take_photo(recording: Recording, summary: Summary, file: Path) -> None:
+    """Writes the picture. Needs rich."""
     before = tuple(takewhile(lambda happening: not _is_last_step(happening), recording.happenings))
     picture = Picture(
         happenings=before,

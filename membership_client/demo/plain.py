@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlainView:
-    """A context in which everything that is recorded is printed."""
+    """A context in which all that is recorded is printed."""
 
     def __init__(self, recording: Recording) -> None:
         self._began_at = recording.began_at
@@ -44,5 +44,5 @@ class PlainView:
 
 
 def _stop_playing() -> None:
-    """Nobody can read our output any more: the play ends as if interrupted."""
+    """The reader of our output is gone: the demonstration ends as if it was interrupted."""
     os.kill(os.getpid(), signal.SIGTERM)

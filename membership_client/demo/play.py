@@ -1,4 +1,4 @@
-"""The play itself: what is done to the members, step by step, and what each step waits for."""
+"""The steps of the demonstration: what is done to the members, and what each step waits for."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _INSTANCE_IDS: dict[str, str | None] = {A: None, B: B, C: C}
 _REASONS = {A: "scaled down", B: "its machine is drained", C: "the demonstration is over"}
 
 _ABSENCE_S = 1.0
-"""What a restart takes, and long enough to see that nobody else gets the partitions meanwhile."""
+"""How long a restart takes: long enough to show that no other member gets the partitions meanwhile."""
 _DISMISSED_TIMEOUT_S = 3.0
 _DWELL_S = 1.5
-"""A look at what was reached, before the next step."""
-_QUIET_BEATS = 2
-"""A bystander that heard from the coordinator so often afterwards, and was told nothing, did not notice."""
+"""Time to look at the result, before the next step."""
+_QUIET_CONFIRMATIONS = 2
+"""A bystander that was confirmed this often afterwards, without a rebalance, did not notice the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class PlayStep:
     title: str
     actors: tuple[str, ...]
     act: Callable[[], bool]
-    """Does it, and says whether the group settled in time."""
+    """Does the step; returns whether the group settled in time."""
     impossible: str | None = None
-    """Why it cannot be done on this stage."""
+    """Why the step cannot be done on this broker."""
 
 
 class Play:
-    """A context: at its end no member's process is left, however the play went."""
+    """A context; at its end no process of a member is left, however it ends."""
 
     def __init__(self, stage: DemoCluster, recording: Recording) -> None:
         self._stage = stage
@@ -63,7 +63,7 @@ class Play:
             actor.join(_DISMISSED_TIMEOUT_S)
 
     def perform(self) -> None:
-        """All steps in order; one whose group does not settle is the last."""
+        """All steps in order, up to the first after which the group does not settle."""
         stage = self._stage
         self._recording.add(
             StageSet(
@@ -143,7 +143,7 @@ class Play:
             self._recording.add(logged)
         return True
 
-    # --- what steps are made of --------------------------------------------------------------------------------------
+    # --- parts of steps --------------------------------------------------------------------------------------
 
     def _start(self, name: str, *, takes_over: bool = False) -> None:
         role = MemberRole(
@@ -169,19 +169,21 @@ class Play:
         return True
 
     def _stays_quiet(self, names: set[str]) -> bool:
-        """Waits until each of these heard from the coordinator again: had it anything to tell, it would have."""
+        """Waits until the coordinator has confirmed each of these twice: a rebalance would have reached them by then."""
         rows = self._recording.board.rows
-        wanted = {name: rows[name].beats + _QUIET_BEATS for name in names}
-        return self._wait(names, lambda board: all(board.rows[name].beats >= beats for name, beats in wanted.items()))
+        wanted = {name: rows[name].confirmations + _QUIET_CONFIRMATIONS for name in names}
+        return self._wait(
+            names, lambda board: all(board.rows[name].confirmations >= count for name, count in wanted.items())
+        )
 
     def _wait(self, names: set[str], condition: Callable[[Board], bool]) -> bool:
-        """False when the stage's patience ends, or at once when one of these members is beyond hope."""
+        """False if the condition does not hold in time; at once if one of these members has failed."""
         self._recording.wait(lambda board: condition(board) or has_failed(board, names), self._stage.patience_s)
         return condition(self._recording.board)
 
 
 def is_settled(board: Board, names: set[str], partitions: int) -> bool:
-    """Are these members stable at one epoch, and do they share all the partitions evenly?"""
+    """Whether these members are stable at one epoch and share all partitions evenly."""
     rows = [board.rows[name] for name in names]
     if len(board.owners) < partitions or not all(row.is_stable for row in rows):
         return False
@@ -190,5 +192,5 @@ def is_settled(board: Board, names: set[str], partitions: int) -> bool:
 
 
 def has_failed(board: Board, names: set[str]) -> bool:
-    """Is waiting for them pointless?"""
+    """Whether one of these members has failed, so that waiting is pointless."""
     return any(board.rows[name].has_failed for name in names)

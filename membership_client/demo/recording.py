@@ -1,4 +1,4 @@
-"""The list of what happened, shared by the threads that hear it and those that wait for it or show it."""
+"""The list of what happened, shared by the threads that add to it, wait for it or show it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recording:
             self._changed.notify_all()
 
     def remark(self, text: str) -> None:
-        """Adds a sentence of the demonstration's own."""
+        """Adds a sentence of the demonstration itself."""
         self.add(Remark(at=time.monotonic(), text=text))
 
     @property
@@ -47,10 +47,10 @@ class Recording:
 
     @property
     def board(self) -> Board:
-        """The present moment; a value, so it stays what it was."""
+        """The state at this moment, as a value that does not change any more."""
         return self._board
 
     def wait(self, condition: Callable[[Board], bool], timeout_s: float) -> bool:
-        """Waits until the board is so; False when the time is over first."""
+        """Waits until the condition holds for the board; False if it does not within this time."""
         with self._changed:
             return self._changed.wait_for(lambda: condition(self._board), timeout_s)

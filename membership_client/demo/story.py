@@ -1,4 +1,4 @@
-"""Tells what happens in sentences, for the timeline and for plain output."""
+"""What happens, in sentences, for the timeline and for plain output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TROUBLE = {MemberState.FENCED, MemberState.STALE, MemberState.FATAL}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StoryLine:
     """One sentence; `who` is a member's name, or empty."""
 
     at: float
@@ -45,14 +45,14 @@ def numbers(partitions: Iterable[int]) -> str:
     return " ".join(map(str, partitions)) or "nothing"
 
 
-def lines_of(happenings: Iterable[Happening]) -> list[Line]:
-    """The whole story so far."""
+def lines_of(happenings: Iterable[Happening]) -> list[StoryLine]:
+    """All sentences so far."""
     teller = Storyteller()
     return [line for happening in happenings if (line := teller.tell(happening)) is not None]
 
 
 class Storyteller:
-    """Remembers what it told, so that it tells changes only, and of each change what brought it about."""
+    """Turns happenings into sentences. It remembers states, and mentions changes only, each with its cause."""
 
     def __init__(self) -> None:
         self._states: dict[int, tuple[MemberState, int]] = {}
@@ -60,8 +60,8 @@ class Storyteller:
         self._last_owners: dict[int, str] = {}
         self._complaints: set[tuple[int, str]] = set()
 
-    def tell(self, happening: Happening) -> Line | None:
-        """The sentence for it, or None where there is nothing to say."""
+    def tell(self, happening: Happening) -> StoryLine | None:
+        """The sentence for a happening; None if it changes nothing that is shown."""
         match happening:
             case Seen():
                 return self._seen(happening)
@@ -77,24 +77,24 @@ class Storyteller:
             case _:
                 return _stage(happening)
 
-    def _seen(self, seen: Seen) -> Line | None:
+    def _seen(self, seen: Seen) -> StoryLine | None:
         now = (seen.state, seen.epoch)
         if self._states.get(seen.pid) == now:
             return None
         self._states[seen.pid] = now
         if seen.state in _TROUBLE:
-            return Line(seen.at, seen.name, f"{seen.state.name} ({seen.error or seen.cause})", "bad")
+            return StoryLine(seen.at, seen.name, f"{seen.state.name} ({seen.error or seen.cause})", "bad")
         if seen.state is MemberState.STABLE:
-            return Line(seen.at, seen.name, f"STABLE at epoch {seen.epoch}, owns {numbers(seen.owned)}", "calm")
+            return StoryLine(seen.at, seen.name, f"STABLE at epoch {seen.epoch}, owns {numbers(seen.owned)}", "calm")
         return None
 
-    def _called(self, called: Called) -> Line:
+    def _called(self, called: Called) -> StoryLine:
         listed, why = numbers(called.partitions), self._why(called)
         if called.kind == "assigned":
-            return Line(called.at, called.name, f"{self._taking(called)} ({why})", "gain")
+            return StoryLine(called.at, called.name, f"{self._taking(called)} ({why})", "gain")
         if called.kind == "revoked":
-            return Line(called.at, called.name, f"gives up {listed} ({why})", "give")
-        return Line(called.at, called.name, f"has lost {listed} ({why})", "bad")
+            return StoryLine(called.at, called.name, f"gives up {listed} ({why})", "give")
+        return StoryLine(called.at, called.name, f"has lost {listed} ({why})", "bad")
 
     def _taking(self, called: Called) -> str:
         if not called.partitions:
@@ -105,53 +105,53 @@ class Storyteller:
         return f"takes {numbers(called.partitions)}{origin}"
 
     def _why(self, called: Called) -> str:
-        """The member's own word; where it only knows that the group changed, also who came."""
+        """The cause that the member gives; if that is only a change of the group, also the member that joined."""
         kind, _, detail = called.cause.partition(": ")
         others = [name for name in self._newcomers if name != called.name]
         if kind == CauseKind.GROUP_CHANGED.value and called.kind == "revoked" and others:
             return f"{others[-1]} joined: {detail}"
         return detail if detail.startswith(kind) else called.cause
 
-    def _complained(self, complained: Complained) -> Line | None:
-        """A member logs a problem again when it knows more of it; once is enough here."""
+    def _complained(self, complained: Complained) -> StoryLine | None:
+        """A line of the log, once: a member logs a problem again when it knows more of it."""
         text = re.sub(r"^\[[^]]*\]: ", "", complained.text)
         if (complained.pid, text) in self._complaints:
             return None
         self._complaints.add((complained.pid, text))
-        return Line(complained.at, complained.name, text, "note")
+        return StoryLine(complained.at, complained.name, text, "note")
 
 
-def _started(started: Started) -> Line:
+def _started(started: Started) -> StoryLine:
     kind = f"static, instance id {started.instance_id}" if started.instance_id else "dynamic"
-    return Line(started.at, started.name, f"starts as process {started.pid} ({kind})", "act")
+    return StoryLine(started.at, started.name, f"starts as process {started.pid} ({kind})", "act")
 
 
-def _gone(happening: ProcessEnded | Closed) -> Line | None:
+def _gone(happening: ProcessEnded | Closed) -> StoryLine | None:
     at, who = happening.at, happening.name
     if isinstance(happening, Closed):
-        return Line(at, who, f"left, reason: {happening.reason} ({happening.outcome})", "give")
+        return StoryLine(at, who, f"left, reason: {happening.reason} ({happening.outcome})", "give")
     if happening.code == 0:
-        return None  # Its report was told before.
+        return None  # Its close was reported before.
     if happening.code == _KILLED:
-        return Line(at, who, "was killed with SIGKILL: it could tell nobody", "bad")
-    return Line(at, who, f"ended unexpectedly, with code {happening.code}", "bad")
+        return StoryLine(at, who, "was killed with SIGKILL: it could not leave the group", "bad")
+    return StoryLine(at, who, f"ended unexpectedly, with code {happening.code}", "bad")
 
 
-def _stage(happening: Happening) -> Line | None:
+def _stage(happening: Happening) -> StoryLine | None:
     match happening:
         case StepBegan() | StepSkipped():
-            return Line(happening.at, "", _step_title(happening), "step")
+            return StoryLine(happening.at, "", _step_title(happening), "step")
         case StageSet():
-            text = f"the stage is set: {happening.title}"
+            text = f"the broker and the topic are ready: {happening.title}"
         case GroupSeen():
             text = f"the coordinator says: group epoch {happening.epoch}, {happening.members} members"
         case ReasonsLogged():
-            text = f"the broker logged why they left: {'; '.join(happening.reasons) or 'nothing'}"
+            text = f"the broker logged the reasons for leaving: {'; '.join(happening.reasons) or 'nothing'}"
         case Remark():
             text = happening.text
         case _:
             return None
-    return Line(happening.at, "", text, "note")
+    return StoryLine(happening.at, "", text, "note")
 
 
 def _step_title(step: StepBegan | StepSkipped) -> str:

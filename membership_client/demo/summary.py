@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Computed from the recording and from nothing else."""
+    """Computed from the recording alone."""
 
     steps: tuple[tuple[Facts, tuple[Check, ...]], ...]
     skipped: tuple[StepSkipped, ...]
     missing: int
-    """Steps that were neither done nor skipped on purpose."""
+    """Steps that were neither done nor skipped."""
     happenings: int
 
     def in_order(self) -> list[tuple[Facts, tuple[Check, ...]] | StepSkipped]:
@@ -50,7 +50,7 @@ def summarize(happenings: Sequence[Happening]) -> Summary:
 
 
 def verdict(summary: Summary) -> str:
-    """The last word."""
+    """The last line."""
     if summary.as_expected:
         count = sum(len(checks) for _, checks in summary.steps)
         return f"All {count} expectations were met."
@@ -81,12 +81,15 @@ def _skipped_lines(skipped: StepSkipped) -> list[str]:
 
 def _step_lines(facts: Facts, checks: Sequence[Check]) -> list[str]:
     step = facts.step
-    burnt, source = facts.epoch_after - facts.epoch_before, "" if facts.epoch_from_coordinator else " as members saw it"
+    raised, source = (
+        facts.epoch_after - facts.epoch_before,
+        "" if facts.epoch_from_coordinator else " as members saw it",
+    )
     return [
         f"step {step.number}/{step.of}: {step.title} ({facts.seconds:.1f} s)",
         f"    moved: {moves_text(facts)}",
         f"    without an owner: {ownerless_text(facts)}",
-        f"    group epoch{source}: {facts.epoch_before} -> {facts.epoch_after} ({burnt} burnt)",
+        f"    group epoch{source}: {facts.epoch_before} -> {facts.epoch_after} (raised by {raised})",
         f"    callbacks: {sum(facts.callbacks.values())}, of bystanders: {facts.bystander_callbacks}",
         f"    rebalances seen by bystanders: {facts.bystander_rebalances}",
         *(f"    {'ok' if check.met else 'NOT AS EXPECTED'}: {check.text}" for check in checks),

@@ -1,27 +1,33 @@
-"""The live view as a rich renderable: a pure function of what happened."""
+"""The live view and the summary as rich renderables: pure functions of what happened."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Group
 from rich.panel import Panel
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
+from membership_client import MemberState
 from membership_client.demo.board import Board, board_of
-from membership_client.demo.colours import Colours
-from membership_client.demo.facts import facts_of
+from membership_client.demo.facts import Facts, facts_of
 from membership_client.demo.happenings import Happening, StepSkipped
 from membership_client.demo.lanes_view import lanes_view
-from membership_client.demo.members_view import members_view
-from membership_client.demo.story import Line, Tone, lines_of, numbers
+from membership_client.demo.story import StoryLine, Tone, lines_of, numbers
+from membership_client.demo.summary import verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
+
+    from membership_client.demo.board import Row
+    from membership_client.demo.expectations import Check
+    from membership_client.demo.summary import Summary
 
 _TONES: dict[Tone, str] = {
     "step": "bold",
@@ -32,15 +38,18 @@ _TONES: dict[Tone, str] = {
     "calm": "dim",
     "bad": "bold red",
 }
+# Okabe and Ito's colours, which people who confuse red and green can tell apart.
+_COLOURS = ("#56b4e9", "#e69f00", "#3fbf8f", "#cc79a7")
+
 _FRAME_LINES = 10
-"""What the view takes beside members, lanes and timeline: borders, headlines, headings, rules, axes."""
+"""Lines of the view beside members, lanes and timeline: borders, headlines, headings, rules, axes."""
 _FEWEST_LINES, _MOST_LINES = 3, 16
 _BORDER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Everything the view shows, at one moment."""
+    """What the view shows at one moment."""
 
     happenings: Sequence[Happening]
     began_at: float
@@ -52,7 +61,7 @@ class Picture:
 def render(picture: Picture) -> RenderableType:
     """Fits a terminal of 80 columns and 24 lines, and fills a larger one."""
     board = board_of(picture.happenings)
-    colours = Colours(board)
+    colours = _colours(board)
     partitions = board.stage.partitions if board.stage else 0
     room = picture.height - _FRAME_LINES - max(3, len(board.rows)) - partitions
     stage = board.stage
@@ -62,8 +71,8 @@ def render(picture: Picture) -> RenderableType:
         Group(
             _headline(board, picture.now),
             _score(picture.happenings, board),
-            members_view(board, colours, picture.now),
-            Rule("who owned which partition, over time (▒ nobody)", style="dim"),
+            _members(board, colours, picture.now),
+            Rule("who owned which partition, over time (▒ no owner)", style="dim"),
             lanes_view(picture.happenings, partitions, colours, picture.now, picture.width - _BORDER),
             Rule("what happened, and why", style="dim"),
             *_timeline(picture, colours, min(_MOST_LINES, max(_FEWEST_LINES, room))),
@@ -75,6 +84,11 @@ def render(picture: Picture) -> RenderableType:
     )
 
 
+def _colours(board: Board) -> dict[str, str]:
+    """The colour of each member, by name, in the order in which members first appeared. Its next process keeps it."""
+    return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(board.rows)}
+
+
 def _headline(board: Board, now: float) -> Text:
     step = board.step
     title = f"{step.number}/{step.of}  {step.title}" if step else f"setting the stage {'.' * (int(2 * now) % 4)}"
@@ -82,7 +96,7 @@ def _headline(board: Board, now: float) -> Text:
 
 
 def _score(happenings: Sequence[Happening], board: Board) -> Text:
-    """What the running step has come to so far."""
+    """The figures of the running step so far."""
     match board.step:
         case None:
             score = ""
@@ -96,13 +110,114 @@ def _score(happenings: Sequence[Happening], board: Board) -> Text:
     return Text(f"     {score}", style="cyan", no_wrap=True, overflow="ellipsis")
 
 
-def _timeline(picture: Picture, colours: Colours, room: int) -> list[Text]:
-    told = [_told(line, picture.began_at, colours) for line in lines_of(picture.happenings)[-room:]]
-    return told + [Text()] * (room - len(told))
+def _timeline(picture: Picture, colours: Mapping[str, str], room: int) -> list[Text]:
+    lines = [_line(line, picture.began_at, colours) for line in lines_of(picture.happenings)[-room:]]
+    return lines + [Text()] * (room - len(lines))
 
 
-def _told(line: Line, began_at: float, colours: Colours) -> Text:
+def _line(line: StoryLine, began_at: float, colours: Mapping[str, str]) -> Text:
     who = (f"{line.who} ", f"bold {colours[line.who]}") if line.who else ("", "")
-    told = Text.assemble((f"{line.at - began_at:5.1f} s  ", "dim"), who, (line.text, _TONES[line.tone]))
-    told.no_wrap, told.overflow = True, "ellipsis"
-    return told
+    shown = Text.assemble((f"{line.at - began_at:5.1f} s  ", "dim"), who, (line.text, _TONES[line.tone]))
+    shown.no_wrap, shown.overflow = True, "ellipsis"
+    return shown
+
+
+# --- the table of members --------------------------------------------------------------------------------------------
+
+_STATES = {
+    MemberState.UNSUBSCRIBED: "dim",
+    MemberState.JOINING: "bold cyan",
+    MemberState.RECONCILING: "bold yellow",
+    MemberState.ACK: "bold yellow",
+    MemberState.STABLE: "bold green",
+    MemberState.LEAVING: "bold magenta",
+}
+_ALARM = "bold white on red"
+
+
+def _members(board: Board, colours: Mapping[str, str], now: float) -> Table:
+    table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim")
+    for heading in ("member", "pid", "instance id", "state", "epoch", "heartbeat", "owns"):
+        table.add_column(heading, no_wrap=True, ratio=2 if heading == "owns" else None)
+    for name, row in board.rows.items():
+        table.add_row(
+            Text(f"● {name}", style=f"bold {colours[name]}"),
+            str(row.pid),
+            row.instance_id or Text("dynamic", style="dim"),
+            _state(row),
+            str(row.seen.epoch) if row.seen and row.exit_code is None else "",
+            _heartbeat(row, now),
+            _owned(board.owned_by(name), colours[name]),
+        )
+    return table
+
+
+def _state(row: Row) -> Text:
+    if row.exit_code is not None:
+        return Text("KILLED", style=_ALARM) if row.exit_code < 0 else Text("left", style="dim")
+    if row.seen is None:
+        return Text("starting", style="dim")
+    return Text(row.seen.state.name, style=_STATES.get(row.seen.state, _ALARM))
+
+
+def _heartbeat(row: Row, now: float) -> Text:
+    """The age of the last confirmation: bright when new, red when the next one is overdue."""
+    if row.seen is None or row.seen.confirmed_at is None or row.exit_code == 0:
+        return Text()
+    age_s, interval_s = max(0.0, now - row.seen.confirmed_at), row.seen.interval_s or 1.0
+    overdue = row.exit_code is not None or age_s > 1.5 * interval_s
+    style = _ALARM if overdue else "bold red" if age_s < interval_s / 3 else "red dim"
+    return Text.assemble(("♥", style), f" {age_s:.1f} s")
+
+
+def _owned(partitions: Sequence[int], colour: str) -> Text:
+    cells = [piece for p in partitions for piece in ((f" {p} ", f"bold black on {colour}"), " ")]
+    return Text.assemble(*cells) if cells else Text("nothing", style="dim")
+
+
+# --- the summary -----------------------------------------------------------------------------------------------------
+
+_HEADINGS = ("moved", "longest\nownerless", "callbacks\nall/others", "others'\nrebalances", "group\nepoch", "met")
+"""`others` are the bystanders of a step."""
+
+
+def summary_view(summary: Summary, width: int) -> Group:
+    title = f"computed from {summary.happenings} recorded happenings"
+    table = Table(title=title, title_style="dim", width=width, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("step", ratio=1)
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for entry in summary.in_order():
+        table.add_row(*(_row(*entry) if isinstance(entry, tuple) else _skipped_row(entry)))
+    style = "bold green" if summary.as_expected else "bold red"
+    return Group(table, *_remarks(summary), Text(verdict(summary), style=style))
+
+
+def _row(facts: Facts, checks: Sequence[Check]) -> list[str | Text]:
+    met = sum(check.met for check in checks)
+    longest = facts.longest_ownerless_s
+    return [
+        f"{facts.step.number} {facts.step.title}",
+        str(len(facts.moved)),
+        f"{longest:.2f} s" if longest else "-",
+        f"{sum(facts.callbacks.values())} / {facts.bystander_callbacks}",
+        str(facts.bystander_rebalances),
+        f"{facts.epoch_before} → {facts.epoch_after}",
+        Text(f"{met}/{len(checks)}", style="green" if met == len(checks) else "bold red"),
+    ]
+
+
+def _skipped_row(skipped: StepSkipped) -> list[str | Text]:
+    return [Text(f"{skipped.number} {skipped.title}", style="dim"), *[""] * len(_HEADINGS)]
+
+
+def _remarks(summary: Summary) -> list[Text]:
+    """Why steps were skipped, and which expectations were not met."""
+    skipped = [Text(f"Step {step.number} was skipped: {step.why}.", style="yellow") for step in summary.skipped]
+    unmet = [
+        Text(f"Step {facts.step.number}: {check.text}.", style="red")
+        for facts, checks in summary.steps
+        for check in checks
+        if not check.met
+    ]
+    return skipped + unmet

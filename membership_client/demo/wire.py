@@ -1,4 +1,4 @@
-"""How a member's process and the demonstration talk: one JSON object per line, both ways."""
+"""The messages between a member's process and the demonstration: one JSON object per line, both ways."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 from dataclasses import asdict, dataclass
 
 from membership_client import LeaveMode, MemberState
-from membership_client.demo.happenings import Called, Closed, Seen, Told
+from membership_client.demo.happenings import Called, Closed, MemberReport, Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRole:
-    """What a member's process is told when it starts."""
+    """The argument of a member's process."""
 
     name: str
     bootstrap_servers: str
@@ -23,7 +23,7 @@ class MemberRole:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The only thing it is told later."""
+    """The only message that it gets later."""
 
     mode: LeaveMode
     reason: str
@@ -46,12 +46,12 @@ def decode_leave(line: str) -> Leave:
     return Leave(LeaveMode(said["mode"]), said["reason"])
 
 
-def encode_told(told: Told) -> str:
-    said = asdict(told) | {"type": type(told).__name__}
+def encode_report(report: MemberReport) -> str:
+    said = asdict(report) | {"type": type(report).__name__}
     return json.dumps(said, default=lambda state: state.value)
 
 
-def decode_told(line: str) -> Told:
+def decode_report(line: str) -> MemberReport:
     said = json.loads(line)
     kind = said.pop("type")
     if kind == "Seen":

@@ -68,7 +68,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class StepSummary:
-    """One step, as the plain summary tells it."""
+    """One step, parsed from the plain summary."""
 
     title: str
     facts: dict[str, str]

@@ -37,7 +37,7 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.
 
 
 def test_help_does_not_wait_for_kafka_libraries() -> None:
-    """Whoever asks for help should have it at once."""
+    """--help answers at once."""
     script = "import sys, membership_client.cli.program; sys.exit('confluent_kafka' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 

@@ -58,7 +58,7 @@ def test_an_interrupt_ends_a_real_broker_too(moment: str) -> None:
 
 
 def test_members_and_broker_die_with_a_demonstration_that_is_killed() -> None:
-    """Nobody is there to end them: they notice by themselves."""
+    """The members notice it and end by themselves."""
     launch = Launch(("--plain", "--broker", "mock"))
     with launch.start() as demo:
         await_line(demo, " takes ")
@@ -69,7 +69,7 @@ def test_members_and_broker_die_with_a_demonstration_that_is_killed() -> None:
 
 
 def test_a_reader_that_goes_away_ends_it() -> None:
-    """`membership-client demo | head` must not play on for nobody."""
+    """`membership-client demo | head` must end when its reader has ended."""
     launch = Launch(("--plain", "--broker", "mock"))
     with launch.start() as demo:
         await_line(demo, "orders-a starts")
@@ -80,7 +80,7 @@ def test_a_reader_that_goes_away_ends_it() -> None:
 
 
 def test_a_member_killed_by_a_curious_hand_is_not_as_expected() -> None:
-    """They are real processes with their numbers on the screen; somebody will try."""
+    """They are real processes with their pids on the screen, so users will try it."""
     launch = Launch(("--plain", "--broker", "mock"))
     with launch.start() as demo:
         assert demo.stdout is not None

@@ -66,7 +66,7 @@ def test_on_the_users_cluster_nothing_is_left_behind(kafka_factory: Callable[...
 
 
 def test_on_the_mock_the_takeover_is_skipped_and_said_so() -> None:
-    """Nobody said --plain here, but a pipe gets what any log can hold: ASCII, and no cursor control."""
+    """Without --plain, too, a pipe gets ASCII without cursor control."""
     launch = Launch(("--broker", "mock"))
     done = launch.run()
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -1,4 +1,4 @@
-"""Every change is told with its cause."""
+"""Every change is shown with its cause."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_replacement_takes_its_own_back() -> None:
         [started(1, "a", 1), takes(2, "a", 1, 0), gone(3, "a", 1, -9), started(4, "a", 2), takes(5, "a", 2, 0)]
     )
     assert [line.text for line in told][-3:] == [
-        "was killed with SIGKILL: it could tell nobody",
+        "was killed with SIGKILL: it could not leave the group",
         "starts as process 2 (static, instance id a)",
         "takes 0 back (joined the group)",
     ]

@@ -150,4 +150,4 @@ def test_without_a_coordinator_to_ask_the_members_epochs_count_and_it_is_said() 
     ]
     summary = summarize(recording)
     assert (summary.steps[0][0].epoch_before, summary.steps[0][0].epoch_after) == (0, 7)
-    assert "    group epoch as members saw it: 0 -> 7 (7 burnt)" in plain_lines(summary)
+    assert "    group epoch as members saw it: 0 -> 7 (raised by 7)" in plain_lines(summary)

@@ -11,8 +11,7 @@ from rich.console import Console
 from membership_client.demo.photo import take_photo
 from membership_client.demo.recording import Recording
 from membership_client.demo.summary import summarize
-from membership_client.demo.summary_view import summary_view
-from membership_client.demo.view import Picture, render
+from membership_client.demo.view import Picture, render, summary_view
 from tests.demo.recorded import Recorded, restart, settled_pair
 
 if TYPE_CHECKING:

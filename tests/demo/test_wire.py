@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from membership_client import LeaveMode, MemberState
-from membership_client.demo.happenings import Told
+from membership_client.demo.happenings import MemberReport
 from membership_client.demo.wire import (
     Leave,
     MemberRole,
     decode_leave,
+    decode_report,
     decode_role,
-    decode_told,
     encode_leave,
+    encode_report,
     encode_role,
-    encode_told,
 )
 from tests.demo.recorded import closed, seen, takes
 
@@ -22,10 +22,10 @@ from tests.demo.recorded import closed, seen, takes
 @pytest.mark.parametrize(
     "told", [seen(1.5, "a", 1, MemberState.RECONCILING), takes(2.5, "a", 1, 0, 3), closed(3.5, "a", 1)]
 )
-def test_what_is_told_arrives_as_it_was(told: Told) -> None:
-    line = encode_told(told)
+def test_what_is_told_arrives_as_it_was(told: MemberReport) -> None:
+    line = encode_report(told)
     assert "\n" not in line
-    assert decode_told(line) == told
+    assert decode_report(line) == told
 
 
 def test_roles_and_farewells_arrive_as_they_were() -> None:

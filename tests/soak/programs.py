@@ -21,7 +21,7 @@ from confluent_kafka import KafkaException, Message
 
 from membership_client import CallbackContext, Consumer, GroupMember, MembershipError, RebalanceListener, aio
 from membership_client import TopicPartition as Partition
-from membership_client_spark.gate import wait_until_confirmed
+from membership_client_spark.slot import wait_until_confirmed
 from tests.benchmarks.soak_member import BATCH, Life, Places
 from tests.soak.busy import keep_busy
 from tests.soak.own_fetcher import OwnFetcher, member_config

@@ -60,7 +60,7 @@ def test_a_lost_host_is_replaced_and_what_is_paused_does_not_outlast_a_test(
 
 
 def test_nothing_is_left_of_a_killed_test_run(tmp_path: Path) -> None:
-    """The guard ends cluster and driver, even a paused executor, when nobody else is left to do it."""
+    """The guard ends cluster and driver, even a paused executor, when the process that started them is gone."""
     run = SpeakingProcess(Path(abandoned.__file__), {"directory": str(tmp_path)})
     try:
         eventually(lambda: run.said, "a cluster in another process", 2 * PATIENCE_S)

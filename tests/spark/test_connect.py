@@ -83,7 +83,7 @@ def test_a_slot_that_hangs_is_cancelled_and_removed(fleet: Fleet) -> None:
 
 
 def test_a_handler_that_raises_ends_the_job_with_its_error_and_loses_nothing(fleet: Fleet) -> None:
-    """The server tells of it in words of its own."""
+    """The server words this error differently."""
     handler_raises(fleet)
 
 
@@ -135,7 +135,7 @@ def test_clients_are_killed(
 
 
 def _kill_a_client(task: dict[str, Any], epochs: int, after_s: float, stage: Stage) -> int:
-    """So long after it has begun so many epochs; the group's epoch by then."""
+    """Kills a client `after_s` after it began its `epochs`th epoch; returns the group's epoch at that time."""
     with _ended(SpeakingProcess(PROGRAM, {**task, "max_records": FEW})) as client:
         eventually(lambda: len(client.said) >= epochs, f"the client has begun {epochs} epochs", PATIENCE_S)
         group_epoch = stage.group_epoch()

@@ -13,7 +13,7 @@ from membership_client_spark.spark_session import DriverHost, driver_host, host_
 
 @pytest.fixture
 def connected(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A client's session, whose class is no classic one's; it has no server, and needs none while nobody asks it anything."""
+    """The session of a client, with the class of Spark Connect; it has no server, and the tests call nothing that needs one."""
     session = SparkSession.builder.remote(f"sc://{request.param}:15002").create()
     yield session
     session.client.close()
@@ -33,7 +33,7 @@ def connected(request: pytest.FixtureRequest) -> Iterator[Any]:
 def test_a_driver_listens_where_spark_does_and_is_told_by_its_name(
     settings: dict[str, str], expected: DriverHost
 ) -> None:
-    """Executors used to be told the address it listens on: with 0.0.0.0 each of them called itself. Brackets were kept."""
+    """Executors used to get the address on which the driver listens: with 0.0.0.0 each connected to itself. Brackets were kept."""
     assert host_in_settings(settings.get) == expected
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from membership_client import MembershipError
 from membership_client_spark import SlotFailedError, SupersededError
-from membership_client_spark.failure_limit import SAME_FAILURES, FailureLimit
-from membership_client_spark.slot_failure import NO_PYTHON, SlotFailure
+from membership_client_spark.slot_failure import NO_PYTHON, SAME_FAILURES, FailureLimit, SlotFailure
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: no'
 
@@ -66,7 +65,7 @@ def test_what_passes_by_itself_never_ends_a_slot(kind: str) -> None:
 
 
 def test_what_a_slot_itself_knows_to_be_final_ends_it_at_once() -> None:
-    """Spark has tried it as often as it was told to."""
+    """Spark has tried it spark.task.maxFailures times before."""
     failed = given_up(failure("membership_client_spark.errors.SlotFailedError", "The handler raised KeyError: 7."))
     assert isinstance(failed, SlotFailedError)
     assert str(failed) == "Slot 3: The handler raised KeyError: 7."

@@ -1,4 +1,4 @@
-"""Whole jobs on a cluster that asks who they are: driver, slots and readers get in, and tell nobody how."""
+"""Whole jobs on a cluster with authentication: driver, slots and readers connect, and show no secret."""
 
 from __future__ import annotations
 

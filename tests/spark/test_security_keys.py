@@ -1,4 +1,4 @@
-"""The keys reach everybody who connects from Spark."""
+"""The security keys reach every client that connects from Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.deep
 @pytest.mark.kafka
 @pytest.mark.parametrize("way", ["pem-strings", "scram-256", "token"])
 def test_slots_and_the_driver(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
-    """A slot's member joins with them, and the driver asks with them who is there."""
+    """A slot's member joins with them, and the driver describes the group with them."""
     topic = secured.new_topic()
     config = {**secured.ways_in(endpoint.url)[way], "group.id": topic, "auto.offset.reset": "earliest"}
     first = new_driver_epoch(config)

@@ -1,4 +1,4 @@
-"""What Spark tells of a job that failed, as Spark 4.3 words it: exceptions of Python's with their tracebacks, and losses."""
+"""What Spark 4.3 reports of a job that failed: exceptions of Python with their tracebacks, and losses."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def raised_by_a_handler() -> SlotFailedError:
 
 
 def test_the_traceback_of_a_cause_travels_in_a_note() -> None:
-    """Spark 4 drops the cause of what a task raises: nobody learned which line of the handler it was."""
+    """Spark 4 drops the cause of what a task raises: the line of the handler was not shown."""
     failed = raised_by_a_handler()
     failed.__cause__ = None
     failure = failure_in(failed)

@@ -1,11 +1,11 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
-import membership_client_spark.extra  # noqa: F401 - first, so that a missing package is told in words
+import membership_client_spark.extra  # noqa: F401 - first, so that its error names a missing package
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.errors import SlotFailedError, SparkSettingsError, SupersededError
-from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.parquet.manifest import ManifestError
 from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.pipeline.errors import (
@@ -18,8 +18,8 @@ from membership_client_spark.pipeline.errors import (
 from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published, Resumable
-from membership_client_spark.roster import SlotProgress
 from membership_client_spark.slot import Slot
+from membership_client_spark.slot_progress import SlotProgress
 
 __all__ = [
     "Audit",

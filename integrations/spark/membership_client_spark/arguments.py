@@ -1,4 +1,4 @@
-"""Checks what the driver was given, before anything is started: a wrong value would fail in every task, again and again."""
+"""Checks of arguments on the driver, before anything is started: a wrong value would fail in every task."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
 from membership_client.arguments import checked_pattern, checked_topic, is_text, shown
-from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import slot_instance_id
 
 
 def checked_topics(topics: object) -> tuple[str, ...]:
-    """ConfigError unless it is a list of names that topics can have; a single name would be taken for its letters."""
+    """ConfigError unless it is a list of valid topic names. A string is refused: it would be read letter by letter."""
     return tuple(checked_topic("topics", topic) for topic in _checked_list(topics))
 
 
 def checked_topics_or_patterns(topics: object) -> tuple[str, ...]:
-    """The same, with patterns among them, which begin with `^`."""
+    """As `checked_topics`, with patterns among them, which begin with `^`."""
     return tuple(
         checked_pattern(topic) if topic.startswith("^") else checked_topic("topics", topic)
         for topic in _checked_list(topics)
@@ -39,7 +39,7 @@ def _are_names(topics: Collection[object]) -> bool:
 
 
 def checked_slots(name: object, slots: object) -> int:
-    """ConfigError unless as many instance ids can be made of the name."""
+    """ConfigError unless the name and the number of each slot make a valid instance id."""
     slots = checked_count("slots", slots)
     if not isinstance(name, str):
         raise ConfigError(f"name must be a string, not {shown(name)}.")
@@ -58,14 +58,14 @@ def checked_count(argument: str, value: object) -> int:
 
 
 def checked_seconds(argument: str, value: object) -> float:
-    """ConfigError unless it is a number of seconds that comes to an end."""
+    """ConfigError unless it is a number of seconds that is not negative and not infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= threading.TIMEOUT_MAX:
         raise ConfigError(f"{argument} must be a number of seconds that is not negative, not {shown(value)}.")
     return float(value)
 
 
 def checked_wait(value: object) -> float | None:
-    """A timeout in seconds, None for none, as threads can wait; NaN is refused."""
+    """A timeout in seconds, at most what threads can wait; None for no timeout. ConfigError for NaN."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - not a number
@@ -74,14 +74,14 @@ def checked_wait(value: object) -> float | None:
 
 
 def checked_names(argument: str, value: object) -> tuple[str, ...]:
-    """ConfigError unless it is a list of names, which may be empty; 'day' would be taken for d, a and y."""
+    """ConfigError unless it is a list of names, which may be empty. A string is refused: 'day' would be d, a and y."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection) or not all(map(is_text, value)):
         raise ConfigError(f"{argument} must be a list of names, not {shown(value)}.")
     return tuple(value)
 
 
 def checked_path(argument: str, value: object) -> str:
-    """ConfigError unless it is a path, or the address of one in another storage."""
+    """ConfigError unless it is a path, with or without a scheme."""
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str) or not is_text(path):
         raise ConfigError(f"{argument} must be a path, not {shown(value)}.")
@@ -95,9 +95,9 @@ def checked_session(spark: object) -> None:
 
 
 def check_consumer(kind: type[confluent_kafka.Consumer], config: Mapping[str, Any]) -> None:
-    """ConfigError for what such a consumer refuses. Makes one that neither joins a group nor reads, and closes it.
+    """ConfigError if such a consumer refuses the configuration: makes one, which joins no group, and closes it.
 
-    It writes no trace: the driver's would lie beside those of the slots.
+    It writes no trace, because an audit would take that for the trace of a member.
     """
     silent = {key: value for key, value in config.items() if str(key).replace("_", ".") != "trace.file"}
     try:

@@ -28,7 +28,7 @@ DDL = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
     "headers array<struct<key: string, value: binary>>"
 )
-"""The same for Spark."""
+"""The same columns as a schema of Spark."""
 
 
 def record_batch(messages: Sequence[Message]) -> pa.RecordBatch:
@@ -50,5 +50,5 @@ def record_batch(messages: Sequence[Message]) -> pa.RecordBatch:
 
 def _headers(messages: Sequence[Message]) -> pa.Array:
     found = [message.headers() for message in messages]
-    # Mostly there are none, and building lists of nothing would cost as much as building values.
+    # Most batches have no headers, and a list of empty lists costs as much as a list of values.
     return pa.array(found, _HEADERS) if any(found) else pa.nulls(len(found), _HEADERS)

@@ -1,4 +1,4 @@
-"""Whether Spark is set up so that slots can live on it. Everything is checked before anything is started."""
+"""Checks of Spark's settings for slots, before anything is started."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from membership_client_spark.errors import SparkSettingsError
 
 Get = Callable[[str], str | None]
-"""One Spark setting by its name; None if nobody set it."""
+"""Returns one Spark setting by its name; None if it is not set."""
 
 _LOCAL = re.compile(r"local(?:\[(\d+)(?:,\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]")
 
 
 def check_settings(get: Get, slots: int) -> None:
-    """SparkSettingsError for settings under which slots would fight each other, or some would never start."""
+    """SparkSettingsError for settings under which a slot would run twice, or some slots would never start."""
     if (get("spark.speculation") or "false").lower() == "true":
         raise SparkSettingsError(
             "spark.speculation is on: Spark would start a second copy of a slot that looks slow, and both would have the "
@@ -24,13 +24,13 @@ def check_settings(get: Get, slots: int) -> None:
     for what, room in _room(get):
         if room < slots:
             raise SparkSettingsError(
-                f"{slots} slots need {slots} tasks at once, and {what} leaves room for {room}: the others would never "
+                f"{slots} slots need {slots} tasks at once, and {what} leaves room for {room}: the other slots would never "
                 "start. Raise it, or use fewer slots."
             )
 
 
 def notes(get: Get) -> Iterator[str]:
-    """What is allowed but has a price, for the log."""
+    """Settings that are allowed but have a disadvantage, for the log."""
     failures = get("spark.task.maxFailures")
     if failures == "1":
         yield "spark.task.maxFailures=1: a lost slot is submitted as a new job, which takes a little longer than a retry"
@@ -39,13 +39,13 @@ def notes(get: Get) -> Iterator[str]:
 
 
 def cpus_per_slot(get: Get) -> int | None:
-    """So many CPUs a slot must ask for to have an executor for itself; None where that cannot be or need not be asked."""
+    """How many CPUs a slot must ask for to have an executor for itself; None where it cannot or need not ask."""
     cores = _cores(get)
     return cores if cores is not None and cores > _task_cpus(get) and not _is_local(get) else None
 
 
 def _room(get: Get) -> Iterator[tuple[str, int]]:
-    """For how many slots at once each setting leaves room, as far as the settings tell."""
+    """Each setting that limits the number of slots, and how many it leaves room for."""
     cores, master = _cores(get), get("spark.master") or ""
     if local := _LOCAL.fullmatch(master):
         yield f"spark.master={master}", int(local[1] or 1) // _task_cpus(get)
@@ -60,7 +60,7 @@ def _room(get: Get) -> Iterator[tuple[str, int]]:
 
 
 def _slots_on(cores: int, get: Get) -> int:
-    """So many slots fit on these cores, in executors of `spark.executor.cores` if that is set."""
+    """How many slots fit on these cores, in executors of `spark.executor.cores` if that is set."""
     per_executor = _cores(get) or max(1, cores)
     return cores // per_executor * (per_executor // (cpus_per_slot(get) or _task_cpus(get)))
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _DEMO = """\
-Real Kafka and a small Spark cluster (two executors) are started on this machine. A pipeline reads a topic of orders
-epoch by epoch into Parquet, as they are and as revenue per customer. In the middle of an epoch one of the executors is
-killed with SIGKILL. At the end a summary is computed: what was produced, what is in the files, and whether the group was
-rebalanced. The exit code is 0 only if every order is there once and there was no rebalance; 1 if not; 2 if it cannot run.
+Starts real Kafka and a small Spark cluster (two executors) on this machine. A pipeline reads a topic of orders epoch by
+epoch and writes Parquet: the orders, and the revenue per customer. In the middle of an epoch one executor is killed with
+SIGKILL. The summary shows what was produced, what is in the files, and whether the group was rebalanced. The exit code
+is 0 if every order is there once and there was no rebalance, 1 if not, 2 if the demonstration cannot run.
 """
 
 _DEMO_NEEDS = """\
@@ -48,7 +48,7 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 
 
 def _records(text: str) -> int:
-    """Fewer would be over before anything can be killed."""
+    """With fewer records the run would end before an executor can be killed."""
     if not text.isdecimal() or int(text) < _FEWEST:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {_FEWEST} on")
     return int(text)
@@ -62,6 +62,6 @@ def _path(text: str) -> Path:
 
 def _demo(options: argparse.Namespace) -> int:
     # Imported late: --help answers without starting anything.
-    from membership_client_spark.demo.run import Options, run  # noqa: PLC0415
+    from membership_client_spark.demo.run import SparkDemoOptions, run  # noqa: PLC0415
 
-    return run(Options(records=options.records, keep=options.keep, svg=options.svg))
+    return run(SparkDemoOptions(records=options.records, keep=options.keep, svg=options.svg))

@@ -25,13 +25,13 @@ from membership_client_spark.arguments import (
 )
 from membership_client_spark.checks import check_settings, cpus_per_slot, notes
 from membership_client_spark.holders import new_driver_epoch, remove_holders
-from membership_client_spark.identity import slot_instance_id
+from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress
-from membership_client_spark.roster import Roster, SlotProgress, table
 from membership_client_spark.slot import Handler, SlotTask
 from membership_client_spark.slot_config import checked_config
+from membership_client_spark.slot_progress import ProgressRegistry, SlotProgress, table
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting
 
@@ -40,11 +40,11 @@ _log = logging.getLogger("membership_client_spark")
 _LOOK_S = 1.0
 _TELL_S = 30.0
 _CANCEL_S = 10.0
-"""How long Spark may take to end tasks that it was told to cancel."""
+"""How long Spark may take to end cancelled tasks."""
 _KILLED_S = 5.0
-"""How long it then takes to kill their workers: it looks every two seconds, and waits spark.python.task.killTimeout, two."""
+"""How long Spark then takes to kill their workers: a check every two seconds, and spark.python.task.killTimeout, two."""
 _BACK_S = 6.0
-"""After a heartbeat interval of the default length, who was removed and lives is back."""
+"""A removed member whose process lives has joined again by then: a default heartbeat interval and a second."""
 _INSIST_S = 60.0
 
 
@@ -63,15 +63,15 @@ def consume(
     """Starts `slots` tasks, each a static member `<name>-<slot>` of the group, and returns at once.
 
     On executors, `handle(batch, slot)` gets a `pyarrow.RecordBatch` with the columns of Spark's Kafka source, or with
-    `records="messages"` a list of confluent-kafka's messages, at most `max_records` of them. What it returned from is
-    committed. If it raises, or if the member ends for good (no access, say), the slot is tried again as often as
-    spark.task.maxFailures says; then the job ends with that error, as it does when a newer driver has its slots, and when a
-    slot fails in the same way three times in a row without progress. Whatever else fails, and whatever is lost, is started
-    again, for as long as the job runs, without a rebalance.
+    `records="messages"` a list of confluent-kafka's messages, at most `max_records` of them. When it has returned, their
+    offsets are committed. If it raises, or if the member ends by a fatal error (no access, for example), the slot is tried
+    again as often as spark.task.maxFailures says; then the job ends with that error. So it does when a newer driver has its
+    slots, and when a slot fails in the same way three times in a row without progress. After all other failures and losses
+    the slot is started again, for as long as the job runs, without a rebalance.
 
     `name` belongs to the job and stays the same over restarts. `config` is what `membership_client.Consumer` takes.
     `grace_s` is how long a new attempt of a slot waits for an older one that does not answer.
-    Raises SparkSettingsError or ConfigError for what cannot work, before anything is started.
+    Raises SparkSettingsError or ConfigError for settings and arguments that cannot work, before anything is started.
     """
     checked_session(spark)
     get = setting(spark)
@@ -108,14 +108,14 @@ class _Plan:
 
 
 class SlotJob:
-    """A running job. Its methods may be called from any thread; as a context manager it stops when the block is left."""
+    """A running job. Its methods may be called from any thread; leaving a `with` block stops it."""
 
     def __init__(self, spark: SparkSession, slots: int, plan: _Plan) -> None:
         self._spark = spark
-        self._roster = Roster()
+        self._registry = ProgressRegistry()
         self._epoch = new_driver_epoch(plan.config)
         self._host = driver_host(spark)
-        self._arbiter = Arbiter(self._host.bind, grace_s=plan.grace_s, hears=self._roster.hear)
+        self._arbiter = Arbiter(self._host.bind, grace_s=plan.grace_s, hears=self._registry.hear)
         self._plan = plan
         self._lock = threading.Lock()
         self._runners: dict[int, SlotRunner] = {}
@@ -128,8 +128,8 @@ class SlotJob:
         self._watch.start()
 
     def progress(self) -> tuple[SlotProgress, ...]:
-        """Each slot: executor, host, state, partitions, rate, lag, restarts, as last heard."""
-        return self._roster.progress()
+        """Each slot with executor, host, state, partitions, rate, lag and restarts, as of its last report."""
+        return self._registry.progress()
 
     def __str__(self) -> str:
         return table(self.progress())
@@ -138,14 +138,16 @@ class SlotJob:
         """Changes the number of slots while the job runs.
 
         New ones are started. Removed ones, those with the highest numbers, leave for good with the reason, and their
-        partitions go to the others; returns when they have. Who is not there to leave, because its executor was lost or
-        its handler hung, is removed. Raises MemberClosedError if the job has ended, or is about to.
+        partitions go to the others; returns when they have left. A slot that cannot leave, because its executor was lost
+        or its handler hangs, is removed. Raises MemberClosedError if the job has ended, or is about to.
         """
         check_settings(setting(self._spark), checked_slots(self._plan.name, slots))
         reason = reason_text(reason) or f"scaled to {slots} slots"
         with self._lock:
             if self._stopping or self._ended.is_set():
-                raise MemberClosedError(f"The job {self._plan.name} has ended: its slots cannot be scaled any more.")
+                raise MemberClosedError(
+                    f"The job {self._plan.name} has ended: its slots cannot be scaled any more. Start a new job with consume()."
+                )
             surplus = {slot: self._runners.pop(slot) for slot in sorted(self._runners) if slot >= slots}
             for slot in range(slots):
                 if slot not in self._runners:
@@ -153,26 +155,26 @@ class SlotJob:
                     self._start(slot)
         unheard = self._end(surplus, Ending.REMOVED, reason, self._plan.grace_s)
         for slot in surplus:
-            self._roster.forget(slot)
+            self._registry.forget(slot)
         if surplus:
             self._await_workers(surplus, unheard)
             self._remove(surplus, reason, is_sure=not unheard)
 
     def stop(self, reason: str = "stopped by the driver", *, timeout_s: float = 30.0) -> None:
-        """Ends all slots: what is in the handlers is finished and committed, and each leaves temporarily.
+        """Ends all slots: running handlers finish, their records are committed, and each slot leaves temporarily.
 
         A slot that does not end within `timeout_s` is cancelled. May be called twice.
         """
-        within_s, told = checked_wait(timeout_s), reason_text(reason) or ""
+        within_s, given = checked_wait(timeout_s), reason_text(reason) or ""
         with self._lock:
             self._stopping = True
             runners, self._runners = self._runners, {}
-        self._end(runners, Ending.STOPPED, told, threading.TIMEOUT_MAX if within_s is None else within_s)
+        self._end(runners, Ending.STOPPED, given, threading.TIMEOUT_MAX if within_s is None else within_s)
         self._ended.set()
         self._arbiter.close()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits for the end of the job, and says whether it has ended. Raises the error that ended it."""
+        """Waits for the end of the job; returns whether it has ended. Raises the error that ended it."""
         ended = self._ended.wait(checked_wait(timeout_s))
         if self._error is not None:
             self.stop("the job failed")
@@ -180,13 +182,13 @@ class SlotJob:
         return ended
 
     def _start(self, slot: int) -> None:
-        self._roster.expect(slot)
+        self._registry.expect(slot)
         cpus = cpus_per_slot(setting(self._spark))
         self._runners[slot] = SlotRunner(
             self._spark,
             self._task(slot),
             cpus,
-            handled=lambda: self._roster.records(slot),
+            handled=lambda: self._registry.records(slot),
             failed=self._on_failed,
             gave_up=self._on_gave_up,
         )
@@ -207,7 +209,10 @@ class SlotJob:
         )
 
     def _end(self, runners: Mapping[int, SlotRunner], ending: Ending, reason: str, timeout_s: float) -> Collection[int]:
-        """Those that had to be cancelled and have no line, so that nobody will tell when their workers have ended."""
+        """Ends these slots. Returns those that were cancelled and have no connection to the driver.
+
+        Nothing reports when the workers of those have ended.
+        """
         for slot, runner in runners.items():
             runner.end()
             self._arbiter.end(slot, ending, reason)
@@ -221,7 +226,7 @@ class SlotJob:
         return unheard
 
     def _await_workers(self, slots: Collection[int], unheard: Collection[int]) -> None:
-        """The worker of a cancelled task lives a little longer than its job, and would join again if it were removed."""
+        """Waits for workers of cancelled tasks: they outlive their job a little, and would join again if removed too early."""
         deadline = time.monotonic() + _CANCEL_S
         while any(map(self._arbiter.has_line, slots)) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -229,19 +234,24 @@ class SlotJob:
             time.sleep(_KILLED_S)
 
     def _remove(self, slots: Collection[int], reason: str, *, is_sure: bool) -> None:
-        """Those who could not leave. Where it is not sure that their workers have ended, until nobody is back."""
+        """Removes slots that could not leave. If their workers may still run (not `is_sure`), until none joins again."""
         instance_ids = {slot_instance_id(self._plan.name, slot) for slot in slots}
         deadline = time.monotonic() + _INSIST_S
         while remove_holders(self._plan.config, instance_ids, self._epoch, reason) and not is_sure:
             if time.monotonic() > deadline:
-                _log.warning("%s: neither we nor Spark can end them, they join again and again", sorted(instance_ids))
+                _log.warning(
+                    "members %s of group %s were removed for %g s and joined again: end their processes by hand",
+                    ", ".join(sorted(instance_ids)),
+                    self._plan.config["group.id"],
+                    _INSIST_S,
+                )
                 return
             time.sleep(_BACK_S)
 
     def _on_failed(self, slot: int, failure: str) -> None:
-        """The job is over but its Python worker may live for two more seconds: long enough to leave in order."""
+        """The job has ended, but its Python worker may live for two more seconds, in which it can leave."""
         _log.warning("slot %s is submitted again: %s", slot, failure)
-        self._roster.failed(slot, failure)
+        self._registry.failed(slot, failure)
         self._arbiter.end(slot, Ending.MOVED, f"its job ended: {failure}")
 
     def _on_gave_up(self, error: MembershipError) -> None:
@@ -250,7 +260,7 @@ class SlotJob:
         self._ended.set()
 
     def _keep_watch(self) -> None:
-        """Moves slots off executors that are about to go, and tells how it stands."""
+        """Moves slots away from executors that are being decommissioned, and logs the progress."""
         moved: set[tuple[int, Any]] = set()
         told_at = time.monotonic()
         while not self._ended.wait(_LOOK_S):

@@ -1,4 +1,4 @@
-"""epochs(): topics as a sequence of DataFrames, read by static members that stay in the group."""
+"""`epochs()`: topics as a sequence of DataFrames, read by static members that stay in the group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from membership_client_spark.arguments import (
 )
 from membership_client_spark.holders import Config
 from membership_client_spark.pipeline.bounds import Bounds
-from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Order
+from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, PipelineArguments
 from membership_client_spark.pipeline.progress import EpochsProgress
 from membership_client_spark.pipeline.settings import settings_of
 
@@ -45,17 +45,17 @@ def epochs(
     Its offsets are committed when `foreach_epoch` has returned, and only then; if it raises, the pipeline ends and the
     next one starts with the same records. Epoch ids grow by one, over restarts as well.
 
-    `config` is what `membership_client.Consumer` takes. `name` and the number of a slot make its instance id, so it has
-    to stay the same over restarts; a driver that starts takes the slots over from the one before, if there still is one.
+    `config` is what `membership_client.Consumer` takes. `name` and the number of a slot are its instance id, so the name
+    must stay the same over restarts; a driver that starts takes the slots over from an earlier one that still runs.
     `max_records` bounds an epoch exactly, `max_bytes` by the size of sampled records, `max_seconds` by the pace of the
-    epochs before. `every_s` is the least time between the starts of two. With `available_now` the pipeline ends when all
-    was read that was there when it started.
+    epochs before. `every_s` is the least time between the starts of two epochs. With `available_now` the pipeline ends
+    when it has read all records that were there when it started.
 
-    ConfigError for what cannot work; returns at once otherwise.
+    Returns at once. ConfigError for arguments that cannot work.
     """
     checked_session(spark)
     checked_function("foreach_epoch", foreach_epoch, of="an epoch's DataFrame, id and ranges")
-    order = Order(
+    arguments = PipelineArguments(
         spark=spark,
         foreach_epoch=foreach_epoch,
         settings=settings_of(config),
@@ -65,7 +65,7 @@ def epochs(
         every_s=checked_seconds("every_s", every_s),
         available_now=checked_flag("available_now", available_now),
     )
-    return Epochs(Engine(order, checked_slots(name, slots)), name)
+    return Epochs(Engine(arguments, checked_slots(name, slots)), name)
 
 
 class Epochs:
@@ -80,7 +80,7 @@ class Epochs:
         self._thread.start()
 
     def wait(self, timeout_s: float | None = None) -> EpochsProgress:
-        """Until the pipeline has ended. Raises what ended it, as it was raised; WaitTimeoutError if it goes on."""
+        """Waits until the pipeline has ended. Raises the error that ended it; WaitTimeoutError if it still runs."""
         if not self._ended.wait(checked_wait(timeout_s)):
             raise WaitTimeoutError(f"{self._name} has not ended within {timeout_s} s.")
         if self._error is not None:
@@ -88,20 +88,20 @@ class Epochs:
         return self.progress()
 
     def stop(self, reason: str | None = None, *, timeout_s: float | None = None) -> bool:
-        """Finish the running epoch and leave temporarily; then True. False if that takes longer than `timeout_s`.
+        """Finishes the running epoch and leaves temporarily; then True. False if that takes longer than `timeout_s`.
 
-        Raises nothing of what may have ended the pipeline before: `wait` does.
+        An error that ended the pipeline before is raised by `wait`, not here.
         """
         within_s = checked_wait(timeout_s)
         self._engine.stop(reason_text(reason))
         return self._ended.wait(within_s)
 
     def scale(self, slots: int, *, reason: str | None = None) -> None:
-        """Have this many slots from the next epoch on. Those that are too many leave for good, with the reason."""
+        """Changes the number of slots, from the next epoch on. Removed slots leave for good, with the reason."""
         self._engine.scale(checked_slots(self._name, slots), reason_text(reason))
 
     def progress(self) -> EpochsProgress:
-        """At this moment; also after the end."""
+        """The progress at this moment; also after the end."""
         return self._engine.progress()
 
     def __enter__(self) -> Self:
@@ -115,7 +115,7 @@ class Epochs:
     def _run(self) -> None:
         try:
             self._engine.run()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
+        except BaseException as error:  # noqa: BLE001 - wait() raises it
             self._error = error
         finally:
             self._ended.set()

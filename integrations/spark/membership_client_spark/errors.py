@@ -1,4 +1,4 @@
-"""What can go wrong with slots, beyond what membership_client itself raises."""
+"""Errors of slots, beyond those of membership_client."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from membership_client import ConfigError, MembershipError
 
 
 class SparkSettingsError(ConfigError):
-    """Spark is set up in a way that static members cannot live with. Raised before anything is started."""
+    """A setting of Spark does not work with static members. Raised before anything is started."""
 
 
 class SupersededError(MembershipError):
-    """A newer incarnation has this slot. Raised on the older one, which then hands out nothing and commits nothing."""
+    """A newer incarnation has this slot. Raised by the older one, which then neither hands out nor commits records."""
 
-    advice = "Nothing needs to be done: the newer one carries on. Two jobs that run at once need two names."
+    advice = "Nothing needs to be done: the newer incarnation goes on. Two jobs that run at once need two names."
 
 
 class SlotFailedError(MembershipError):
-    """A slot ended for a reason that starting it again cannot mend.
+    """A slot failed, and starting it again does not help.
 
-    On the driver it says which slot, and what Python's traceback was on the executor; the traceback is shown with the error.
+    On the driver it has the number of the slot and the traceback of Python on the executor, which is shown with the error.
     """
 
     slot: int | None = None

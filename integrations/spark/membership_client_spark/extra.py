@@ -1,4 +1,4 @@
-"""Imported before everything else: raises, in words, if what the extra `spark` brings is not installed."""
+"""Imported before everything else: ModuleNotFoundError that names the extra `spark` if a package of it is missing."""
 
 from __future__ import annotations
 

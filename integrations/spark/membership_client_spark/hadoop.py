@@ -15,7 +15,7 @@ _URI = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(?://[^/]*)?(.*)")
 
 
 def with_scheme(spark: SparkSession, path: str) -> str:
-    """The path as Spark would read it: one without a scheme is on the session's `fs.defaultFS`.
+    """The path as Spark reads it: one without a scheme is on the session's `fs.defaultFS`.
 
     Over Spark Connect the client cannot ask for that setting; there a path without a scheme is one of local files.
     """

@@ -1,4 +1,4 @@
-"""What the group knows of the holders of our instance ids."""
+"""The members of the group that hold the instance ids of slots: which is newer, and how to remove them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from membership_client_spark.errors import SupersededError
 from membership_client_spark.incarnation import Incarnation, next_driver_epoch
 
 Config = Mapping[str, Any]
-"""What `membership_client.Consumer` takes; `checked_config` has looked at it."""
+"""What `membership_client.Consumer` takes, after `checked_config`."""
 
 
 _FOR_ADMIN = Security.KEYS | {"bootstrap.servers"}
 
 
 def admin_of(config: Config) -> GroupAdmin:
-    """Who reaches the cluster as the slots do."""
+    """An admin client with the addresses and credentials of the slots."""
     return GroupAdmin({key: value for key, value in config.items() if key in _FOR_ADMIN})
 
 
 def new_driver_epoch(config: Config) -> int:
-    """The epoch of a driver that starts now: newer than all whose slots are still in the group."""
+    """The epoch of a driver that starts now: greater than those of all drivers whose slots are in the group."""
     return next_driver_epoch(member.client_id for member in _members(config))
 
 
 def check_newest(config: Config, instance_id: str, mine: Incarnation) -> None:
     """Raises SupersededError if a newer incarnation holds `instance_id`; an older one may be taken over.
 
-    Two incarnations that look at the same moment may both take over; the older one is then fenced by the newer, because
-    the newer looks again and takes over once more, and the older does not.
+    Two incarnations that check at the same moment may both take over. The newer one then checks again and takes over once
+    more, which fences the older one; the older one checks again and ends.
     """
     for member in _members(config):
         theirs = Incarnation.of_client(member.client_id)
@@ -41,10 +41,9 @@ def check_newest(config: Config, instance_id: str, mine: Incarnation) -> None:
 
 
 def remove_holders(config: Config, instance_ids: Collection[str], driver_epoch: int, reason: str) -> bool:
-    """Whoever of this driver, or of one before it, is still in the group under these ids leaves it for good.
+    """Removes the members with these instance ids from the group, and says whether there were any.
 
-    For those that could not leave themselves: their processes have ended. What a newer driver has is left alone. Says
-    whether there was anybody.
+    For slots that could not leave, because their processes have ended. Members of a newer driver stay.
     """
     with admin_of(config) as admin:
         left_behind = [

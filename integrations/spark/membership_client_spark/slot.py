@@ -1,10 +1,11 @@
-"""One slot on an executor: gets its turn, joins, hands records to the handler, commits, and leaves in order."""
+"""One slot on an executor: waits for its lease, joins, gives records to the handler, commits, and leaves."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,20 +14,25 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Place
 from pyspark import TaskContext
 
-from membership_client import Consumer, FatalError, FencedInstanceIdError, LeaveMode, TopicPartition
+from membership_client import (
+    Consumer,
+    FatalError,
+    FencedInstanceIdError,
+    LeaveMode,
+    MemberState,
+    Snapshot,
+    TopicPartition,
+)
 from membership_client_spark.arrow import record_batch
 from membership_client_spark.errors import SlotFailedError, SupersededError
-from membership_client_spark.gate import wait_until_confirmed
+from membership_client_spark.executor_process import Signals, place
 from membership_client_spark.holders import Config, check_newest
-from membership_client_spark.identity import slot_instance_id
-from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.incarnation import Incarnation, slot_instance_id
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line, Notice
-from membership_client_spark.pace import Pace
-from membership_client_spark.place import place
-from membership_client_spark.signals import Signals
 from membership_client_spark.slot_config import slot_config
 from membership_client_spark.slot_failure import cause_note
+from membership_client_spark.slot_progress import ProgressReporter
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -34,7 +40,12 @@ _TURN_S = 0.5
 """Longest wait for records in one turn; a notice is looked for between turns."""
 
 _SLACK_S = 5.0
-"""How much longer than the driver's grace a slot waits for its turn before it relies on fencing alone."""
+"""How much longer than the driver's grace a slot waits for its lease before it relies on fencing alone."""
+
+_LATE_S = 1.0
+"""How much later than its interval a heartbeat may be answered before the membership counts as not confirmed."""
+
+_LOOK_S = 0.02
 
 _CLOSE_S = 1.5
 """A cancelled task has two seconds (spark.python.task.killTimeout) before Spark kills its worker."""
@@ -42,27 +53,27 @@ _CLOSE_S = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a handler is told about where it runs."""
+    """The slot that a handler runs in."""
 
     number: int
     instance_id: str
     incarnation: Incarnation
     partitions: Callable[[], frozenset[TopicPartition]]
-    """What the slot owns at this moment; a batch may have records of some of them only."""
+    """The partitions that the slot owns at this moment; a batch may have records of some of them only."""
     stopping: Callable[[], bool]
-    """Whether somebody waits for this slot to end: a handler with long work may end early, by raising.
+    """Whether this slot is to end: then a handler with long work may raise to end early.
 
-    That is no failure then; the batch is not committed, and comes again.
+    That is no failure: the batch is not committed, and is delivered again.
     """
 
 
 Handler = Callable[[Any, Slot], None]
-"""Gets a `pyarrow.RecordBatch`, or a list of messages, and the slot. Returning means: processed, commit."""
+"""Gets a `pyarrow.RecordBatch`, or a list of messages, and the slot. When it returns, the records are committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotTask:
-    """All that an executor needs to know; travels with the task. Its text has no secrets."""
+    """All that an executor needs; it is sent with the Spark task. Its repr has no secrets."""
 
     name: str
     slot: int
@@ -80,11 +91,11 @@ class SlotTask:
 
 
 def run_slot(task: SlotTask) -> Ending:
-    """Runs until told to end, and says how. In the main thread of a Python worker, inside a Spark task.
+    """Runs the slot until it is to end, and returns how. In the main thread of a Python worker, inside a Spark task.
 
     Raises SupersededError when a newer incarnation has the slot, SlotFailedError when starting again cannot help, and
-    what else went wrong as it is: then Spark tries again, or the driver does. It must not return in these cases, because
-    Spark takes the first attempt that returns for the one that counts, and kills the newer one.
+    all other errors as they are: then Spark or the driver tries again. It must not return in these cases, because Spark
+    takes the first attempt that returns for the successful one and kills the newer one.
     """
     context = TaskContext.get()
     who = Incarnation(task.driver_epoch, context.taskAttemptId() if context else 0)
@@ -97,7 +108,7 @@ def run_slot(task: SlotTask) -> Ending:
 
 @contextlib.contextmanager
 def _named_in_traces(task: SlotTask) -> Iterator[None]:
-    """The next task of this worker may be another's."""
+    """Sets the name that traces have for this slot, and removes it: the next task of this worker may be another slot's."""
     os.environ["MEMBERSHIP_CLIENT_SLOT"] = f"slot {task.slot} of {task.name}"
     try:
         yield
@@ -107,7 +118,7 @@ def _named_in_traces(task: SlotTask) -> Iterator[None]:
 
 def _ending(notice: Notice) -> Ending:
     if notice.ending is Ending.SUPERSEDED:
-        raise SupersededError(f"This slot is no longer ours: {notice.reason}.")
+        raise SupersededError(f"A newer incarnation has this slot: {notice.reason}.")
     return notice.ending
 
 
@@ -120,7 +131,7 @@ class _Member:
         self._who = who
         self._line = line
         self._signals = signals
-        self._pace = Pace()
+        self._reporter = ProgressReporter()
 
     def run(self) -> Notice:
         instance_id = self._config["group.instance.id"]
@@ -154,11 +165,14 @@ class _Member:
         if records:
             wait_until_confirmed(lambda: consumer.snapshot, slot.stopping)
             self._hand_over(consumer, slot, records)
-        if self._pace.is_due():
-            self._line.say({"report": self._pace.report(consumer)})
+        if self._reporter.is_due():
+            self._line.say({"report": self._reporter.report(consumer)})
 
     def _hand_over(self, consumer: Consumer, slot: Slot, records: list[Message]) -> None:
-        """Only what is ours at this moment. The rest is not committed: it comes again, when it is assigned to somebody."""
+        """Handles and commits the records of partitions that are owned at this moment.
+
+        Others are not committed: the next owner of their partitions reads them.
+        """
         last = {(record.topic(), record.partition()): record for record in records}
         owned = {key for key, record in last.items() if consumer.owner_epoch(record) is not None}
         if slot.stopping() or not owned:
@@ -169,10 +183,10 @@ class _Member:
             if not self._handle(records, slot):
                 return
             consumer.commit(offsets=[_after(last[key]) for key in owned], asynchronous=False)
-        self._pace.count(len(records))
+        self._reporter.count(len(records))
 
     def _handle(self, records: list[Message], slot: Slot) -> bool:
-        """Whether the records were handled: a handler that raises while the slot is to end has ended early, not failed."""
+        """Whether the records were handled. A handler that raises while the slot is to end did not fail, it ended early."""
         batch = records if self._task.as_messages else record_batch(records)
         try:
             self._task.handle(batch, slot)
@@ -189,6 +203,25 @@ class _Member:
         _log.info("%s closed: %s", self._config["group.instance.id"], report)
 
 
+def wait_until_confirmed(look: Callable[[], Snapshot], give_up: Callable[[], bool]) -> None:
+    """Returns when the coordinator has confirmed the member within its heartbeat interval: at once in a healthy member.
+
+    Raises the error of a member that has ended; returns early if `give_up` says so. `Consumer` asks for a confirmation only
+    after a pause of the process. That is not enough here: an attempt that is cut off from the coordinator can be taken
+    over at once, long before its session ends. The wait has no limit, because fetched records cannot be put back.
+    """
+    while not _is_confirmed(look()) and not give_up():
+        time.sleep(_LOOK_S)
+
+
+def _is_confirmed(now: Snapshot) -> bool:
+    if now.state is MemberState.FATAL and now.error is not None:
+        raise now.error
+    if now.heartbeat_age_s is None or now.heartbeat_interval_s is None:
+        return False
+    return now.heartbeat_age_s <= now.heartbeat_interval_s + _LATE_S
+
+
 def _failed(detail: str, cause: Exception) -> SlotFailedError:
     failed = SlotFailedError(detail)
     failed.add_note(cause_note(cause))
@@ -196,7 +229,7 @@ def _failed(detail: str, cause: Exception) -> SlotFailedError:
 
 
 def _records(messages: list[Message]) -> list[Message]:
-    """Without what librdkafka says of passing trouble; trouble that does not pass is raised."""
+    """The messages without librdkafka's errors: those that pass are logged, fatal ones are raised."""
     errors = [error for message in messages if (error := message.error()) is not None]
     if not errors:
         return messages
@@ -204,11 +237,11 @@ def _records(messages: list[Message]) -> list[Message]:
         if error.fatal():
             raise KafkaException(error)
         if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
-            _log.warning("while reading: %s", error)
+            _log.warning("librdkafka reports an error while reading: %s", error)
     return [message for message in messages if message.error() is None]
 
 
 def _after(record: Message) -> Place:
     topic, partition, offset = record.topic(), record.partition(), record.offset()
-    assert topic is not None and partition is not None and offset is not None  # noqa: PT018 - one thought
+    assert topic is not None and partition is not None and offset is not None  # noqa: PT018 - a record has all three
     return Place(topic, partition, offset + 1)

@@ -1,4 +1,4 @@
-"""The configuration of one slot's member, out of the one the user gave for all."""
+"""The configuration of one slot's member, from the one that the user gave for all slots."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 from membership_client import ConfigError, MemberConfig, Security
 from membership_client.arguments import with_dots
 from membership_client_spark.holders import Config
-from membership_client_spark.identity import slot_instance_id
-from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.incarnation import Incarnation, slot_instance_id
 
 _OURS = {
-    "group.instance.id": "it is made of the name and the slot",
-    "group.instance.id.conflict": "the newest incarnation of a slot always wins",
-    "client.id": "it tells incarnations apart",
+    "group.instance.id": "it consists of the name and the number of the slot",
+    "group.instance.id.conflict": "the newest incarnation of a slot always takes over",
+    "client.id": "it has the number of the incarnation",
 }
 
 
@@ -26,7 +25,7 @@ _DOTTED = frozenset(one.name.replace("_", ".") for one in fields(MemberConfig)) 
 
 
 def checked_config(config: object) -> dict[str, Any]:
-    """With dots in all known keys. ConfigError, on the driver and before anything starts, for what a slot decides itself."""
+    """The configuration with dots in all known keys. ConfigError for keys that a slot sets itself, and for missing ones."""
     if not isinstance(config, Mapping):
         raise ConfigError(f"config must be a mapping, as for membership_client.Consumer, not {type(config).__name__}.")
     dotted = with_dots(config, _DOTTED)
@@ -35,12 +34,12 @@ def checked_config(config: object) -> dict[str, Any]:
             raise ConfigError(f"{key} cannot be set for slots: {why}. Leave it out.")
     for key in ("bootstrap.servers", "group.id"):
         if not dotted.get(key):
-            raise ConfigError(f"{key} is missing: give it in config, as for membership_client.Consumer.")
+            raise ConfigError(f"{key} is missing. Give it in config, as for membership_client.Consumer.")
     return dotted
 
 
 def slot_config(config: Config, name: str, slot: int, who: Incarnation) -> dict[str, Any]:
-    """For `membership_client.Consumer` or `GroupMember`: a static member that takes over from what was before it."""
+    """For `Consumer` or `GroupMember`: a static member that takes its instance id over from an earlier incarnation."""
     instance_id = slot_instance_id(name, slot)
     own = {
         "group.instance.id": instance_id,

@@ -1,4 +1,4 @@
-"""Why a slot's job failed, out of what Spark tells the driver: a Python exception with its traceback, or a loss."""
+"""Why a slot's job failed, from what Spark says on the driver, and when a slot that fails again and again is given up."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 import textwrap
 import traceback
 from dataclasses import dataclass
+
+from membership_client import ConnectionProblem, MembershipError, NotOwnedError, OffsetTimeoutError, WaitTimeoutError
+from membership_client_spark.errors import SlotFailedError, SupersededError
 
 _BEGIN = re.compile(r"(?:^|(?<=: ))Traceback \(most recent call last\):$", re.MULTILINE)
 _END = re.compile(r"^(?:\tat |Driver stacktrace:|JVM stacktrace:|Caused by: )", re.MULTILINE)
@@ -15,13 +18,13 @@ _RAISED = re.compile(r"^(\w[\w.]*)(?:: (.*))?\Z", re.MULTILINE | re.DOTALL)
 _CAUSE = "\nIt was caused by:\n"
 
 _NO_PYTHON = re.compile(r'Cannot run program ".*|Error from python worker:\s+.*')
-"""What the JVM tells of a Python that does not start; there is no exception then."""
+"""What the JVM reports of a Python that does not start; there is no Python exception then."""
 
 _OF_THE_JVM = ("py4j.", "pyspark.errors.exceptions.captured", "pyspark.errors.exceptions.connect", "grpc")
-"""Modules of exceptions that Spark's Python makes of what the JVM, or a Connect server, told."""
+"""Modules of the exceptions with which pyspark reports errors of the JVM or of a Connect server."""
 
 NO_PYTHON = "no Python"
-"""The kind of a failure without an exception: the executor has no Python, or one without pyspark."""
+"""The kind of a failure without a Python exception: the executor has no Python, or one without pyspark."""
 
 _WHICH_PYTHON = "PYSPARK_PYTHON (with spark-submit: spark.pyspark.python)"
 """pyspark 4.3 reads only the variable in a driver that python itself started; the setting of a session has no effect."""
@@ -52,12 +55,12 @@ def cause_note(cause: BaseException) -> str:
 
 
 def failure_in(error: BaseException) -> SlotFailure | None:
-    """None for a loss: an executor, a Python worker or a job that ended, without any Python code that raised."""
-    told = str(error)
-    if begin := _BEGIN.search(told):
-        return _parsed(told[begin.start() :])
-    if found := _NO_PYTHON.search(told):
-        return SlotFailure(NO_PYTHON, " ".join(found[0].split()), "", told)
+    """The Python exception in what Spark raised. None for a loss: an executor, a worker or a job ended, and no code raised."""
+    text = str(error)
+    if begin := _BEGIN.search(text):
+        return _parsed(text[begin.start() :])
+    if found := _NO_PYTHON.search(text):
+        return SlotFailure(NO_PYTHON, " ".join(found[0].split()), "", text)
     if type(error).__module__.startswith(_OF_THE_JVM):
         return None
     return _parsed("".join(traceback.format_exception(error)))
@@ -80,17 +83,17 @@ def setup_advice(failure: SlotFailure) -> str | None:
 
 
 def setup_note(error: BaseException) -> str | None:
-    """As `setup_advice`, for an error that Spark raised on the driver; None for all that the driver's own code raised."""
+    """As `setup_advice`, for an error that Spark raised on the driver; None for errors of the driver's own code."""
     if not type(error).__module__.startswith(_OF_THE_JVM):
         return None
     failure = failure_in(error)
     return setup_advice(failure) if failure else None
 
 
-def _parsed(told: str) -> SlotFailure | None:
-    """Of several tracebacks, one the cause of the next, the last is of the exception that ended the task."""
-    end = _END.search(told)
-    text = (told[: end.start()] if end else told).strip()
+def _parsed(output: str) -> SlotFailure | None:
+    """The last traceback is that of the exception that ended the task; those before it are of its causes."""
+    end = _END.search(output)
+    text = (output[: end.start()] if end else output).strip()
     begins = [begin.start() for begin in _BEGIN.finditer(text)]
     frames = list(_FRAME.finditer(text, begins[-1] if begins else 0))
     raised = _RAISED.search(text, frames[-1].end() if frames else 0)
@@ -99,3 +102,60 @@ def _parsed(told: str) -> SlotFailure | None:
     said, _, _ = (raised[2] or "").partition(_CAUSE)
     place = "{}:{} in {}".format(*frames[-1].groups()) if frames else ""
     return SlotFailure(raised[1], said.strip(), place, text)
+
+
+# --- when a slot is given up -----------------------------------------------------------------------------------------
+
+SAME_FAILURES = 3
+"""Failed jobs of a slot in a row; Spark tries each job as often as spark.task.maxFailures says."""
+
+
+def _names(*kinds: type[BaseException]) -> frozenset[str]:
+    """The names of these classes and their subclasses: Spark reports the names of exceptions, not the exceptions."""
+    below = [_names(*kind.__subclasses__()) for kind in kinds]
+    return frozenset(kind.__name__ for kind in kinds).union(*below)
+
+
+_FINAL = {kind.__name__: kind for kind in (SlotFailedError, SupersededError)}
+"""Errors after which starting the slot again would not help."""
+
+
+class FailureLimit:
+    """Counts the failures of one slot. Belongs to the thread that runs it. A loss is no failure and is not counted."""
+
+    def __init__(self, slot: int) -> None:
+        self._slot = slot
+        self._last: SlotFailure | None = None
+        self._count = 0
+
+    def error_after(self, failure: SlotFailure, *, progressed: bool) -> MembershipError | None:
+        """The error that ends the job, with the executor's traceback; None if the slot is to be started again.
+
+        `progressed`: since its last failure the slot handled records, or ran for long.
+        """
+        name = failure.kind.rpartition(".")[2]
+        if name in _FINAL and failure.kind.startswith(_FINAL[name].__module__):
+            return self._error(_FINAL[name], failure.text, failure)
+        if _passes(name):
+            return None
+        is_same = self._last is not None and failure.is_like(self._last) and not progressed
+        self._last, self._count = failure, self._count + 1 if is_same else 1
+        if self._count < SAME_FAILURES:
+            return None
+        return self._error(
+            SlotFailedError,
+            f"it failed {self._count} times in the same way: {setup_advice(failure) or f'{failure}.'}",
+            failure,
+        )
+
+    def _error(self, kind: type[MembershipError], detail: str, failure: SlotFailure) -> MembershipError:
+        error = kind(f"Slot {self._slot}: {detail}")
+        if isinstance(error, SlotFailedError):
+            error.slot, error.executor_traceback = self._slot, failure.traceback
+            error.add_note(f"On the executor of slot {self._slot}:\n{failure.traceback}")
+        return error
+
+
+def _passes(name: str) -> bool:
+    """Whether the error goes away by itself: brokers that do not answer, partitions that other members own by now."""
+    return name in _names(ConnectionProblem, NotOwnedError, OffsetTimeoutError, WaitTimeoutError)

@@ -1,4 +1,4 @@
-"""Keeps one slot running on the cluster: submits its job, and submits it again whenever it ends without being told to."""
+"""Keeps one slot running on the cluster: submits its Spark job, and submits it again when it ends unexpectedly."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResour
 from pyspark.sql import SparkSession
 
 from membership_client import MembershipError
-from membership_client_spark.failure_limit import FailureLimit
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.slot import SlotTask, run_slot
-from membership_client_spark.slot_failure import failure_in
+from membership_client_spark.slot_failure import FailureLimit, failure_in
 from membership_client_spark.spark_session import cancel_jobs, tag_jobs
 
 _log = logging.getLogger("membership_client_spark")
@@ -34,9 +33,9 @@ GaveUp = Callable[[MembershipError], None]
 
 
 class SlotRunner:
-    """One slot, one thread, one Spark job at a time: to lose or resubmit one slot does not touch the others.
+    """Runs one slot on a thread of its own, one Spark job at a time, so that the loss of one slot does not touch others.
 
-    `handled` tells how many records the slot has handled, as far as the driver knows. `failed` is called on that thread
+    `handled` returns how many records the slot has handled, as far as the driver knows. `failed` is called on that thread
     with the slot and a sentence before a job is submitted again; `gave_up` with the error when it is not.
     """
 
@@ -57,14 +56,14 @@ class SlotRunner:
         self._limit = FailureLimit(task.slot)
         self._failed = failed
         self._gave_up = gave_up
-        self._told_to_end = threading.Event()
+        self._is_ending = threading.Event()
         self._tag = f"slot-{task.name}-{task.slot}-{task.driver_epoch}"
         self._thread = threading.Thread(target=self._run, name=self._tag, daemon=True)
         self._thread.start()
 
     def end(self) -> None:
         """From now on the job is not submitted again."""
-        self._told_to_end.set()
+        self._is_ending.set()
 
     def join(self, timeout_s: float | None = None) -> bool:
         """Whether it has ended within this time."""
@@ -72,13 +71,13 @@ class SlotRunner:
         return not self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Has Spark end the task, which kills its worker two seconds later: for a slot that does not hear us."""
+        """Has Spark cancel the task, which kills its worker two seconds later: for a slot that does not answer."""
         cancel_jobs(self._spark, self._tag)
 
     def _run(self) -> None:
         tag_jobs(self._spark, self._tag)
         wait_s = _FIRST_WAIT_S
-        while not self._told_to_end.is_set():
+        while not self._is_ending.is_set():
             began, handled = time.monotonic(), self._handled()
             try:
                 if self._submit() is not Ending.MOVED:
@@ -87,10 +86,10 @@ class SlotRunner:
             except Exception as error:  # noqa: BLE001 - whatever Spark raises, the slot must come back
                 lasted_s = time.monotonic() - began
                 progressed = self._handled() > handled or lasted_s > _PROGRESS_S
-                if self._told_to_end.is_set() or self._is_final(error, progressed=progressed):
+                if self._is_ending.is_set() or self._is_final(error, progressed=progressed):
                     return
                 wait_s = _FIRST_WAIT_S if lasted_s > _LASTED_S else wait_s
-                self._told_to_end.wait(wait_s)
+                self._is_ending.wait(wait_s)
                 wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
     def _submit(self) -> Ending:
@@ -105,7 +104,7 @@ class SlotRunner:
         return Ending(rows[0]["ending"])
 
     def _is_final(self, error: Exception, *, progressed: bool) -> bool:
-        """Tells what happened, and whether it ends the slot."""
+        """Calls `failed` or `gave_up`; whether it was the latter."""
         failure = failure_in(error)
         final = self._limit.error_after(failure, progressed=progressed) if failure else None
         if final is None:
@@ -122,6 +121,6 @@ def _profile(cpus: int | None) -> ResourceProfile | None:
     return builder.build  # type: ignore[no-any-return]
 
 
-def _first_line(told: object) -> str:
-    """The first line that says something."""
-    return next((line for line in str(told).splitlines() if line.strip()), type(told).__name__)[:300]
+def _first_line(error: object) -> str:
+    """The first line that is not blank, at most 300 letters of it."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]

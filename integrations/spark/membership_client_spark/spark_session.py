@@ -1,4 +1,4 @@
-"""What we need of a Spark session, the same for classic sessions and for Spark Connect."""
+"""What slots and pipelines need of a Spark session, for classic sessions and for Spark Connect."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from membership_client_spark.checks import Get
 
 
 def setting(spark: SparkSession) -> Get:
-    """Looks up one setting of the session or its application."""
+    """A function that looks up one setting of the session or its application."""
     return lambda key: spark.conf.get(key, None)
 
 
 @dataclass(frozen=True, slots=True)
 class DriverHost:
-    """The process that has the leases: on which address it listens, and under which one executors reach it."""
+    """The addresses of the process that has the leases: where it listens, and where executors reach it."""
 
     bind: str
     advertised: str
 
 
 def driver_host(spark: SparkSession) -> DriverHost:
-    """Of this process. A client of Spark Connect is reached the way it reaches its server."""
+    """The addresses of this process. A client of Spark Connect is reached at the interface by which it reaches its server."""
     if not is_connect(spark):
         return host_in_settings(setting(spark))
     here = _interface_towards(server_host(spark))
@@ -34,7 +34,7 @@ def driver_host(spark: SparkSession) -> DriverHost:
 
 
 def host_in_settings(get: Get) -> DriverHost:
-    """As Spark itself does it: it may listen on an address that means nothing elsewhere, 0.0.0.0 or a container's.
+    """By the same settings as Spark: it may listen on an address that others cannot use, such as 0.0.0.0 or a container's.
 
     Spark writes IPv6 addresses in brackets, which sockets do not take.
     """
@@ -47,17 +47,17 @@ def _without_brackets(host: str) -> str:
 
 
 def server_host(spark: SparkSession) -> str:
-    """The Connect server's. Settings do not tell: those of a client are its server's."""
+    """The host of the Connect server. The settings of a client do not have it: they are those of the server."""
     return cast("str", cast("Any", spark).client.host).strip("[]")
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Told by its class's home, because importing that class needs packages that classic Spark does not."""
+    """By the module of its class: importing the class itself needs packages that classic Spark does not need."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def tag_jobs(spark: SparkSession, tag: str) -> None:
-    """All jobs that this thread starts from now on can be cancelled by the tag."""
+    """From now on, all jobs that this thread starts have the tag, by which `cancel_jobs` ends them."""
     if is_connect(spark):
         spark.addTag(tag)
     else:
@@ -65,7 +65,7 @@ def tag_jobs(spark: SparkSession, tag: str) -> None:
 
 
 def cancel_jobs(spark: SparkSession, tag: str) -> None:
-    """On any thread. A classic session's interruptTag() would know the tags of its own thread only."""
+    """On any thread. interruptTag() of a classic session would cancel jobs of its own thread only."""
     if is_connect(spark):
         spark.interruptTag(tag)
     else:
@@ -73,7 +73,7 @@ def cancel_jobs(spark: SparkSession, tag: str) -> None:
 
 
 def is_decommissioning(spark: SparkSession, executor: str) -> bool:
-    """Whether Spark is about to take this executor away. A client of Spark Connect cannot know, and says no."""
+    """Whether Spark is about to take this executor away. False over Spark Connect, whose clients cannot ask."""
     if is_connect(spark):
         return False
     try:
@@ -87,7 +87,7 @@ def _interface_towards(host: str) -> str:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind) as probe:
-            probe.connect(address)  # Nothing is sent: the system only picks the interface.
+            probe.connect(address)  # Nothing is sent: the system only chooses the interface.
             return cast("str", probe.getsockname()[0])
-    except OSError:  # A proxy's name, perhaps. Slots that cannot reach us rely on fencing alone.
+    except OSError:  # For example the name of a proxy. Slots that cannot reach the driver rely on fencing alone.
         return "127.0.0.1"

@@ -1,4 +1,4 @@
-"""One audit for all of its tests: a small fleet, groups in trouble, and files that somebody has been at."""
+"""One audit for all tests of this folder: a small fleet, groups in trouble, and damaged files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 
 from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.model.timeline import groups_of
+from membership_client.trace import Section
 from membership_client_spark import audit
 from membership_client_spark.audit import Audit
 from tests.diagnose.traces import read_all, sections_of, written
 from tests.report.conftest import chromium, new_tab  # noqa: F401 - the page is looked at as reports are
 from tests.simulation.generate import script_of
+from tests.spark.audit.debugger_view import SKEW_S, DebuggerView
 from tests.spark.audit.fleet import write_fleet
 from tests.spark.audit.messy import Messy, make_a_mess
-from tests.spark.audit.told import SKEW_S, Told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def traces(folder: Path) -> list[Path]:
-    """What the debugger reads too: thirty members in three groups of one day, and eight groups in trouble."""
+    """What the debugger reads too: thirty members in three groups of one day, and nine groups in trouble."""
     in_trouble = [
         replace(
             section,
@@ -42,7 +43,21 @@ def traces(folder: Path) -> list[Path]:
         for seed in _SEEDS
         for section in sections_of(script_of(seed))
     ]
-    return [*write_fleet(folder, members=30, hours=0.2), *written(in_trouble, folder)]
+    return [*write_fleet(folder, members=30, hours=0.2), *written([*in_trouble, *ended_by_errors()], folder)]
+
+
+def ended_by_errors() -> list[Section]:
+    """A group whose members leave because an error has ended them, and not because they are closed."""
+    return [
+        replace(
+            section,
+            header=section.header | {"group": "ended"},
+            entries=[
+                entry | {"state": "FATAL"} if entry.get("state") == "LEAVING" else entry for entry in section.entries
+            ],
+        )
+        for section in sections_of(script_of(1))
+    ]
 
 
 def waited_for_a_poll(entry: dict[str, Any]) -> dict[str, Any]:
@@ -59,10 +74,10 @@ def messy(folder: Path, traces: list[Path]) -> Messy:
 
 
 @pytest.fixture(scope="session")
-def told(traces: list[Path], messy: Messy) -> Told:
+def debugger(traces: list[Path], messy: Messy) -> DebuggerView:
     """What the debugger says of the files that it can read."""
     sections = read_all([*traces, *messy.readable])
-    return Told(groups_of(sections, SKEW_S), compose(sections, SKEW_S))
+    return DebuggerView(groups_of(sections, SKEW_S), compose(sections, SKEW_S))
 
 
 @pytest.fixture(scope="session")

@@ -75,11 +75,15 @@ def _refused(folder: Path, whole: Path) -> dict[str, tuple[int, str]]:
         "{}",
     ]
     contents = {
-        "newer.jsonl": ([newer, *rest], entries + 1, "line 1: its version is 2, and 1 is read"),
-        "nobody.jsonl": ([nobody, *rest], entries + 1, "line 1: its header does not say whose trace it is"),
-        "headless.jsonl": (rest, entries, "line 1: a trace begins with a header"),
+        "newer.jsonl": ([newer, *rest], entries + 1, "line 1: the trace has version 2; this audit reads version 1"),
+        "nobody.jsonl": (
+            [nobody, *rest],
+            entries + 1,
+            "line 1: the header lacks a valid group, member, host, pid or time",
+        ),
+        "headless.jsonl": (rest, entries, "line 1: there is no header before this entry"),
         "a log.jsonl": (["2027-01-15 INFO hello", "bye", "}"], 2, "line 1: it is not a line of a trace"),
-        "odd.jsonl": ([header.replace("fleet-000", "odd"), *odd], 3, "line 2: it is not what a member writes"),
+        "odd.jsonl": ([header.replace("fleet-000", "odd"), *odd], 3, "line 2: no member writes such an entry"),
     }
     for name, (lines, _, _) in contents.items():
         (folder / name).write_text("\n".join(lines) + "\n")

@@ -8,59 +8,59 @@ from collections import Counter, defaultdict
 import pytest
 
 from membership_client_spark.audit import Audit
-from tests.spark.audit.told import Row, Told, ms
+from tests.spark.audit.debugger_view import DebuggerView, Row, ms
 
 pytestmark = pytest.mark.deep
 
 _TIMES = ("CAST(began AS DOUBLE) AS since", "CAST(ended AS DOUBLE) AS until")
 
 
-def test_ownership(audited: Audit, told: Told) -> None:
-    """Who owned what, from the return of one callback to that of another, in which epoch."""
+def test_ownership(audited: Audit, debugger: DebuggerView) -> None:
+    """Which member owned which partition, from the return of one callback to that of another, and in which epoch."""
     rows = audited.ownership.selectExpr("*", *_TIMES).collect()
-    assert told.ownership() == Counter(
+    assert debugger.ownership() == Counter(
         (r.group, f"{r.topic}-{r.partition}", r.instance_id or r.member_id, r.epoch, ms(r.since), ms(r.until))
         for r in rows
     )
     assert {row.ending for row in rows} == {"revoked", "lost", "vanished", "open"}
 
 
-def test_gaps(audited: Audit, told: Told) -> None:
-    """Times without an owner, while somebody was there to own it: whose it was, how that ended, whose it is then."""
+def test_gaps(audited: Audit, debugger: DebuggerView) -> None:
+    """Times without an owner while a member was present: the last owner, how it lost the partition, the next owner."""
     rows = audited.gaps.selectExpr("*", *_TIMES).collect()
-    assert told.gaps() == Counter(
+    assert debugger.gaps() == Counter(
         (r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until), r.last_owner, r.ending, r.next_owner)
         for r in rows
     )
 
 
-def test_overlaps(audited: Audit, told: Told) -> None:
+def test_overlaps(audited: Audit, debugger: DebuggerView) -> None:
     """Times with two owners, and whether clocks may explain them."""
     rows = audited.overlaps.selectExpr("*", *_TIMES).collect()
-    assert told.overlaps() == Counter(
+    assert debugger.overlaps() == Counter(
         (r.group, f"{r.topic}-{r.partition}", ms(r.since), ms(r.until), len(r.owners), r.sure) for r in rows
     )
 
 
-def test_rebalances(audited: Audit, told: Told) -> None:
+def test_rebalances(audited: Audit, debugger: DebuggerView) -> None:
     """When, why, by whom, who took part, what moved, how long it took, and how sure that is."""
     rows = audited.rebalances.selectExpr("*", "CAST(time AS DOUBLE) AS began").collect()
     found: Counter[Row] = Counter(
         (r.group, r.epoch, ms(r.began), r.cause, r.trigger, tuple(r.members), r.moved, ms(r.lasted_s), r.certainty)
         for r in rows
     )
-    assert told.rebalances() == found
+    assert debugger.rebalances() == found
     causes = {cause for row in rows for cause in row.cause.split(", ")}
-    assert {"joined", "left", "away", "thrown out", "vanished", "asked for", "unknown"} <= causes
+    assert {"joined", "left", "away", "fenced", "vanished", "asked for", "ended", "unknown"} <= causes
     assert {row.certainty for row in rows} == {"certain", "likely", "unknown"}
 
 
-def test_callbacks(audited: Audit, told: Told) -> None:
+def test_callbacks(audited: Audit, debugger: DebuggerView) -> None:
     """How many, how many failed or never returned, how long they took, and how long they waited for a poll."""
     times: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     failures: Counter[tuple[str, str, str]] = Counter()
     waited: dict[tuple[str, str, str], float] = defaultdict(float)
-    for group, name, method, took_s, waited_s, failed in told.callbacks():
+    for group, name, method, took_s, waited_s, failed in debugger.callbacks():
         key = group, name, method
         times[key].append(took_s)
         failures[key] += failed
@@ -82,13 +82,13 @@ def within(times: list[float], part: float) -> float | None:
     return times[math.ceil(part * len(times)) - 1] if times else None
 
 
-def test_slots(audited: Audit, told: Told) -> None:
+def test_slots(audited: Audit, debugger: DebuggerView) -> None:
     """Each run that an instance id had, where it was, and from when to when."""
     expected: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for life in sorted(told.runs(), key=lambda life: (life.began, life.ended)):
-        if life.instance_id is not None:
-            holder = (life.host, life.pid, life.member_id, ms(life.began), ms(life.ended))
-            expected[life.group, life.instance_id].append(holder)
+    for run in sorted(debugger.runs(), key=lambda run: (run.began, run.ended)):
+        if run.instance_id is not None:
+            holder = (run.host, run.pid, run.member_id, ms(run.began), ms(run.ended))
+            expected[run.group, run.instance_id].append(holder)
     times = (
         "transform(holders, h -> struct(CAST(h.began AS DOUBLE) AS since, CAST(h.ended AS DOUBLE) AS until)) AS times"
     )

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.deep
 
 @pytest.fixture(scope="module")
 def mounted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`/audits` of the other file system. One for all tests: Hadoop keeps a file system for as long as the JVM lives."""
+    """`/audits` of the other file system. One for all tests: Hadoop keeps a file system until the JVM ends."""
     return tmp_path_factory.mktemp("mounted")
 
 

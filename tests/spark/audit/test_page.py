@@ -1,4 +1,4 @@
-"""What an audit writes: Parquet that anybody can read, and a page."""
+"""What an audit writes: Parquet that any program can read, and a page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import pyarrow.parquet
 import pytest
 
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError
-from membership_client_spark.audit.bars import COUNT, Strip
 from membership_client_spark.audit.page import render
+from membership_client_spark.audit.summary import BARS, BarChart, Top
 from membership_client_spark.audit.target import MARK
-from membership_client_spark.audit.tops import Top
 from tests.report.tab import Tab
-from tests.spark.audit.told import Told
+from tests.spark.audit.debugger_view import DebuggerView
 
 pytestmark = pytest.mark.deep
 
@@ -38,15 +37,15 @@ def shown(tab: Tab, page: Path) -> Tab:
     return tab
 
 
-def test_the_summary_says_what_the_debugger_says(summary: AuditSummary, told: Told) -> None:
+def test_the_summary_says_what_the_debugger_says(summary: AuditSummary, debugger: DebuggerView) -> None:
     """In numbers."""
-    lives = told.runs()
-    assert summary.groups == len({life.group for life in lives})
-    assert summary.rebalances == sum(told.rebalances().values())
-    assert summary.gaps == sum(told.gaps().values())
-    assert summary.double_owners == sum(count for row, count in told.overlaps().items() if row[-1])
-    assert summary.partitions == len(told.scene.partitions)
-    assert summary.failed_callbacks == sum(failed for *_, failed in told.callbacks()) > 0
+    runs = debugger.runs()
+    assert summary.groups == len({run.group for run in runs})
+    assert summary.rebalances == sum(debugger.rebalances().values())
+    assert summary.gaps == sum(debugger.gaps().values())
+    assert summary.double_owners == sum(count for row, count in debugger.overlaps().items() if row[-1])
+    assert summary.partitions == len(debugger.scene.partitions)
+    assert summary.failed_callbacks == sum(failed for *_, failed in debugger.callbacks()) > 0
 
 
 def test_each_table_is_a_folder_of_parquet(summary: AuditSummary, output: Path) -> None:
@@ -74,11 +73,11 @@ def test_the_page_opens_without_complaints_and_without_a_network(
 
 
 def test_names_out_of_traces_are_text(new_tab: Callable[..., Tab], tmp_path: Path) -> None:
-    """Whoever may name a group may not write the page."""
+    """The name of a group must not become markup of the page."""
     name = '<script>alert(1)</script>{{tops}}"<img src=x>'
     numbers = dict.fromkeys(AuditSummary.__dataclass_fields__, 1)
     top = Top("Most restarted", "slots", ("group", "restarts"), [(name, 3)])
-    page = render(AuditSummary(**numbers), [Strip("Rebalances", (1.0,) * COUNT)], [top])
+    page = render(AuditSummary(**numbers), [BarChart("Rebalances", (1.0,) * BARS)], [top])
     (tmp_path / "page.html").write_text(page)
     tab = shown(new_tab(), tmp_path / "page.html")
     assert tab.complaints() == []
@@ -94,7 +93,7 @@ def test_every_table_and_column_is_documented(audited: Audit) -> None:
 
 
 def test_a_directory_with_something_else_in_it_is_refused(audited: Audit, tmp_path: Path) -> None:
-    """A folder of somebody's that has the name of a table used to be deleted."""
+    """A user's folder with the name of a table used to be deleted."""
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "precious").touch()
     with pytest.raises(AuditTargetError, match="is not empty"):

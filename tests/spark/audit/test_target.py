@@ -26,7 +26,7 @@ def test_a_new_directory_and_an_empty_one_are_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("found", ["files/part-0.parquet", "index.html", "gaps/x", ".hidden", MARK])
 def test_what_no_audit_wrote_is_not_touched(tmp_path: Path, found: str) -> None:
-    """`write` used to overwrite any directory: a table of somebody's in `files/` was deleted."""
+    """`write` used to overwrite any directory: a user's table in `files/` was deleted."""
     precious = tmp_path / found
     precious.parent.mkdir(exist_ok=True)
     precious.write_text("precious")

@@ -22,7 +22,7 @@ _BINDING = {
 
 
 class ConnectServer:
-    """Its application lives as long as the server, and holds its executors all that time."""
+    """Its application runs as long as the server, and keeps its executors all that time."""
 
     def __init__(self, settings: SessionSettings, directory: Path) -> None:
         self._settings = settings

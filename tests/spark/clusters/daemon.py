@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.spark.clusters.logs import tail
-from tests.spark.clusters.processes import end_family, look, send, signal_family, watch_family
+from tests.spark.clusters.processes import end_family, is_paused, send, signal_family, watch_family
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,8 +57,7 @@ class Daemon:
     @property
     def is_paused(self) -> bool:
         """By SIGSTOP."""
-        process = look(self.pid)
-        return process is not None and process.is_paused
+        return is_paused(self.pid)
 
     def wait_to_log(self, pattern: str) -> re.Match[str]:
         """The first place in its log that matches."""

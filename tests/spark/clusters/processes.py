@@ -6,15 +6,15 @@ import signal
 
 from membership_client.testing import guard
 from membership_client_spark.demo import processes
-from membership_client_spark.demo.processes import Process, family, is_running, look, send, signal_family
+from membership_client_spark.demo.processes import ENDED, Process, family, look, send, signal_family
 
 __all__ = [
     "Process",
     "end_family",
     "end_paused_children",
     "family",
+    "is_paused",
     "is_running",
-    "look",
     "send",
     "signal_family",
     "watch_family",
@@ -29,13 +29,25 @@ def watch_family(first: int) -> None:
 
 
 def end_family(first: int) -> None:
-    """SIGKILL, until nobody is left, not even a child that was being born. `first` must not have been waited for yet."""
+    """As `processes.end_family`, and the guard forgets the family."""
     processes.end_family(first)
     guard.forget_process(-first)
+
+
+def is_running(pid: int) -> bool:
+    """Neither gone nor a zombie."""
+    process = look(pid)
+    return process is not None and process.state not in ENDED
+
+
+def is_paused(pid: int) -> bool:
+    """By SIGSTOP."""
+    process = look(pid)
+    return process is not None and process.state == "T"
 
 
 def end_paused_children(first: int) -> None:
     """SIGKILL to all of the family who are paused, except the first."""
     for process in family(first):
-        if process.is_paused and process.pid != first:
+        if process.pid != first and is_paused(process.pid):
             send(process.pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from membership_client_spark.demo.surroundings import ALL_EXECUTORS, quick_properties
+from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
 from tests.spark.clusters.environment import PYTHON_PATH
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def local(properties: Mapping[str, str] | None = None) -> SessionSettings:
 
 
 def local_cluster(properties: Mapping[str, str] | None = None, *, cores: int = 1) -> SessionSettings:
-    """Two executors in processes of their own, with so many cores each; the driver's JVM is their Master and Worker."""
+    """Two executors in processes of their own, with `cores` cores each; the driver's JVM is their Master and Worker."""
     own = {"spark.executor.cores": str(cores), **(properties or {})}
     return SessionSettings(f"local-cluster[2,{cores},1024]", _EVERYWHERE | ALL_EXECUTORS | own)
 

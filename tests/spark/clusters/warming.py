@@ -1,4 +1,4 @@
-"""A driver that has its JVM load what drivers, Masters, Workers and executors load, and keep it in the file it is told."""
+"""A driver whose JVM loads the classes of drivers, Masters, Workers and executors, and writes them to a given file."""
 
 from __future__ import annotations
 

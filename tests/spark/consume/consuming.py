@@ -1,4 +1,4 @@
-"""The program of a driver that runs consume() as its task says, tells its progress, and does what it is told."""
+"""The program of a driver that runs consume() by its task, prints its progress, and follows commands."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ Placed = tuple[int, int]
 
 
 class Fleet:
-    """A topic and a group of its own, records all the time until told otherwise, and drivers that consume them."""
+    """A topic and a group of its own, records all the time until it is paused, and drivers that consume them."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Fleet:
     # --- how it stands -----------------------------------------------------------------------------------------------
 
     def progress(self) -> dict[int, dict[str, Any]]:
-        """As the newest driver last told it."""
+        """As the newest driver last reported it."""
         told = self.driver.all("progress")
         return {one["slot"]: one for one in told[-1]["slots"]} if told else {}
 
@@ -155,7 +155,7 @@ class Fleet:
         return [life for path in sorted(self.home.glob(f"trace-{slot}.jsonl*")) for life in read_trace(path)]
 
     def refused_commits(self, slot: int) -> list[str]:
-        """What the slot's members were told instead, one text for each commit."""
+        """The errors that the slot's members got for commits, one text for each."""
         entries = (entry for life in self.trace(slot) for entry in life.entries)
         return [entry["detail"] for entry in entries if entry.get("note") == "commit refused"]
 
@@ -212,7 +212,7 @@ class Fleet:
         (self.directory / f"hold-{slot}").unlink()
 
     def wait_produced(self, records: int) -> None:
-        """Until so many more are there."""
+        """Waits until this many more records are there."""
         enough = len(self._source.produced()) + records
         eventually(lambda: len(self._source.produced()) >= enough, f"{records} more records", PATIENCE_S)
 

@@ -13,7 +13,7 @@ from tests.spark.clusters.processes import is_running, send
 from tests.spark.consume.fleet import Fleet, is_undisturbed
 
 Standing = dict[int, dict[str, Any]]
-"""How the slots stand, as a Fleet tells it."""
+"""The progress of each slot, as a Fleet reports it."""
 
 
 def executor_of(executors: Iterable[Executor], slot: dict[str, Any]) -> Executor:
@@ -23,7 +23,7 @@ def executor_of(executors: Iterable[Executor], slot: dict[str, Any]) -> Executor
 
 
 def assert_only_moved(slot: int, fleet: Fleet, before: Standing, epoch: int) -> Standing:
-    """The slot is back with its partitions, the other one noticed nothing, nobody rebalanced, nothing is lost."""
+    """The slot is back with its partitions, the other one did not change, there was no rebalance, no record is lost."""
     after = fleet.wait_restarted(slot, before)
     assert after[slot]["partitions"] == before[slot]["partitions"]
     assert after[slot]["restarts"] > before[slot]["restarts"]

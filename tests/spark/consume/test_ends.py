@@ -40,7 +40,7 @@ def test_a_job_that_cannot_start_leaves_nothing_behind(spark: SparkSession, kafk
 
 
 def test_a_stopped_job_cannot_be_scaled(spark: SparkSession, kafka: KafkaCluster) -> None:
-    """It used to start all its slots again, without leases and with nobody to stop them."""
+    """It used to start all its slots again, without leases, and nothing stopped them."""
     before = arbiters()
     job = started(spark, Stage(kafka.bootstrap_servers))
     job.stop()

@@ -59,7 +59,7 @@ def test_a_killed_executor(fleet: Fleet, standalone: StandaloneCluster) -> None:
 
 
 def test_a_killed_python_worker(fleet: Fleet, standalone: StandaloneCluster) -> None:
-    """Kill -9 of the process that is the member; its executor lives on."""
+    """Kill -9 of the process that is the member; its executor goes on."""
     before, epoch = fleet.running(), fleet.epoch()
     send(before[1]["pid"], signal.SIGKILL)
     assert_only_moved(1, fleet, before, epoch)
@@ -95,7 +95,7 @@ def test_a_decommissioned_executor(fleet: Fleet, standalone: StandaloneCluster) 
 
 
 def test_cancelled_jobs_are_submitted_again(fleet: Fleet, standalone: StandaloneCluster) -> None:
-    """Somebody cancels all jobs of the application."""
+    """All jobs of the application are cancelled from outside."""
     cancel_all_jobs(fleet)
 
 

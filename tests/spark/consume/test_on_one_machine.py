@@ -87,7 +87,7 @@ def test_progress_tells_how_fast_a_slot_goes_and_how_far_it_is_behind(fleet: Fle
 
 
 def test_cancelled_jobs_are_submitted_again(fleet: Fleet) -> None:
-    """Somebody cancels all jobs of the application."""
+    """All jobs of the application are cancelled from outside."""
     cancel_all_jobs(fleet)
 
 
@@ -156,7 +156,7 @@ def test_a_handler_that_raises_ends_the_job_with_its_error_and_loses_nothing(fle
 def test_slots_that_cannot_reach_their_driver_work_with_fencing_alone(
     patient_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The driver goes by an address on which nobody listens, as one at another site may.
+    """The driver advertises an address on which no process listens, as a driver at another site may.
 
     Nobody hands out leases or hears how the slots are; a killed one still comes back without a rebalance. One that is not
     needed any more is cancelled, and removed when its process has ended: it used to be removed before, and to join again.
@@ -191,7 +191,7 @@ def test_slots_reach_a_driver_on_ipv6(patient_kafka: KafkaCluster, tmp_path_fact
 
 
 def owners(fleet: Fleet, slots: int = 2) -> dict[str, list[TopicPartition]]:
-    """Who has which partitions, by client id, as the coordinator sees it; nobody while not all are owned."""
+    """The partitions of each member, by client id, as the coordinator sees them; empty while not all are owned."""
     try:
         found = {one.client_id: sorted(one.current) for one in fleet.view().members}
     except GroupNotFoundError:

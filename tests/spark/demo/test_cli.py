@@ -66,7 +66,7 @@ def test_without_a_broker_it_says_what_to_do(
 
 @pytest.mark.parametrize("package", ["pyarrow", "pyspark"])
 def test_without_what_the_extra_brings_it_names_the_extra(package: str) -> None:
-    """Not only that some module of somebody's was not found."""
+    """The error names the extra, and not only a missing module."""
     program = f"import sys; sys.modules[{package!r}] = None; import membership_client_spark.cli"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.stderr.endswith(f"needs {package}, which is not installed: pip install 'membership-client[spark]'\n")

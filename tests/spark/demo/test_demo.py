@@ -54,7 +54,7 @@ def test_an_interrupt_leaves_nothing_behind(moment: str, tmp_path: Path, monkeyp
 
 
 def test_everything_dies_with_a_demonstration_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is there to end broker, driver and executors: they notice by themselves."""
+    """Broker, driver and executors notice it and end by themselves."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     launch = SparkLaunch(("--records", "2000"))
     with launch.start() as demo:

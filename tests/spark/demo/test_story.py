@@ -1,4 +1,4 @@
-"""The story is told in sentences, and only what is new."""
+"""What happens is printed in sentences, changes only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from membership_client_spark.demo.happenings import EpochBegan, ExecutorGone, Said
-from membership_client_spark.demo.screen import take_photo
-from membership_client_spark.demo.story import PipelineStoryteller
-from membership_client_spark.demo.wire import Task, decode_said, decode_task, encode_said, encode_task
+from membership_client_spark.demo.happenings import DriverReport, EpochBegan, ExecutorGone
+from membership_client_spark.demo.screen import PipelineStoryteller, save_screen
+from membership_client_spark.demo.wire import Task, decode_report, decode_task, encode_report, encode_task
 from tests.spark.demo.recorded import SWAPPED, whole
 
-SAID = [happening for happening in whole(slots=SWAPPED) if isinstance(happening, Said)]
+SAID = [happening for happening in whole(slots=SWAPPED) if isinstance(happening, DriverReport)]
 
 
 def test_slots_are_told_when_their_partitions_change() -> None:
@@ -27,14 +26,14 @@ def test_slots_are_told_when_their_partitions_change() -> None:
 
 def test_an_executor_that_was_not_killed_by_us_is_told_as_such() -> None:
     (line,) = PipelineStoryteller().tell(ExecutorGone(at=1.0, executor="7"))
-    assert line.text == "executor 7 is lost, by nobody's hand"
+    assert line.text == "executor 7 is lost, and the demonstration did not kill it"
 
 
 @pytest.mark.parametrize("said", SAID, ids=lambda said: type(said).__name__)
-def test_what_the_driver_says_arrives_as_it_was(said: Said) -> None:
-    line = encode_said(said)
+def test_what_the_driver_says_arrives_as_it_was(said: DriverReport) -> None:
+    line = encode_report(said)
     assert "\n" not in line
-    assert decode_said(line) == said
+    assert decode_report(line) == said
 
 
 def test_the_task_arrives_as_it_was() -> None:
@@ -43,7 +42,7 @@ def test_the_task_arrives_as_it_was() -> None:
 
 
 def test_the_picture_is_an_svg_that_fetches_nothing(tmp_path: Path) -> None:
-    take_photo([("a line", "bold red"), ("", "")], tmp_path / "demo.svg")
+    save_screen([("a line", "bold red"), ("", "")], tmp_path / "demo.svg")
     svg = (tmp_path / "demo.svg").read_text()
     assert svg.startswith("<svg")
     assert "url(" not in svg.replace("url(#", "")

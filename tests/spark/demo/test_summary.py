@@ -18,7 +18,7 @@ def test_a_run_as_it_should_be_has_no_complaints() -> None:
 @pytest.mark.parametrize(
     ("happenings", "complaint"),
     [
-        (whole(rows=22), "2 rows are there that should not be"),
+        (whole(rows=22), "2 rows are duplicates or of unknown orders"),
         (whole(rows=19, distinct=19), "1 orders are missing"),
         (whole(cents=499), "the revenue per customer does not add up"),
         (whole(group_epoch=5), "the group was rebalanced 2 times"),

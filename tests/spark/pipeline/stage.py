@@ -48,7 +48,7 @@ class Stage:
             admin.create_topic(self.topic, partitions)
 
     def be_patient(self) -> None:
-        """The group waits for who is away while a machine that is busy starts another JVM. Needs the patient broker."""
+        """Gives the group a long session, for a busy machine that starts another JVM. Needs the patient broker."""
         settings = {"consumer_session_timeout_ms": 300_000}
         ClusterAdmin(self.bootstrap_servers).set_group_config(self.topic, **settings)
 
@@ -67,7 +67,7 @@ class Stage:
     def run(
         self, spark: SparkSession, foreach_epoch: ForeachEpoch, config: dict[str, Any] | None = None, **options: Any
     ) -> Epochs:
-        """With two slots, unless told otherwise."""
+        """With two slots by default."""
         given: dict[str, Any] = {"slots": 2, "name": self.topic, **options}
         return epochs(spark, foreach_epoch, config=config or self.config(), topics=[self.topic], **given)
 

@@ -77,7 +77,7 @@ class StandingPipeline:
         return GroupPhoto(group.epoch, ids, {one.instance_id: one.current for one in group.members})
 
     def await_slots(self, count: int) -> None:
-        """Until so many share all partitions."""
+        """Waits until this many slots share all partitions."""
 
         def shared() -> bool:
             shares = self.photo().shares.values()

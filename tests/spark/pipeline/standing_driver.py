@@ -1,4 +1,4 @@
-"""The program of a driver that reads a topic into Parquet as long as it lives, and does what it is told.
+"""The program of a driver that reads a topic into Parquet until it is ended, and follows commands.
 
 `cancel` cancels Spark's jobs and submits the pipeline again, `scale N` gives it other slots.
 """

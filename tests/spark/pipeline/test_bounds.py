@@ -12,7 +12,7 @@ BACKLOGS = st.dictionaries(st.integers(0, 50), st.integers(0, 10**9), max_size=3
 
 @given(backlog=BACKLOGS, limit=st.integers(1, 10**6), turn=st.integers(0, 1000))
 def test_the_bound_is_exact_and_used_up(backlog: dict[int, int], limit: int, turn: int) -> None:
-    """As many records as allowed, or all there are; nobody brings more than it has."""
+    """As many records as allowed, or all there are; no partition gets more than it has."""
     shares = allot(backlog, limit, turn)
     assert sum(shares.values()) == min(limit, sum(backlog.values()))
     assert all(0 < count <= backlog[key] for key, count in shares.items())

@@ -1,4 +1,4 @@
-"""The epoch in the metadata of committed offsets, which anybody may have written."""
+"""The epoch in the metadata of committed offsets, which any tool may have written."""
 
 from __future__ import annotations
 

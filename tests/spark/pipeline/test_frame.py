@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pyspark import cloudpickle
 
-from membership_client_spark.pipeline.frame import epoch_frame
-from membership_client_spark.pipeline.reading import read_ranges
+from membership_client_spark.pipeline.reading import epoch_frame, read_ranges
 
 _READER = """
 import pickle, sys

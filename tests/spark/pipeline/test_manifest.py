@@ -1,4 +1,4 @@
-"""Manifests that are damaged, or were written by somebody else: an error of ours, and never a wrong place to go on."""
+"""Manifests that are damaged, or written by another program: a ManifestError, and never a wrong offset to go on from."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any, cast
 import pytest
 
 from membership_client import TopicPartition
-from membership_client_spark.parquet.local_storage import LocalStorage
 from membership_client_spark.parquet.manifest import Manifest, ManifestError
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import ATTEMPTS, directory_of, new_attempt
+from membership_client_spark.parquet.storage import ATTEMPTS, LocalStorage, directory_of, new_attempt
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun
 
@@ -91,8 +90,8 @@ def test_what_is_no_manifest_is_refused(text: str) -> None:
 
 
 def test_a_manifest_of_another_epoch_is_refused() -> None:
-    """One that was copied into another directory tells of other rows."""
-    with pytest.raises(ManifestError, match="epoch 4, and lies in the directory of epoch 5"):
+    """A manifest that was copied into another directory describes other rows."""
+    with pytest.raises(ManifestError, match="epoch 4, but is in the directory of epoch 5"):
         Manifest.from_text(GOOD.to_text(), 5)
 
 

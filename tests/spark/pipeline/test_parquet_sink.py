@@ -12,10 +12,8 @@ import pytest
 from membership_client import FencedInstanceIdError, TopicPartition
 from membership_client.testing import KafkaCluster
 from membership_client_spark import SparkSettingsError, SupersededError
-from membership_client_spark.parquet.hadoop_storage import HadoopStorage
-from membership_client_spark.parquet.local_storage import LocalStorage
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import new_attempt
+from membership_client_spark.parquet.storage import HadoopStorage, LocalStorage, new_attempt
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published
@@ -33,7 +31,7 @@ RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
 
 
 class CrashingSink(ParquetSink):
-    """Publishes its second epoch, and fails before anybody hears of it."""
+    """Publishes its second epoch, and fails before the pipeline learns of it."""
 
     def __call__(self, df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
         super().__call__(df, epoch_id, offset_ranges)

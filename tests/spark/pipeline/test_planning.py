@@ -6,7 +6,8 @@ import pytest
 
 from membership_client import TopicPartition
 from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
-from membership_client_spark.pipeline.planning import after_deletion, check_within, next_ranges, start_of
+from membership_client_spark.pipeline.plan import next_ranges
+from membership_client_spark.pipeline.positions import after_deletion, check_within, start_of
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -18,7 +19,7 @@ def test_the_sink_is_believed_when_it_is_ahead_of_the_group() -> None:
 
 
 def test_the_group_is_believed_when_it_is_ahead_of_the_sink() -> None:
-    """Somebody else had the partition, and its records are elsewhere."""
+    """Another member had the partition, and the records are in its output."""
     assert start_of(P0, 20, 30, low=0, high=100, reset="latest") == 30
     assert start_of(P0, None, 30, low=0, high=100, reset="latest") == 30
 

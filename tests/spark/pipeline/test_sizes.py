@@ -1,4 +1,4 @@
-"""How large records are, as a sample of them tells."""
+"""The size of records, estimated from a sample."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from membership_client.testing.wire import parse_addresses
+from membership_client_spark.pipeline.bounds import SizeSampler
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.settings import settings_of
-from membership_client_spark.pipeline.sizes import SizeSampler
 from tests.integration.proxy import Proxy
 from tests.spark.pipeline.stage import Stage
 

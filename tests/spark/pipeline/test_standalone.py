@@ -53,7 +53,7 @@ def test_a_loss_in_the_middle_of_an_epoch(
     spark: SparkSession,
     lose: Callable[[StandaloneCluster, Executor, int], None],
 ) -> None:
-    """The range is read again by whoever is there; the members, which live in the driver, notice nothing."""
+    """Another task reads the range again; the members, which are in the driver, are not affected."""
     worker, before = pipeline.hold(), pipeline.photo()
     lose(standalone, executor_of(standalone.executors(), {"pid": worker}), worker)
     eventually(lambda: not is_running(worker), "the end of the worker", PATIENCE_S)

@@ -40,7 +40,7 @@ Act = Callable[[], None]
 
 
 def test_starts_of_slots_lose_nothing(kafka: KafkaCluster, new_driver: DriverFactory, tmp_path: Path) -> None:
-    """Right after they were assigned, slots were told that their partitions were not theirs, and dropped records for good."""
+    """Right after an assignment, slots learned that they did not own their partitions, and dropped records for good."""
     topic = filled_topic(kafka.bootstrap_servers, "starts", partitions=4, records=RECORDS)
     notes = tmp_path / "notes"
     notes.mkdir()

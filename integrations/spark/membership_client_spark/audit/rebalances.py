@@ -1,43 +1,222 @@
-"""The rebalances of each group: who set each off, who took part, what moved, how long it took."""
+"""The rebalances of each group, by its epoch: what triggered each, who took part, what moved, how long it took.
+
+The epoch is the coordinator's own count, so no clock can put rebalances out of order.
+"""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-# By each member's own clock; the rebalance took as long as whoever was busy with it for longest.
-_LASTED = """
+from membership_client.core import reasons
+from membership_client_spark.audit.trace_schema import with_trace_names
+
+# --- who reached which epoch when ------------------------------------------------------------------------------------
+
+_ARRIVALS = with_trace_names("""
+    WITH reached AS (
+        SELECT run, membership, epoch, min(entry) AS entry, min_by(at, entry) AS at, min_by(time, entry) AS time,
+            -- When it was stable at that epoch, or else its last step before the next epoch.
+            coalesce(min(at) FILTER (WHERE state = :STABLE), max(last_at)) AS settled_at
+        FROM {in_group} WHERE is_step AND epoch > 0 GROUP BY run, membership, epoch)
+    SELECT r.*, m.name, m.again, r.entry <> m.first.entry OR m.joined AS observed,
+        m.joined AND r.epoch = m.first_epoch AND NOT m.returns AS joins,
+        CASE WHEN row_number() OVER in_order = 1 THEN nth_value(r.time, 2) OVER whole_group
+            ELSE first(r.time) OVER whole_group END AS others_time,
+        min(CASE WHEN m.joined AND r.epoch = m.first_epoch THEN r.time END) OVER whole_group AS first_join_time
+    FROM reached r JOIN {memberships} m ON r.run = m.run AND r.membership = m.membership
+    WINDOW in_order AS (PARTITION BY r.run.`group`, r.epoch ORDER BY r.time, r.run, r.membership),
+        whole_group AS (PARTITION BY r.run.`group`, r.epoch ORDER BY r.time, r.run, r.membership
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)""")
+
+# With the two earliest runs of an epoch: for any run of the group, one of the two is the first of the others.
+_EPOCHS = """
+    WITH firsts AS (
+        SELECT run.`group`, epoch, run, min(time) AS time, bool_or(observed) AS observed
+        FROM {arrivals} GROUP BY run.`group`, epoch, run),
+    ranked AS (
+        SELECT *, row_number() OVER (PARTITION BY `group`, epoch ORDER BY time, run) AS rank FROM firsts)
+    SELECT *, lead(epoch) OVER (PARTITION BY `group` ORDER BY epoch) AS next_epoch FROM (
+        SELECT `group`, epoch, min(time) AS began, min_by(run, rank) AS first_run,
+            max(CASE WHEN rank = 2 THEN time END) AS second_time
+        FROM ranked GROUP BY `group`, epoch HAVING bool_or(observed))"""
+
+
+def arrivals(spark: SparkSession, in_group: DataFrame, memberships: DataFrame) -> DataFrame:
+    """One row for each epoch of a membership: when the run reached it.
+
+    `observed` is false if the run had that epoch already when its trace began. `others_time` is when the first of the other
+    members reached the epoch; `first_join_time`, when the first member that joined with this epoch did.
+    """
+    return spark.sql(_ARRIVALS, in_group=in_group, memberships=memberships)
+
+
+def epochs(spark: SparkSession, arrivals: DataFrame) -> DataFrame:
+    """One row for each epoch that a traced member was seen to reach."""
+    return spark.sql(_EPOCHS, arrivals=arrivals)
+
+
+# --- what a member did, or what was done to it, that made the coordinator raise the group epoch ----------------------
+
+# A join raises the epoch with which the member is let in, unless another member reached that epoch before: then targets
+# are computed in batches, the newcomer was let in at the old epoch, and its join raised the next one.
+_JOINS = """
+    SELECT * FROM (
+        SELECT a.run, a.name, CASE
+                WHEN r.is_classic THEN a.epoch
+                WHEN a.first_join_time < a.time OR a.time - a.others_time > :skew THEN e.next_epoch
+                ELSE a.epoch END AS epoch,
+            a.at, a.time, 'joined' AS cause,
+            concat(a.name, ' joined', CASE WHEN a.again THEN ' again' ELSE '' END) AS text, a.others_time IS NULL AS sure
+        FROM {arrivals} a JOIN {epochs} e ON a.run.`group` = e.`group` AND a.epoch = e.epoch
+        JOIN {runs} r ON a.run = r.run
+        WHERE a.joins)
+    WHERE epoch IS NOT NULL"""
+
+_CHANGES = with_trace_names("""
+    WITH sent AS (
+        SELECT run, name, entry, at, time, e.request_id, e.request
+        FROM {entries} LATERAL VIEW explode(
+            filter(effects, e -> e.request.is = :Heartbeat AND e.request.regex IS NOT NULL)) AS e),
+    answered AS (
+        SELECT run, answer.request_id, min_by(answer.epoch, entry) AS epoch
+        FROM {entries} WHERE answer IS NOT NULL GROUP BY run, answer.request_id),
+    stated AS (
+        SELECT s.*, a.epoch, struct(s.request.topics, s.request.regex) AS subscription,
+            lag(struct(s.request.topics, s.request.regex)) OVER (PARTITION BY s.run ORDER BY s.entry) AS subscription_before
+        FROM sent s JOIN answered a ON s.run = a.run AND s.request_id = a.request_id)
+    SELECT run, name, epoch, at, time, 'subscription' AS cause,
+        concat(name, ' changed its subscription to ', CASE WHEN subscription.regex <> '' THEN subscription.regex
+            ELSE array_join(subscription.topics, ', ') END) AS text, true AS sure
+    FROM stated WHERE subscription <> subscription_before AND epoch > request.epoch AND request.epoch > 0""")
+
+# A member of a classic group that wants a rebalance joins again with a reason; the others join as followers.
+_REJOINS = with_trace_names("""
+    WITH sent AS (
+        SELECT run, name, entry, at, time, e.request.reason, e.request.topics
+        FROM {entries} LATERAL VIEW explode(filter(effects, e -> e.request.is = :JoinGroup
+            AND NOT array_contains(:followers, e.request.reason)
+            AND NOT startswith(e.request.reason, :coordinator_error))) AS e),
+    followed AS (
+        SELECT s.run, s.entry, min(a.epoch) AS epoch
+        FROM sent s JOIN {memberships} m ON s.run = m.run AND s.entry > m.first.entry AND s.at <= m.last.at
+            JOIN {arrivals} a ON a.run = m.run AND a.membership = m.membership AND a.at > s.at
+        GROUP BY s.run, s.entry)
+    SELECT s.run, s.name, f.epoch, s.at, s.time,
+        CASE s.reason WHEN :changed THEN 'subscription' ELSE 'asked for' END AS cause,
+        CASE s.reason WHEN :changed
+            THEN concat(s.name, ' changed its subscription to ', array_join(array_sort(s.topics), ', '))
+            ELSE concat(s.name, ' joined again (', s.reason, ')') END AS text, true AS sure
+    FROM sent s JOIN followed f ON s.run = f.run AND s.entry = f.entry""")
+
+_REJOIN_REASONS = {
+    "followers": [reasons.REBALANCING, reasons.NO_ANSWER],
+    "coordinator_error": reasons.COORDINATOR_ERROR,
+    "changed": reasons.SUBSCRIPTION_CHANGED,
+}
+
+# The next epoch that another member reached after this one had gone, as far as the clocks can tell.
+_ENDS = """
+    WITH gone AS (
+        SELECT m.* FROM {memberships} m JOIN {runs} r ON m.run = r.run
+        WHERE (m.ending <> 'open' OR r.vanished) AND NOT m.comes_back),
+    followed AS (
+        SELECT g.run, g.membership, min(e.epoch) AS epoch FROM gone g JOIN {epochs} e
+        ON g.run.`group` = e.`group` AND e.epoch > g.last_epoch
+            AND CASE WHEN e.first_run = g.run THEN e.second_time ELSE e.began END >= g.confirmed - :skew
+        GROUP BY g.run, g.membership)
+    SELECT g.run, g.name, f.epoch, g.last.at, g.last.time,
+        CASE g.ending WHEN 'open' THEN 'vanished' ELSE g.ending END AS cause,
+        concat(g.name, ' ', CASE g.ending WHEN 'left' THEN 'left' WHEN 'fenced' THEN 'was fenced'
+            WHEN 'did not poll' THEN 'left, because it did not poll' WHEN 'ended' THEN 'ended'
+            WHEN 'open' THEN 'ended without leaving' ELSE 'left for a while and did not come back' END,
+            CASE WHEN g.reason <> '' THEN concat(' (', g.reason, ')') ELSE '' END) AS text, false AS sure
+    FROM gone g JOIN followed f ON g.run = f.run AND g.membership = f.membership"""
+
+
+def triggers(
+    spark: SparkSession,
+    *,
+    entries: DataFrame,
+    runs: DataFrame,
+    memberships: DataFrame,
+    arrivals: DataFrame,
+    epochs: DataFrame,
+    skew_s: float,
+) -> DataFrame:
+    """One row for each trigger and the epoch it raised; `sure` where the answer to that very request brought the epoch."""
+    skew = {"skew": skew_s}
+    joins = spark.sql(_JOINS, args=skew, arrivals=arrivals, epochs=epochs, runs=runs)
+    ends = spark.sql(_ENDS, args=skew, memberships=memberships, runs=runs, epochs=epochs)
+    changes = spark.sql(_CHANGES, entries=entries)
+    rejoins = spark.sql(_REJOINS, args=_REJOIN_REASONS, entries=entries, memberships=memberships, arrivals=arrivals)
+    return joins.unionByName(changes).unionByName(rejoins).unionByName(ends)
+
+
+# --- which partitions moved ------------------------------------------------------------------------------------------
+
+# Without the partitions that a static member gets back when it returns.
+_GAINED = """
+    SELECT p.run, p.topic, p.partition, p.began.epoch, p.began.at FROM {owned_periods} p
+    LEFT ANTI JOIN {memberships} m ON p.run = m.run AND p.began.at BETWEEN m.first.at AND m.last.at
+        AND m.last_epoch = p.began.epoch AND m.returns
+    WHERE NOT p.began.from_start"""
+
+# A member reaches the new epoch only after it has given up what it must.
+_LOST = """
+    SELECT p.run, p.topic, p.partition, min(a.epoch) AS epoch, p.ended.at
+    FROM {owned_periods} p JOIN {memberships} m ON p.run = m.run AND p.ended.at BETWEEN m.first.at AND m.last.at
+    JOIN {arrivals} a ON a.run = m.run AND a.membership = m.membership AND a.epoch > p.ended.epoch
+    WHERE p.ended.epoch > 0 GROUP BY p.run, p.topic, p.partition, p.ended.at"""
+
+
+def moves(spark: SparkSession, owned_periods: DataFrame, memberships: DataFrame, arrivals: DataFrame) -> DataFrame:
+    """One row for each partition that a run got or gave up in an epoch."""
+    gained = spark.sql(_GAINED, owned_periods=owned_periods, memberships=memberships)
+    lost = spark.sql(_LOST, owned_periods=owned_periods, memberships=memberships, arrivals=arrivals)
+    return gained.unionByName(lost)
+
+
+# --- the table `rebalances` ------------------------------------------------------------------------------------------
+
+# The time of the member that needed longest, by its own clock.
+_DURATIONS = """
     WITH busy AS (
-        SELECT life, epoch, at FROM {arrivals}
-        UNION ALL SELECT life, epoch, settled_at FROM {arrivals}
-        UNION ALL SELECT life, epoch, at FROM {triggers}
-        UNION ALL SELECT life, epoch, at FROM {moves})
+        SELECT run, epoch, at FROM {arrivals}
+        UNION ALL SELECT run, epoch, settled_at FROM {arrivals}
+        UNION ALL SELECT run, epoch, at FROM {triggers}
+        UNION ALL SELECT run, epoch, at FROM {moves})
     SELECT `group`, epoch, max(lasted_s) AS lasted_s FROM (
-        SELECT life.`group`, epoch, max(at) - min(at) AS lasted_s FROM busy GROUP BY life.`group`, life.member_id, epoch)
+        SELECT run.`group`, epoch, max(at) - min(at) AS lasted_s FROM busy GROUP BY run.`group`, run.member_id, epoch)
     GROUP BY `group`, epoch"""
 
 _REBALANCES = """
-    WITH why AS (
-        SELECT life.`group`, epoch, min(time) AS time, bool_or(sure) AS sure, array_sort(collect_set(cause)) AS causes,
+    WITH causes AS (
+        SELECT run.`group`, epoch, min(time) AS time, bool_or(sure) AS sure, array_sort(collect_set(cause)) AS causes,
             array_sort(collect_set(text)) AS texts
-        FROM {triggers} GROUP BY life.`group`, epoch),
-    who AS (
-        SELECT life.`group`, epoch, array_sort(collect_set(name)) AS members FROM (
-            SELECT life, epoch, name FROM {triggers} UNION ALL SELECT life, epoch, name FROM {arrivals})
-        GROUP BY life.`group`, epoch),
+        FROM {triggers} GROUP BY run.`group`, epoch),
+    participants AS (
+        SELECT run.`group`, epoch, array_sort(collect_set(name)) AS members FROM (
+            SELECT run, epoch, name FROM {triggers} UNION ALL SELECT run, epoch, name FROM {arrivals})
+        GROUP BY run.`group`, epoch),
     moved AS (
-        SELECT life.`group`, epoch, count(DISTINCT topic, partition) AS moved FROM {moves}
-        GROUP BY life.`group`, epoch)
-    SELECT CAST(least(e.began, why.time) AS TIMESTAMP) AS time, `group`, epoch,
-        coalesce(array_join(why.causes, ', '), 'unknown') AS cause, coalesce(array_join(why.texts, '; '), '') AS trigger,
-        CASE WHEN why.sure THEN 'certain' WHEN NOT why.sure THEN 'likely' ELSE 'unknown' END AS certainty,
-        who.members, coalesce(moved.moved, 0) AS moved, l.lasted_s
-    FROM {epochs} e LEFT JOIN why USING (`group`, epoch) LEFT JOIN who USING (`group`, epoch)
-    LEFT JOIN moved USING (`group`, epoch) LEFT JOIN {lasted} l USING (`group`, epoch)"""
+        SELECT run.`group`, epoch, count(DISTINCT topic, partition) AS moved FROM {moves}
+        GROUP BY run.`group`, epoch)
+    SELECT CAST(least(e.began, causes.time) AS TIMESTAMP) AS time, `group`, epoch,
+        coalesce(array_join(causes.causes, ', '), 'unknown') AS cause,
+        coalesce(array_join(causes.texts, '; '), '') AS trigger,
+        CASE WHEN causes.sure THEN 'certain' WHEN NOT causes.sure THEN 'likely' ELSE 'unknown' END AS certainty,
+        participants.members, coalesce(moved.moved, 0) AS moved, d.lasted_s
+    FROM {epochs} e LEFT JOIN causes USING (`group`, epoch) LEFT JOIN participants USING (`group`, epoch)
+    LEFT JOIN moved USING (`group`, epoch) LEFT JOIN {durations} d USING (`group`, epoch)"""
 
 
 def rebalances(
     spark: SparkSession, epochs: DataFrame, arrivals: DataFrame, triggers: DataFrame, moves: DataFrame
 ) -> DataFrame:
-    """Where no traced member set it off, `cause` is `unknown`: a member without a trace did, a topic, or an administrator."""
-    lasted = spark.sql(_LASTED, arrivals=arrivals, triggers=triggers, moves=moves)
-    return spark.sql(_REBALANCES, epochs=epochs, arrivals=arrivals, triggers=triggers, moves=moves, lasted=lasted)
+    """The table `rebalances`. `cause` is `unknown` where no traced member triggered it.
+
+    Then a member without a trace did, or a change of a topic, or an administrator.
+    """
+    durations = spark.sql(_DURATIONS, arrivals=arrivals, triggers=triggers, moves=moves)
+    tables = {"epochs": epochs, "arrivals": arrivals, "triggers": triggers, "moves": moves, "durations": durations}
+    return spark.sql(_REBALANCES, None, **tables)

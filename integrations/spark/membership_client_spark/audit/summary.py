@@ -1,21 +1,25 @@
-"""An audit in numbers."""
+"""What the page shows, computed from the tables that were written: figures, bars over time, and the worst of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+# --- figures ---------------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSummary:
+    """The figures of an audit."""
+
     began: float | None
     """Seconds since 1970, when a partition was first seen with an owner; None if none ever was."""
     ended: float | None
     files: int
     copies: int
-    """Files that say what another one says."""
+    """Files with the same lines as another file."""
     lines: int
     torn: int
     """Last lines that are not whole: the process, or its machine, ended while they were written."""
@@ -23,11 +27,11 @@ class AuditSummary:
     """Lines that are not of a trace, or of another version."""
     groups: int
     members: int
-    """By instance id, or else by member id; who ran a callback."""
+    """Members that ran a callback, by instance id, or else by member id."""
     partitions: int
     rebalances: int
     double_owners: int
-    """Times that a partition had two owners for certain."""
+    """Times that a partition certainly had two owners."""
     gaps: int
     longest_gap_s: float
     restarts: int
@@ -52,5 +56,135 @@ _SUMMARY = """
 
 
 def summarise(spark: SparkSession, tables: Mapping[str, DataFrame]) -> AuditSummary:
+    """Of all tables."""
     (row,) = spark.sql(_SUMMARY, None, **tables).collect()
     return AuditSummary(**row.asDict())
+
+
+# --- bars over time --------------------------------------------------------------------------------------------------
+
+BARS = 96
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """`BARS` values over the time of the whole audit."""
+
+    title: str
+    values: tuple[float, ...]
+
+
+_REBALANCES = """
+    SELECT CAST(greatest(0, least(:last, floor((CAST(time AS DOUBLE) - :began) / :width))) AS INT) AS bar,
+        CAST(count(*) AS DOUBLE) AS value
+    FROM {frame} GROUP BY bar"""
+
+# A period counts in each bar that it touches, by the part of the bar's time that it covers.
+_PERIODS = """
+    WITH periods AS (
+        SELECT CAST(began AS DOUBLE) - :began AS first, CAST(ended AS DOUBLE) - :began AS final FROM {frame}),
+    parts AS (
+        SELECT first, final, explode(sequence(CAST(greatest(0, least(:last, floor(first / :width))) AS INT),
+            CAST(greatest(0, least(:last, floor(final / :width))) AS INT))) AS bar FROM periods)
+    SELECT bar, sum(least(final, (bar + 1) * :width) - greatest(first, bar * :width)) / :width AS value
+    FROM parts GROUP BY bar"""
+
+
+def bar_charts(spark: SparkSession, tables: Mapping[str, DataFrame], began: float, ended: float) -> list[BarChart]:
+    """From `began` to `ended`; what lies outside counts in the first or the last bar."""
+    scale = {"began": began, "width": max(ended - began, 1e-3) / BARS, "last": BARS - 1}
+
+    def chart(title: str, query: str, table: str) -> BarChart:
+        found = {row["bar"]: row["value"] for row in spark.sql(query, args=scale, frame=tables[table]).collect()}
+        return BarChart(title, tuple(max(0.0, found.get(bar, 0.0)) for bar in range(BARS)))
+
+    return [
+        chart("Rebalances", _REBALANCES, "rebalances"),
+        chart("Partitions without an owner, on average", _PERIODS, "gaps"),
+        chart("Partitions with two owners, on average", _PERIODS, "overlaps"),
+    ]
+
+
+# --- the worst of each kind ------------------------------------------------------------------------------------------
+
+MOST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """At most `MOST` rows, the worst first."""
+
+    title: str
+    table: str
+    """The table of the audit that has all rows."""
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[object, ...]]
+
+
+_TOPS = (
+    (
+        "Longest without an owner",
+        "gaps",
+        """SELECT CAST(began AS DOUBLE) AS `since`, concat(topic, '-', partition) AS partition, `group`, lasted_s AS `for`,
+            last_owner AS `last owner`, ending AS `ended by`, coalesce(next_owner, 'none') AS `next owner`
+        FROM {frame} ORDER BY lasted_s DESC, began, partition""",
+    ),
+    (
+        "Two owners at once",
+        "overlaps",
+        """SELECT CAST(began AS DOUBLE) AS `since`, concat(topic, '-', partition) AS partition, `group`, lasted_s AS `for`,
+            array_join(transform(owners, o -> concat(coalesce(o.instance_id, o.member_id), ' (', o.host, ', ', o.pid, ')')),
+                ' and ') AS owners, CASE WHEN sure THEN 'yes' ELSE 'clocks may differ' END AS `sure`
+        FROM {frame} ORDER BY sure DESC, lasted_s DESC, began, partition""",
+    ),
+    (
+        "Longest rebalances",
+        "rebalances",
+        """SELECT CAST(time AS DOUBLE) AS `at`, `group`, epoch, lasted_s AS `took`, moved AS `partitions moved`,
+            CASE WHEN trigger = '' THEN 'unknown' WHEN length(trigger) > 160 THEN concat(left(trigger, 160), '…')
+                ELSE trigger END AS `trigger`
+        FROM {frame} ORDER BY lasted_s DESC, time, `group`""",
+    ),
+    (
+        "Causes of rebalances",
+        "rebalances",
+        """SELECT cause, count(*) AS rebalances, sum(moved) AS `partitions moved`, max(lasted_s) AS `longest`
+        FROM {frame} GROUP BY cause ORDER BY rebalances DESC, cause""",
+    ),
+    (
+        "Slowest callbacks",
+        "callbacks",
+        """SELECT member, `group`, method, count AS calls, failures AS failed, p50_s AS `half within`,
+            p95_s AS `95 % within`, p99_s AS `99 % within`, max_s AS `longest`, max_waited_s AS `waited for a poll`
+        FROM {frame} WHERE max_s IS NOT NULL ORDER BY p99_s DESC, max_s DESC, member, method""",
+    ),
+    (
+        "Most restarted",
+        "slots",
+        """SELECT instance_id AS `instance id`, `group`, restarts, size(array_distinct(holders.host)) AS hosts,
+            element_at(holders, -1).host AS `last on`, element_at(holders, -1).pid AS process,
+            coalesce(element_at(holders, -1).pod, element_at(holders, -1).spark, '') AS `pod or task`
+        FROM {frame} WHERE restarts > 0 ORDER BY restarts DESC, `group`, instance_id""",
+    ),
+    (
+        "Files that were not read in full",
+        "files",
+        """SELECT file, lines, torn, refused, coalesce(why, CASE WHEN copy_of IS NOT NULL
+            THEN concat('a copy of ', copy_of) ELSE 'its last line is not whole' END) AS `why`
+        FROM {frame} WHERE why IS NOT NULL OR torn > 0 OR copy_of IS NOT NULL
+        ORDER BY refused DESC, torn DESC, file""",
+    ),
+)
+
+TIMES = frozenset({"since", "at"})
+"""Columns in seconds since 1970."""
+
+DURATIONS = frozenset({"for", "took", "longest", "half within", "95 % within", "99 % within", "waited for a poll"})
+"""Columns in seconds."""
+
+
+def tops(spark: SparkSession, tables: Mapping[str, DataFrame]) -> Iterator[Top]:
+    """One for each kind, some of them without rows."""
+    for title, table, query in _TOPS:
+        frame = spark.sql(query, frame=tables[table]).limit(MOST)
+        yield Top(title, table, tuple(frame.columns), [tuple(row) for row in frame.collect()])

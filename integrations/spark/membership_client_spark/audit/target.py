@@ -19,12 +19,12 @@ _TEXT = b"The folders beside this file, and index.html, are replaced by the next
 
 
 class AuditTargetError(MembershipError, ValueError):
-    """The path of an audit has something that no audit wrote, or cannot be written to. Nothing was changed there."""
+    """The path of an audit has something in it that no audit wrote, or cannot be written to. Nothing was changed there."""
 
     advice = "Give a path that does not exist yet, an empty directory, or one that an earlier audit was written to."
 
 
-class Target(Protocol):
+class AuditTarget(Protocol):
     """A directory on the file system to which Spark writes the tables."""
 
     path: str
@@ -34,14 +34,14 @@ class Target(Protocol):
         """Each entry, and whether it is a file. Empty if there is no such directory; NotADirectoryError if it is a file."""
 
     def read(self, name: str, size: int) -> bytes:
-        """The first bytes of a file, at most that many."""
+        """The first `size` bytes of a file, or fewer if it is shorter."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Makes or replaces a file, and the directory before it."""
+        """Makes or replaces a file; makes the directory if it is missing."""
 
 
-def open_target(spark: SparkSession, path: str) -> Target:
-    """The directory, made and marked. AuditTargetError, and nothing is changed, if there is something that no audit wrote."""
+def open_target(spark: SparkSession, path: str) -> AuditTarget:
+    """Makes the directory and marks it as an audit's. AuditTargetError, and nothing is changed, if it has other files."""
     try:
         target = _target(spark, with_scheme(spark, path))
         _refuse_foreign(target)
@@ -55,7 +55,7 @@ def open_target(spark: SparkSession, path: str) -> Target:
     return target
 
 
-def _refuse_foreign(target: Target) -> None:
+def _refuse_foreign(target: AuditTarget) -> None:
     inside = target.files()
     is_marked = inside.get(MARK, False) and target.read(MARK, len(_TEXT) + 1) == _TEXT
     if inside and not is_marked:
@@ -63,8 +63,8 @@ def _refuse_foreign(target: Target) -> None:
         raise AuditTargetError(f"{target.path} is not empty ({names}), and no audit was written there before.")
 
 
-def _target(spark: SparkSession, place: str) -> Target:
-    """Local files by pyarrow: Hadoop would put a checksum beside each, and take an edited page for a damaged one."""
+def _target(spark: SparkSession, place: str) -> AuditTarget:
+    """Local files go through pyarrow: Hadoop writes a checksum beside each, and refuses a page that was edited since."""
     scheme, file = scheme_and_file(place)
     if scheme == "file":
         return _ArrowTarget(place, LocalFileSystem(), file)
@@ -74,7 +74,7 @@ def _target(spark: SparkSession, place: str) -> Target:
 
 
 class _ArrowTarget:
-    """Through pyarrow: local files, and what a client of Spark Connect, which has no JVM, can reach itself."""
+    """Through pyarrow: local files, and all files of a client of Spark Connect, which has no JVM."""
 
     def __init__(self, path: str, storage: FileSystem, folder: str) -> None:
         self.path = path
@@ -99,7 +99,7 @@ class _ArrowTarget:
 
 
 class _HadoopTarget:
-    """Through the driver's JVM: whatever file system the session writes its tables to."""
+    """Through the driver's JVM: any file system to which the session can write its tables."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path

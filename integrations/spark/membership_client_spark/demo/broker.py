@@ -1,7 +1,7 @@
-"""The demonstration's broker: real Kafka, in a process of its own that ends with us.
+"""The demonstration's broker: real Kafka, in a process of its own that ends with the demonstration.
 
-librdkafka's mock cluster would need neither Java nor jars, but it describes no groups, and epochs have to know who holds
-their slots. Spark needs Java anyway.
+librdkafka's mock cluster would need neither Java nor jars, but it cannot describe groups, and epochs must know which members
+hold their slots. Spark needs Java anyway.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HEARTBEAT = "group.consumer.heartbeat.interval.ms=1000"
-"""Kafka's default is 5 s, for which nobody wants to wait when slots join."""
+"""Kafka's default is 5 s; with it, joining slots would be slow to watch."""
 
 _END_S = 20.0
 
@@ -26,7 +26,7 @@ class BrokerError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedBroker:
-    """`java` is what it runs with, so Spark can too."""
+    """A broker that serves. `java` is the Java that it runs on; Spark uses the same."""
 
     bootstrap_servers: str
     java: Path
@@ -35,7 +35,7 @@ class EmbeddedBroker:
 
 @contextlib.contextmanager
 def embedded_broker() -> Iterator[EmbeddedBroker]:
-    """Serves within the block. BrokerError if Java or Kafka's jars are not on this machine."""
+    """A broker that serves within the block. BrokerError if Java or Kafka's jars are not on this machine."""
     process = subprocess.Popen(
         # -P keeps the current directory, whose file names are the user's, off the new process's import path.
         [sys.executable, "-P", "-m", "membership_client.testing", _HEARTBEAT],
@@ -43,7 +43,7 @@ def embedded_broker() -> Iterator[EmbeddedBroker]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Ctrl-C is for the demonstration, which then ends its broker itself.
+        # Ctrl-C must reach the demonstration only, which then ends its broker.
         start_new_session=True,
     )
     try:
@@ -56,13 +56,13 @@ def _await_answer(process: subprocess.Popen[str]) -> EmbeddedBroker:
     assert process.stdout is not None
     assert process.stderr is not None
     if not (line := process.stdout.readline()):
-        raise BrokerError(f"There is no broker to read from. {process.stderr.read().strip()}")
+        raise BrokerError(f"The broker did not start. {process.stderr.read().strip()}")
     answer = json.loads(line)
     return EmbeddedBroker(answer["bootstrap_servers"], Path(answer["java"]), answer["version"])
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The end of its input makes it stop its broker and remove its data."""
+    """Closes its input: then the process stops its broker and removes its data."""
     try:
         process.communicate(timeout=_END_S)
     except subprocess.TimeoutExpired:

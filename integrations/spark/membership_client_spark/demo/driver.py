@@ -1,4 +1,4 @@
-"""The driver of the demonstration: a program as a user would write it, which also says what happens."""
+"""The driver of the demonstration: a program as a user would write it, which also reports what happens."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import col, count, count_distinct, when
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, count, count_distinct, from_json, when
 from pyspark.sql.functions import sum as total
 
 from membership_client import WaitTimeoutError
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
+    DriverReport,
     EpochBegan,
     EpochCommitted,
-    Said,
     SessionReady,
     SlotShare,
 )
-from membership_client_spark.demo.orders import TOPIC
-from membership_client_spark.demo.sink import OrdersSink
-from membership_client_spark.demo.surroundings import ALL_EXECUTORS, quick_properties
-from membership_client_spark.demo.wire import Task, decode_task, encode_said
+from membership_client_spark.demo.orders import SCHEMA, TOPIC
+from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
+from membership_client_spark.demo.wire import Task, decode_task, encode_report
 from membership_client_spark.epochs import Epochs, epochs
+from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.pipeline.progress import EpochsProgress
+from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 GROUP = NAME = "orders-to-parquet"
 SLOTS = 2
@@ -37,11 +39,11 @@ MASTER = "local-cluster[2,1,1024]"
 
 _LOOK_S = 0.05
 
-Say = Callable[[Said], None]
+Say = Callable[[DriverReport], None]
 
 
 def main() -> None:
-    """One argument: the task."""
+    """The program; its one argument is the task, as JSON."""
     task = decode_task(sys.argv[1])
     say = _speech()
     threading.Thread(target=_end_with_the_demonstration, daemon=True).start()
@@ -55,14 +57,14 @@ def main() -> None:
 
 
 def _speech() -> Say:
-    """Standard output is ours alone: whatever Spark prints goes where the log goes."""
+    """Writes reports to standard output; what Spark prints goes to standard error instead."""
     words = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    return lambda said: print(encode_said(said), file=words)
+    return lambda said: print(encode_report(said), file=words)
 
 
 def _end_with_the_demonstration() -> None:
-    """If that is killed our input ends; nobody else would end the JVMs, which are in our process group."""
+    """If the demonstration is killed, the input ends: then this process and its JVMs, in one process group, are killed."""
     sys.stdin.read()
     os.killpg(0, signal.SIGKILL)
 
@@ -86,22 +88,22 @@ def _pipeline(spark: SparkSession, sink: OrdersSink, task: Task) -> Epochs:
 
 
 def _follow(pipeline: Epochs, say: Say) -> None:
-    """Says each epoch's beginning and end, until the pipeline has ended."""
+    """Reports the beginning and the commit of each epoch, until the pipeline has ended."""
     reporter = _Reporter(say)
     while not _has_ended(pipeline):
-        reporter.tell(pipeline.progress())
-    reporter.tell(pipeline.progress())
+        reporter.report(pipeline.progress())
+    reporter.report(pipeline.progress())
 
 
 class _Reporter:
-    """Says of a pipeline's progress what it has not said before."""
+    """Reports what is new in a pipeline's progress."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._committed = 0
         self._began = 0
 
-    def tell(self, progress: EpochsProgress) -> None:
+    def report(self, progress: EpochsProgress) -> None:
         now, last, running = time.monotonic(), progress.last, progress.running
         if last is not None and last.epoch_id > self._committed:
             self._committed = last.epoch_id
@@ -134,6 +136,34 @@ def _count(spark: SparkSession, sink: OrdersSink, records: int) -> Counted:
     assert found is not None
     assert revenue is not None
     return Counted(at=time.monotonic(), rows=found[0], distinct=found[1], revenue_cents=revenue[0] or 0)
+
+
+# --- what it does with an epoch --------------------------------------------------------------------------------------
+
+
+class OrdersSink:
+    """Writes the orders of an epoch, and the revenue of each customer, which is replaced if the epoch is repeated."""
+
+    def __init__(self, directory: Path) -> None:
+        self.orders = directory / "orders"
+        self.revenue = directory / "revenue"
+        self._published = ParquetSink(self.orders, transform=parsed)
+
+    def resume(self, run: PipelineRun) -> Published:
+        return self._published.resume(run)
+
+    def __call__(self, df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
+        revenue_of(parsed(df)).write.mode("overwrite").parquet(str(self.revenue / f"epoch={epoch_id}"))
+        self._published(df, epoch_id, offset_ranges)
+
+
+def parsed(df: DataFrame) -> DataFrame:
+    order = from_json(col("value").cast("string"), SCHEMA).alias("order")
+    return df.select("partition", "offset", order).select("partition", "offset", "order.*")
+
+
+def revenue_of(orders: DataFrame) -> DataFrame:
+    return orders.groupBy("customer").agg(count("*").alias("orders"), total("cents").alias("cents"))
 
 
 if __name__ == "__main__":

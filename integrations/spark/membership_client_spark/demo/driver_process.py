@@ -1,4 +1,4 @@
-"""The demonstration's end of the driver's process."""
+"""The process of Spark's driver, as the demonstration starts, hears and ends it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from membership_client_spark.demo.executors import Executor, executors_in
-from membership_client_spark.demo.happenings import Said
-from membership_client_spark.demo.processes import end_family
-from membership_client_spark.demo.surroundings import environment
-from membership_client_spark.demo.wire import Task, decode_said, encode_task
+from membership_client_spark.demo.happenings import DriverReport
+from membership_client_spark.demo.processes import Executor, end_family, executors_in
+from membership_client_spark.demo.spark_environment import environment
+from membership_client_spark.demo.wire import Task, decode_report, encode_task
 
 _TAIL_LINES = 30
 
 
 class DriverFailedError(RuntimeError):
-    """The driver ended before it had counted, or says nothing any more. The message ends with its log."""
+    """The driver ended before it had counted the orders, or reports nothing any more. The message ends with its log."""
 
 
 class DriverProcess:
-    """A context in which the driver runs. It, its JVM and the executors are one family, of which nobody is left behind."""
+    """A context in which the driver runs. At its end the driver, its JVM and the executors, one family, are killed."""
 
     def __init__(self, task: Task, directory: Path, java: Path) -> None:
         directory.mkdir()
         self._log = directory / "driver.log"
-        self._said: queue.Queue[Said | None] = queue.Queue()
+        self._said: queue.Queue[DriverReport | None] = queue.Queue()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "membership_client_spark.demo.driver", encode_task(task)],
@@ -41,32 +40,32 @@ class DriverProcess:
                 env=environment(directory, java, task.python_path),
                 start_new_session=True,
             )
-        self._ear = threading.Thread(target=self._hear, daemon=True)
+        self._listener = threading.Thread(target=self._hear, daemon=True)
 
     def __enter__(self) -> Self:
-        self._ear.start()
+        self._listener.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         end_family(self._process.pid)
         self._process.wait()
-        self._ear.join()
+        self._listener.join()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
 
-    def next_said(self, timeout_s: float) -> Said | None:
-        """The next thing it says; None if it says nothing for so long. DriverFailedError if it has ended."""
+    def next_report(self, timeout_s: float) -> DriverReport | None:
+        """The next report of the driver; None if there is none within this time. DriverFailedError if it has ended."""
         try:
             said = self._said.get(timeout=timeout_s)
         except queue.Empty:
             return None
         if said is None:
-            raise self.failure("Spark's driver ended too early.")
+            raise self.failure("Spark's driver ended before it had counted the orders.")
         return said
 
     def executors(self) -> list[Executor]:
-        """Those that run at this moment."""
+        """The executors that run at this moment."""
         return list(executors_in(self._process.pid))
 
     def failure(self, what: str) -> DriverFailedError:
@@ -76,6 +75,6 @@ class DriverProcess:
     def _hear(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if line.endswith(os.linesep):  # SIGKILL may cut the last one short.
-                self._said.put(decode_said(line))
+            if line.endswith(os.linesep):  # SIGKILL may cut the last line.
+                self._said.put(decode_report(line))
         self._said.put(None)

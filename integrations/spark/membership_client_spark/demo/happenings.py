@@ -1,7 +1,9 @@
-"""What can happen in a demonstration. `at` is the demonstration's monotonic clock."""
+"""What can happen in a demonstration, as values, and the list of it. `at` is the monotonic clock of the machine."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from membership_client.demo.kit import GroupSeen, Remark
@@ -15,7 +17,7 @@ class SlotShare:
     partitions: tuple[int, ...]
 
 
-# --- what the driver says ---------------------------------------------------------------------------------------------
+# --- reports of the driver --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +52,20 @@ class AllRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What a reader of the Parquet files finds."""
+    """What is in the Parquet files."""
 
     at: float
     rows: int
     distinct: int
-    """Different orders among them that were produced."""
+    """How many different orders of those that were produced are among the rows."""
     revenue_cents: int
-    """Over all customers and epochs of the aggregates."""
+    """The sum over all customers and epochs."""
 
 
-Said = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
+DriverReport = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
 
 
-# --- what the demonstration does and sees itself ----------------------------------------------------------------------
+# --- what the demonstration itself does and sees ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ class ExecutorStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorKilled:
-    """By us, while that epoch was under way."""
+    """The demonstration killed it while that epoch was running."""
 
     at: float
     executor: str
@@ -92,10 +94,31 @@ class ExecutorKilled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorGone:
-    """It runs no more, by our hand or not."""
+    """It does not run any more; the demonstration killed it, or it ended otherwise."""
 
     at: float
     executor: str
 
 
-Happening = Said | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
+Happening = DriverReport | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
+
+
+# --- the list of them ------------------------------------------------------------------------------------------------
+
+Watcher = Callable[[Happening], None]
+
+
+class PipelineRecording:
+    """All that happened so far; the watcher is called with each new value. Belongs to one thread."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.happenings: list[Happening] = []
+        self._watcher = watcher
+
+    def add(self, happening: Happening) -> None:
+        self.happenings.append(happening)
+        self._watcher(happening)
+
+    def remark(self, text: str) -> None:
+        """A sentence of the demonstration's own."""
+        self.add(Remark(at=time.monotonic(), text=text))

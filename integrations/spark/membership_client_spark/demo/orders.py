@@ -1,4 +1,4 @@
-"""The orders of the demonstration: numbered, so that each can be missed; made of their number, so that all are known."""
+"""The orders of the demonstration. All values of an order follow from its number, so the expected sums are known."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FLUSH_S = 60.0
 
 
 class OrdersError(RuntimeError):
-    """The orders are not in the topic."""
+    """The topic was not created, or the broker did not accept all orders."""
 
 
 def cents_of(number: int) -> int:
-    """What the order costs: anything from 1.00 to 99.99, and never the same for neighbours."""
+    """The price of an order: from 1.00 to 99.99, different for neighbours."""
     return 100 + number * 7919 % 9900
 
 
@@ -40,9 +40,12 @@ def create_topic(bootstrap_servers: str) -> None:
 
 
 def produce(bootstrap_servers: str, records: int) -> int:
-    """Orders 0 up to `records`, over all partitions in turn; returns what they cost. OrdersError unless all are there."""
-    # One request at a time: a new topic's first record may be refused because its leader is not ready, and the broker takes
-    # it for a duplicate when it is repeated after the second one. It is then nowhere, and reported as delivered.
+    """Produces orders 0 up to `records`, to all partitions in turn. Returns their total price in cents.
+
+    OrdersError unless the broker has accepted all of them.
+    """
+    # One request at a time: the first record of a new topic may be refused because its leader is not ready. When it is sent
+    # again after the second record, the broker takes it for a duplicate, drops it, and reports it as delivered.
     once = {"enable.idempotence": True, "max.in.flight": 1}
     producer = Producer({"bootstrap.servers": bootstrap_servers, "log_level": 0, **once})
     for number in range(records):

@@ -1,4 +1,4 @@
-"""Watches the driver, and kills one of its executors in the middle."""
+"""Watches the driver, and kills one of its executors in the middle of an epoch."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from membership_client.admin import GroupAdmin
 from membership_client.demo.kit import GroupSeen
 from membership_client_spark.demo.driver import GROUP
 from membership_client_spark.demo.driver_process import DriverProcess
-from membership_client_spark.demo.executors import Executor
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
+    DriverReport,
     EpochBegan,
     EpochCommitted,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
-    Said,
+    PipelineRecording,
 )
-from membership_client_spark.demo.recording import PipelineRecording
+from membership_client_spark.demo.processes import Executor
 
 _LOOK_S = 0.2
 _PATIENCE_S = 120.0
-"""How long nothing may happen: Spark may have to start a JVM, executors and Python workers on a busy machine."""
+"""The longest time between two happenings: Spark may have to start a JVM, executors and Python workers."""
 
 _INTO_THE_EPOCH = 0.4
-"""How far into an epoch the executor is killed, in terms of the epoch before."""
+"""When the executor is killed, as a part of the duration of the epoch before."""
 
 
 class PipelinePlay:
-    """`perform` once. Everything that happens is recorded."""
+    """The demonstration from the first report of the driver to the last. Call `perform` once."""
 
     def __init__(
         self, driver: DriverProcess, recording: PipelineRecording, bootstrap_servers: str, kill_in: int
@@ -46,8 +46,8 @@ class PipelinePlay:
         self._killed: str | None = None
 
     def perform(self) -> None:
-        """Until the driver has counted what is in the Parquet files. DriverFailedError if it does not come to that."""
-        while not isinstance(said := self._driver.next_said(_LOOK_S), Counted):
+        """Returns when the driver has counted what is in the Parquet files. DriverFailedError if it ends before."""
+        while not isinstance(said := self._driver.next_report(_LOOK_S), Counted):
             if said is not None:
                 self._hear(said)
             self._watch_executors()
@@ -55,7 +55,7 @@ class PipelinePlay:
             self._check_patience()
         self._hear(said)
 
-    def _hear(self, said: Said) -> None:
+    def _hear(self, said: DriverReport) -> None:
         self._recording.add(said)
         match said:
             case EpochBegan(epoch=epoch):
@@ -73,7 +73,7 @@ class PipelinePlay:
 
     def _check_patience(self) -> None:
         if time.monotonic() - self._recording.happenings[-1].at > _PATIENCE_S:
-            raise self._driver.failure(f"Nothing has happened in Spark for {_PATIENCE_S:g} s.")
+            raise self._driver.failure(f"Spark's driver has reported nothing for {_PATIENCE_S:g} s.")
 
     def _look_at_group(self) -> None:
         with GroupAdmin(self._bootstrap_servers) as admin:
@@ -92,7 +92,7 @@ class PipelinePlay:
     def _kill_if_due(self) -> None:
         if self._kill_at is None or time.monotonic() < self._kill_at:
             return
-        # One that has Python at work for the epoch; as long as none has, there is nothing to be lost.
+        # An executor with a Python worker that reads the epoch; without one, no work would be lost.
         if victim := next((one for one in self._running.values() if one.python_workers), None):
             victim.kill()
             self._kill_at, self._killed = None, victim.executor_id

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,10 @@ import membership_client_spark
 from membership_client_spark.demo.broker import BrokerError, EmbeddedBroker, embedded_broker
 from membership_client_spark.demo.driver import MASTER, SLOTS
 from membership_client_spark.demo.driver_process import DriverFailedError, DriverProcess
-from membership_client_spark.demo.happenings import Produced
+from membership_client_spark.demo.happenings import PipelineRecording, Produced
 from membership_client_spark.demo.orders import PARTITIONS, OrdersError, create_topic, produce
-from membership_client_spark.demo.place import PlaceError, place
 from membership_client_spark.demo.play import PipelinePlay
-from membership_client_spark.demo.recording import PipelineRecording
-from membership_client_spark.demo.screen import Screen, take_photo
+from membership_client_spark.demo.screen import Screen, save_screen
 from membership_client_spark.demo.summary import PipelineSummary, summarize
 from membership_client_spark.demo.wire import Task
 
@@ -31,12 +32,12 @@ _EPOCHS = 8
 _KILL_IN = 4
 
 
-class NotHereError(RuntimeError):
-    """This machine lacks something; the message says what."""
+class CannotRunError(RuntimeError):
+    """This machine lacks something, or a directory cannot be used; the message says what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class SparkDemoOptions:
     """The command line."""
 
     records: int
@@ -44,17 +45,17 @@ class Options:
     svg: Path | None = None
 
 
-def run(options: Options) -> int:
-    """Plays, shows, sums up. 0: as expected, 1: not so, 2: could not run, 130: interrupted."""
+def run(options: SparkDemoOptions) -> int:
+    """Runs it, prints it, and returns 0: as expected, 1: not as expected, 2: could not run, 130: interrupted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
             signal.signal(number, _interrupt)
     try:
         return _run(options)
-    except (BrokerError, DriverFailedError, NotHereError, OrdersError, PlaceError) as error:
+    except (BrokerError, DriverFailedError, CannotRunError, OrdersError) as error:
         return _end(CANNOT_RUN, str(error))
     except BrokenPipeError:
-        # Whoever read our output is gone: what is still printed goes nowhere.
+        # The reader of our output is gone: what is still printed goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED
     except KeyboardInterrupt:
@@ -62,7 +63,7 @@ def run(options: Options) -> int:
 
 
 def _interrupt(*_: Any) -> None:
-    """Whoever ends us otherwise than by Ctrl-C means the same."""
+    """SIGTERM and SIGHUP end the demonstration as Ctrl-C does."""
     raise KeyboardInterrupt
 
 
@@ -71,17 +72,17 @@ def _end(code: int, why: str) -> int:
     return code
 
 
-def _run(options: Options) -> int:
+def _run(options: SparkDemoOptions) -> int:
     _check(options)
     screen = Screen(time.monotonic())
     recording = PipelineRecording(screen.tell)
-    with place(options.keep) as directory:
+    with _directory(options.keep) as directory:
         recording.remark("starting real Kafka on this machine, which takes a few seconds")
         with embedded_broker() as broker:
             _perform(broker, directory, options.records, recording)
         summary = summarize(recording.happenings)
         screen.show(summary)
-    _bequeath(options, screen)
+    _say_what_is_kept(options, screen)
     return _exit_code(summary)
 
 
@@ -89,14 +90,14 @@ def _exit_code(summary: PipelineSummary) -> int:
     return OK if summary.as_expected else NOT_AS_EXPECTED
 
 
-def _check(options: Options) -> None:
-    """Before anything is started, not after it."""
+def _check(options: SparkDemoOptions) -> None:
+    """CannotRunError, before anything is started, if something is missing."""
     if not Path("/proc/self/stat").exists():
-        raise NotHereError("executors are found through /proc, which this system does not have; Linux has it.")
+        raise CannotRunError("executors are found through /proc, which this system does not have; Linux has it.")
     if options.svg is not None and importlib.util.find_spec("rich") is None:
-        raise NotHereError("--svg needs rich: pip install 'membership-client[cli]'.")
+        raise CannotRunError("--svg needs rich: pip install 'membership-client[cli]'.")
     if options.svg is not None and not options.svg.absolute().parent.is_dir():
-        raise NotHereError(f"--svg {options.svg}: there is no such directory.")
+        raise CannotRunError(f"--svg {options.svg}: there is no such directory.")
 
 
 def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
@@ -117,16 +118,41 @@ def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: P
 
 
 def _python_path() -> str:
-    """Ours, and the packages found where we found them."""
+    """The PYTHONPATH of this process, after the directories of both packages."""
     homes = {Path(package.__file__ or "").parents[1]: None for package in (membership_client, membership_client_spark)}
     return os.pathsep.join([*map(str, homes), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _bequeath(options: Options, screen: Screen) -> None:
+def _say_what_is_kept(options: SparkDemoOptions, screen: Screen) -> None:
     if options.keep is not None:
         print(
             f"The orders are in {options.keep}/orders, the revenue in {options.keep}/revenue, Spark's logs in {options.keep}/spark."
         )
     if options.svg is not None:
-        take_photo(screen.printed, options.svg)
+        save_screen(screen.printed, options.svg)
         print(f"The picture is in {options.svg}.")
+
+
+# --- where the files are ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _directory(keep: Path | None) -> Iterator[Path]:
+    """`keep`, or a temporary directory. CannotRunError if `keep` is not empty or cannot be made."""
+    if keep is not None:
+        yield _empty_directory(keep.absolute())
+        return
+    # An executor that is being killed may still write while the directory is removed.
+    with tempfile.TemporaryDirectory(prefix="membership-client-spark-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
+
+
+def _empty_directory(directory: Path) -> Path:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        taken = any(directory.iterdir())
+    except OSError as error:
+        raise CannotRunError(f"--keep {directory}: {error.strerror}.") from error
+    if taken:
+        raise CannotRunError(f"--keep {directory}: the directory is not empty. Give one that is new or empty.")
+    return directory

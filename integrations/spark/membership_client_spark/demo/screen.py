@@ -1,15 +1,28 @@
-"""Prints the story and the summary: in colours where there is a terminal and rich, as plain lines elsewhere."""
+"""Prints what happens, a sentence each, and the summary: in colours on a terminal with rich, as plain lines elsewhere."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from membership_client.demo.kit import picture_console, save_picture
-from membership_client_spark.demo.happenings import Happening
-from membership_client_spark.demo.story import PipelineStoryteller, Tone
+from membership_client.demo.kit import GroupSeen, Remark, picture_console, save_picture
+from membership_client_spark.demo.happenings import (
+    AllRead,
+    Counted,
+    EpochBegan,
+    EpochCommitted,
+    ExecutorGone,
+    ExecutorKilled,
+    ExecutorStarted,
+    Happening,
+    Produced,
+    SessionReady,
+    SlotShare,
+)
 from membership_client_spark.demo.summary import PipelineSummary, table_lines, verdict
 
 STYLES: dict[Tone, str] = {"note": "dim", "act": "", "gain": "green", "bad": "bold red"}
@@ -17,7 +30,7 @@ _PICTURE_WIDTH = 100
 
 
 class Screen:
-    """`printed` is what was shown so far, each line with its style, for a picture of it."""
+    """Prints. `printed` has all lines so far, each with its style, for a picture."""
 
     def __init__(self, began_at: float) -> None:
         self._began_at = began_at
@@ -49,11 +62,83 @@ def _printer() -> Callable[[str, str], None]:
     return lambda text, style: console.print(Text(text, style=style))
 
 
-def take_photo(printed: Iterable[tuple[str, str]], file: Path) -> None:
-    """Write lines, each with its style, to an SVG file. Needs rich."""
+def save_screen(printed: Iterable[tuple[str, str]], file: Path) -> None:
+    """Writes lines, each with its style, to an SVG file. Needs rich."""
     from rich.text import Text  # noqa: PLC0415 - rich is an extra
 
     console = picture_console(_PICTURE_WIDTH)
     for text, style in printed:
         console.print(Text(text, style=style))
     save_picture(console, file, title="membership-client-spark demo", unique_id="spark-demo")
+
+
+# --- sentences -------------------------------------------------------------------------------------------------------
+
+Tone = Literal["note", "act", "gain", "bad"]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineLine:
+    """One sentence."""
+
+    at: float
+    text: str
+    tone: Tone
+
+
+class PipelineStoryteller:
+    """Turns happenings into sentences. It knows the partitions of each slot, and mentions changes only."""
+
+    def __init__(self) -> None:
+        self._slots: tuple[SlotShare, ...] = ()
+        self._killed: set[str] = set()
+
+    def tell(self, happening: Happening) -> list[PipelineLine]:
+        """The lines for one happening; there may be none."""
+        return [PipelineLine(happening.at, text, tone) for text, tone in self._sentences(happening)]
+
+    def _sentences(self, happening: Happening) -> Iterable[tuple[str, Tone]]:  # noqa: PLR0911 - one for each kind
+        match happening:
+            case Remark(text=text):
+                return [(text, "note")]
+            case Produced(records=records):
+                return [(f"{records:,} orders are in the topic", "act")]
+            case SessionReady(version=version):
+                return [(f"Spark {version} runs", "act")]
+            case EpochBegan():
+                return self._shares(happening.slots)
+            case EpochCommitted():
+                return [(_epoch(happening), "act")]
+            case GroupSeen(epoch=epoch, members=members):
+                return [(f"the coordinator: {members} members, group epoch {epoch}", "note")]
+            case AllRead():
+                return [("all is read; counting what is in the Parquet files", "act")]
+            case Counted(rows=rows):
+                return [(f"{rows:,} rows are there", "act")]
+            case _:
+                return self._of_executors(happening)
+
+    def _shares(self, slots: tuple[SlotShare, ...]) -> Iterable[tuple[str, Tone]]:
+        """The partitions of the slots that own others than in the epoch before."""
+        before, self._slots = self._slots, slots
+        return [
+            (f"slot {slot.instance_id} owns partitions {' '.join(map(str, slot.partitions)) or 'none'}", "gain")
+            for slot in slots
+            if slot not in before
+        ]
+
+    def _of_executors(self, happening: ExecutorStarted | ExecutorKilled | ExecutorGone) -> Iterable[tuple[str, Tone]]:
+        match happening:
+            case ExecutorStarted(executor=executor, pid=pid):
+                return [(f"executor {executor} started (process {pid})", "gain")]
+            case ExecutorKilled(executor=executor, pid=pid, epoch=epoch):
+                self._killed.add(executor)
+                return [(f"executor {executor} killed in the middle of epoch {epoch} (kill -9 {pid})", "bad")]
+            case ExecutorGone(executor=executor):
+                how = "gone" if executor in self._killed else "lost, and the demonstration did not kill it"
+                return [(f"executor {executor} is {how}", "bad")]
+
+
+def _epoch(epoch: EpochCommitted) -> str:
+    pace = epoch.records / epoch.seconds if epoch.seconds else 0.0
+    return f"epoch {epoch.epoch:>2}: {epoch.records:,} records in {epoch.seconds:.1f} s ({pace:,.0f}/s)"

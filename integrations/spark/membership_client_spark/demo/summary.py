@@ -1,4 +1,4 @@
-"""What it all came to: figures computed from the recording, and whether they are as they should be."""
+"""The summary: figures computed from the recording, and whether they are as expected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Kind = TypeVar("Kind", bound=Happening)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineSummary:
-    """`group_epochs` are those of the coordinator, at the start of the first epoch and after the last."""
+    """`group_epochs` are the coordinator's, at the start of the first epoch and after the last one."""
 
     produced: int
     rows: int
@@ -73,11 +73,11 @@ def summarize(happenings: Sequence[Happening]) -> PipelineSummary:
 
 
 def complaints(summary: PipelineSummary) -> Iterator[str]:
-    """What is not as it should be."""
+    """Sentences about what is not as expected."""
     if summary.missing:
         yield f"{summary.missing:,} orders are missing"
     if summary.duplicates:
-        yield f"{summary.duplicates:,} rows are there that should not be"
+        yield f"{summary.duplicates:,} rows are duplicates or of unknown orders"
     if summary.revenue_cents != summary.produced_cents:
         yield "the revenue per customer does not add up"
     if len(summary.group_epochs) < 2:
@@ -91,7 +91,7 @@ def complaints(summary: PipelineSummary) -> Iterator[str]:
 
 
 def verdict(summary: PipelineSummary) -> str:
-    """The last word."""
+    """The last line."""
     if wrong := ", ".join(complaints(summary)):
         return f"NOT AS EXPECTED: {wrong}."
     return "An executor was lost; every order is there once, and the group did not notice."

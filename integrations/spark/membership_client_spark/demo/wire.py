@@ -1,4 +1,4 @@
-"""What the driver's process is told at its start, and what it says: JSON, one line each."""
+"""The task of the driver's process, and its reports: JSON, one line each."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from membership_client_spark.demo.happenings import (
     AllRead,
     Counted,
+    DriverReport,
     EpochBegan,
     EpochCommitted,
-    Said,
     SessionReady,
     SlotShare,
 )
@@ -21,7 +21,7 @@ _KINDS = {kind.__name__: kind for kind in (SessionReady, EpochBegan, EpochCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What the driver is to read and where it writes."""
+    """What the driver reads, and where it writes."""
 
     bootstrap_servers: str
     directory: str
@@ -38,11 +38,11 @@ def decode_task(text: str) -> Task:
     return Task(**json.loads(text))
 
 
-def encode_said(said: Said) -> str:
+def encode_report(said: DriverReport) -> str:
     return json.dumps({"kind": type(said).__name__, **asdict(said)})
 
 
-def decode_said(line: str) -> Said:
+def decode_report(line: str) -> DriverReport:
     fields: dict[str, Any] = json.loads(line)
     kind = _KINDS[fields.pop("kind")]
     if "slots" in fields:

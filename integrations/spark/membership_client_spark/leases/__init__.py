@@ -1,1 +1,1 @@
-"""Who may be the member of a slot: a ledger on the driver, and a line to it from every slot."""
+"""Leases: which incarnation of a slot may join. A ledger on the driver, and a connection to it from every slot."""

@@ -1,4 +1,4 @@
-"""Accepts connections, and lets those pass that prove to know the secret: few at a time, in few bytes, within seconds."""
+"""Accepts connections, and passes on those that prove to know the secret: few at a time, in few bytes, within seconds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from membership_client_spark.leases.wire import (
 _log = logging.getLogger("membership_client_spark")
 
 MOST_UNPROVEN = 64
-"""More wait in the kernel, without a descriptor of the driver's. A slot proves itself within milliseconds."""
+"""Further connections wait in the kernel and take no descriptor of the driver. A slot needs milliseconds for its proof."""
 
 _PROOF_S = 5.0
 _CROWDED_S = 0.5
-"""The same while others wait: hundreds of strangers that say nothing delay a slot by seconds, not by minutes."""
+"""The limit while others wait: hundreds of silent connections delay a slot by seconds, not by minutes."""
 
 _AGAIN_S = 0.5
 _TELL_S = 60.0
@@ -36,7 +36,7 @@ _TELL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """A connection whose other end is a slot of this run, and the two directions of what is said on it."""
+    """A connection to a slot of this run, with the MACs of both directions."""
 
     connection: socket.socket
     sealer: Sealer
@@ -45,7 +45,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class _Unproven:
-    """A connection that has proved nothing, and since when."""
+    """A connection that has not proved anything yet, and when it was accepted."""
 
     connection: socket.socket
     since: float
@@ -59,15 +59,15 @@ class Acceptor:
         self._secret = secret
         self._attend = attend
         self._tasks: set[asyncio.Task[None]] = set()
-        """One for each connection. Event loops hold tasks by weak references only."""
+        """One for each connection; kept here, because event loops hold tasks by weak references only."""
         self._unproven: dict[asyncio.Task[None], _Unproven] = {}
-        """Those that have proved nothing yet."""
+        """The tasks of connections that have not proved anything yet."""
         self._one_less = asyncio.Event()
         self._refused = 0
         self._told_at = -_TELL_S
 
     async def run(self) -> None:
-        """Until cancelled. Errors of connections, or a lack of descriptors, do not end it."""
+        """Accepts until cancelled. Errors of connections, or a lack of descriptors, do not end it."""
         while True:
             await self._make_room()
             try:
@@ -119,7 +119,7 @@ class Acceptor:
                 self._tell_refused(TimeoutError("proved nothing while others waited"))
 
     def _send_away(self, task: asyncio.Task[None]) -> None:
-        """It has ended, perhaps before it began; without a proof, its connection is still ours."""
+        """Closes the connection of a task that ended, perhaps before it began, without a proof."""
         if (one := self._unproven.pop(task, None)) is not None:
             one.connection.close()
             self._one_less.set()
@@ -148,11 +148,11 @@ class Acceptor:
         return Proven(connection, sealer, Opener(session_key(self._secret, "slot", ours, theirs)))
 
     def _tell_refused(self, why: BaseException) -> None:
-        """At most once a minute: a port scanner must not fill the log."""
+        """Logs at most once a minute: a port scanner must not fill the log."""
         self._refused += 1
         if time.monotonic() - self._told_at >= _TELL_S:
             _log.warning(
-                "%s connections to the driver did not prove to be slots of this run; the last: %s %s",
+                "%s connections to the driver did not prove to be slots of this run; the last one: %s %s",
                 self._refused,
                 type(why).__name__,
                 why,
@@ -161,11 +161,11 @@ class Acceptor:
 
 
 async def _greeting(connection: socket.socket) -> bytes:
-    """One line. A slot says nothing more before it has read the driver's proof."""
+    """One line. A slot sends nothing more before it has read the driver's proof."""
     received = b""
     while not received.endswith(b"\n"):
         piece = await asyncio.get_running_loop().sock_recv(connection, LONGEST_GREETING - len(received))
         if not piece:
-            raise NotOursError("hung up, or said too much, before it proved anything")
+            raise NotOursError("closed the connection, or sent too much, before it proved anything")
         received += piece
     return received

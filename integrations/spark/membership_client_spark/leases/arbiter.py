@@ -1,4 +1,4 @@
-"""The driver's end of the line: lets one incarnation per slot into the group at a time, and hears how they are."""
+"""The driver's end of the connections: grants each slot to one incarnation at a time, and receives their reports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _log = logging.getLogger("membership_client_spark")
 _TICK_S = 0.2
 
 Hears = Callable[[int, Incarnation, dict[str, Any]], None]
-"""Called on the arbiter's thread with what a slot's holder says of itself."""
+"""Called on the arbiter's thread with each claim and report of a slot."""
 
 
 class _Line:
-    """One slot's line, to say something on."""
+    """The connection of one slot, for writing."""
 
     def __init__(self, writer: asyncio.StreamWriter, sealer: Sealer) -> None:
         self._writer = writer
@@ -39,10 +39,10 @@ class _Line:
 
 
 class Arbiter:
-    """Listens on the driver's address until closed, on a thread of its own. Every other method may be called from anywhere.
+    """Listens on the driver's address until closed, on a thread of its own. Its methods may be called on any thread.
 
-    Each peer must prove to know the secret of this run, and every message that it is from this peer; see `sealing`.
-    SparkSettingsError, and nothing is left behind, if `host` is no address of this machine.
+    Each peer must prove that it knows the secret of this run, and each message has a MAC; see `sealing`.
+    SparkSettingsError, and no thread or socket is left, if `host` is no address of this machine.
     """
 
     def __init__(self, host: str, *, grace_s: float, hears: Hears) -> None:
@@ -59,7 +59,7 @@ class Arbiter:
             asyncio.run_coroutine_threadsafe(task, self._loop)
 
     def end(self, slot: int, ending: Ending, reason: str) -> None:
-        """Tells the slot's holder, and whoever claims it later, to end."""
+        """Tells the holder of the slot, and every later claimant, to end."""
         self._soon(lambda: self._carry_out(self._ledger.end(slot, ending, reason)))
 
     def reopen(self, slot: int) -> None:
@@ -67,11 +67,11 @@ class Arbiter:
         self._soon(lambda: self._ledger.reopen(slot))
 
     def has_line(self, slot: int) -> bool:
-        """Whether any incarnation of the slot is still there, told to end or not."""
+        """Whether any incarnation of the slot is still connected."""
         return any(slot == one for one, _ in tuple(self._lines))
 
     def close(self) -> None:
-        """Stops listening and hangs up. Slots that still run go on with the group's fencing alone."""
+        """Stops listening and closes all connections. Slots that still run go on with the group's fencing alone."""
         if self._loop.is_closed():
             return
         self._run(self._hang_up())
@@ -80,7 +80,7 @@ class Arbiter:
         self._loop.close()
 
     def _soon(self, action: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # Closed: there is nobody left to tell.
+        with contextlib.suppress(RuntimeError):  # The loop is closed, and with it all connections.
             self._loop.call_soon_threadsafe(action)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -103,7 +103,7 @@ class Arbiter:
         try:
             await self._listen_to(reader, _Line(writer, proven.sealer), proven.opener)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            _log.info("a slot's line to the driver broke: %s", error)
+            _log.info("the connection of a slot to the driver failed: %s", error)
         finally:
             writer.close()
 
@@ -117,17 +117,17 @@ class Arbiter:
             while received := await reader.readline():
                 self._hears(slot, who, opener.open(received))
         finally:
-            # A line that was replaced by a newer one of the same incarnation is not its end.
+            # If the same incarnation has connected again, the end of its old connection means nothing.
             if self._lines.get((slot, who)) is line:
                 del self._lines[slot, who]
                 self._carry_out(self._ledger.gone(slot, who))
 
     def _carry_out(self, orders: Iterable[Order]) -> None:
         for order in orders:
-            told = self._lines.get((order.slot, order.to))
+            line = self._lines.get((order.slot, order.to))
             _log.info("slot %s, incarnation %s: %s", order.slot, order.to, _words(order))
-            if told is not None:
-                told.say(_as_message(order))
+            if line is not None:
+                line.say(_as_message(order))
 
 
 def _as_message(order: Order) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who has which slot: pure bookkeeping, without a clock and without a network."""
+"""Which incarnation holds which slot: pure state, without a clock and without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from membership_client_spark.incarnation import Incarnation
 
 
 class Ending(enum.Enum):
-    """What a slot that is told to stop does about the group."""
+    """How a slot that must end leaves the group."""
 
     SUPERSEDED = "superseded"
     """Leaves temporarily and fails: a newer incarnation waits for the slot."""
@@ -48,7 +48,7 @@ Order = Grant | Stop
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """One slot. `told_at` is when the holder was told to stop; None while nobody waits for it."""
+    """The lease of one slot. `told_at` is when the holder was told to stop; None while no incarnation waits."""
 
     holder: Incarnation | None = None
     waiting: Incarnation | None = None
@@ -56,7 +56,7 @@ class _Lease:
 
 
 class Ledger:
-    """At most one holder per slot, and always the newest incarnation that asked. Belongs to one thread."""
+    """At most one holder per slot: the newest incarnation that claimed it. Belongs to one thread."""
 
     def __init__(self, grace_s: float) -> None:
         self._grace_s = grace_s
@@ -64,7 +64,7 @@ class Ledger:
         self._ended: dict[int, tuple[Ending, str]] = {}
 
     def claim(self, slot: int, by: Incarnation, now: float) -> Iterator[Order]:
-        """An incarnation asks for a slot, for the first time or again after its line broke."""
+        """An incarnation claims a slot, for the first time or again after its connection was lost."""
         lease = self._leases.get(slot, _Lease())
         newest = max((one for one in (lease.holder, lease.waiting) if one), default=by)
         if slot in self._ended:
@@ -84,7 +84,7 @@ class Ledger:
             yield _superseded(slot, lease.holder, by)
 
     def gone(self, slot: int, who: Incarnation) -> Iterator[Order]:
-        """It closed, or its line broke: either way it does not stand in the way any more."""
+        """The incarnation closed, or its connection was lost: the slot is free for the next one in both cases."""
         lease = self._leases.get(slot, _Lease())
         if lease.waiting == who:
             self._leases[slot] = replace(lease, waiting=None)
@@ -94,13 +94,13 @@ class Ledger:
                 yield from self._grant(slot, lease.waiting)
 
     def tick(self, now: float) -> Iterator[Order]:
-        """Grants what waited long enough for a holder that says nothing. The group then fences the silent one."""
+        """Grants slots whose holder did not answer for the grace period. The group fences the old holder then."""
         for slot, lease in list(self._leases.items()):
             if lease.waiting is not None and lease.told_at is not None and now >= lease.told_at + self._grace_s:
                 yield from self._grant(slot, lease.waiting)
 
     def end(self, slot: int, ending: Ending, reason: str) -> Iterator[Order]:
-        """Tells whoever has the slot, and whoever asks for it later, to end. A move lets the next one in."""
+        """Tells the holder, the waiting and every later incarnation to end. After `MOVED` the next claim is granted."""
         lease = self._leases.get(slot, _Lease())
         if ending is not Ending.MOVED:
             self._ended[slot] = (ending, reason)

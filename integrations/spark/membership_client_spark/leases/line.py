@@ -1,4 +1,4 @@
-"""The slot's end of the line: asks for the slot, hears when it must end, and says how it is."""
+"""The slot's end of the connection: claims the slot, receives the order to end, and sends reports."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Connected:
     sealer: Sealer
 
     def say(self, message: dict[str, Any]) -> bool:
-        """Whether the whole message was sent. If not, the connection is of no more use: its number was taken."""
+        """Whether the whole message was sent. If not, the connection cannot be used any more: the message's number is used up."""
         text = self.sealer.seal(message)
         try:
             return self.connection.send(text, socket.MSG_DONTWAIT) == len(text)
@@ -69,9 +69,9 @@ class _Connected:
 
 
 class Line:
-    """One incarnation's line to its driver, on a thread of its own, mended whenever it breaks until closed.
+    """The connection of one incarnation to its driver, on a thread of its own; it connects again until closed.
 
-    A driver that cannot be reached grants nothing and orders nothing: the group's own fencing is all there is then.
+    While the driver cannot be reached there are no leases, and slots rely on the group's fencing alone.
     """
 
     def __init__(self, driver: DriverAddress, slot: int, who: Incarnation, about: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Line:
         self._thread.start()
 
     def wait_for_turn(self, timeout_s: float) -> None:
-        """Returns when the slot is ours, when we must end, or when the driver cannot be reached."""
+        """Returns when the slot is granted, when this incarnation must end, or when the driver cannot be reached."""
         self._tried.wait(timeout_s)
         if self._connected is not None:
             self._decided.wait(timeout_s)
@@ -97,12 +97,12 @@ class Line:
         return self._notice
 
     def say(self, message: dict[str, Any]) -> None:
-        """Tells the driver, if it can be reached; never waits and never fails. For one thread, the slot's."""
+        """Sends to the driver if it is connected; never waits and never raises. On the slot's thread only."""
         if (connected := self._connected) is not None and not connected.say(message):
-            self._hang_up()  # All later messages would be refused; the line is mended with a new claim.
+            self._hang_up()  # All later messages would be refused; the next connection starts with a new claim.
 
     def close(self) -> None:
-        """Hangs up, which is how the driver knows that this incarnation has closed."""
+        """Closes the connection, by which the driver knows that this incarnation has closed."""
         self._ended.set()
         self._hang_up()
         self._thread.join(_CONNECT_S)
@@ -112,7 +112,7 @@ class Line:
             try:
                 self._talk()
             except (OSError, ValueError, KeyError) as error:
-                _log.info("no line to the driver at %s: %s", self._driver, error)
+                _log.info("no connection to the driver at %s: %s", self._driver, error)
             self._hang_up()
             self._tried.set()
             self._ended.wait(_AGAIN_S)
@@ -125,7 +125,7 @@ class Line:
             connection.sendall(sealer.seal(self._claim))
             self._connected = _Connected(connection, sealer)
             self._tried.set()
-            # close() may have come before there was something to hang up.
+            # close() may have been called before there was a connection to close.
             while not self._ended.is_set() and (received := reader.readline(LONGEST_LINE)):
                 self._hear(opener.open(received))
 

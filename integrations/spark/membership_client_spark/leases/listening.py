@@ -8,7 +8,7 @@ import socket
 from membership_client_spark.errors import SparkSettingsError
 
 _BACKLOG = 1024
-"""Connections that wait in the kernel, where they cost the driver nothing. Slots may all start in one moment."""
+"""Connections that may wait in the kernel, at no cost to the driver. All slots may start at the same moment."""
 
 
 def listening_socket(host: str) -> socket.socket:
@@ -27,7 +27,7 @@ def _listening(host: str) -> socket.socket:
     with contextlib.ExitStack() as on_failure:
         listening = on_failure.enter_context(socket.socket(family, socket.SOCK_STREAM))
         if family == socket.AF_INET6:
-            # As Java does it: on :: executors of both kinds are heard.
+            # As Java does: on :: the driver accepts IPv4 and IPv6.
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         listening.bind(address)
         listening.listen(_BACKLOG)

@@ -1,4 +1,4 @@
-"""Messages that no relay between a slot and its driver can make, change, repeat, reorder or leave out: bytes in, messages out."""
+"""MACs of messages: a relay between slot and driver can neither make, change, repeat, reorder nor leave out a message."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _MAC = 64
 
 
 def session_key(secret: bytes, sender: str, driver: str, slot: str) -> bytes:
-    """For one direction of one connection: both sides' challenges are in it, and `sender`, "driver" or "slot"."""
+    """The key of one direction of one connection, from the challenges of both sides; `sender` is "driver" or "slot"."""
     return hmac.digest(secret, f"session:{sender}:{driver}:{slot}".encode(), hashlib.sha256)
 
 
 class Sealer:
-    """Writes the messages of one direction. Belongs to one thread at a time; what it returns is sent in that order."""
+    """Writes the messages of one direction. Belongs to one thread at a time; results must be sent in order."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -33,14 +33,14 @@ class Sealer:
 
 
 class Opener:
-    """Reads what the Sealer of the same key wrote, all of it and in order. Belongs to one thread."""
+    """Reads the messages of the Sealer with the same key, all of them and in order. Belongs to one thread."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._number = 0
 
     def open(self, received: bytes) -> dict[str, Any]:
-        """NotOursError for every line that is not the next one; nothing of such a line is interpreted."""
+        """The message. NotOursError for every line that is not the next one; such a line is not parsed."""
         mac, text = received[:_MAC], received[_MAC:]
         if not hmac.compare_digest(mac, _mac(self._key, self._number, text)):
             raise NotOursError(f"message {self._number} of the line was forged, changed, repeated or left out")

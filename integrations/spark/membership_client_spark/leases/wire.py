@@ -1,4 +1,4 @@
-"""What goes over the line between a slot and the driver: one JSON object per line, and proofs that both know the secret."""
+"""The protocol between a slot and the driver: one JSON object per line, and proofs that both know the secret."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import secrets
 from typing import Any
 
 LONGEST_GREETING = 512
-"""What is read of a peer that has proved nothing: a challenge and a proof are 160 bytes."""
+"""Bytes that are read from a peer before its proof: a challenge and a proof are 160."""
 
 LONGEST_LINE = 1024 * 1024
-"""What is read after that: a report of tens of thousands of partitions fits."""
+"""Bytes of a line after that: a report of tens of thousands of partitions fits."""
 
 _SIZE = 32
 _CHALLENGE = re.compile(r"[0-9a-f]{64}")
 
 
 class NotOursError(ValueError):
-    """The other side does not know the secret of this run, or speaks something else."""
+    """The other side does not know the secret of this run, or speaks another protocol."""
 
 
 def new_secret() -> bytes:
-    """For one run; it travels to executors inside the task, as the configuration does."""
+    """For one run; it is sent to executors with the task, as the configuration is."""
     return secrets.token_bytes(_SIZE)
 
 
@@ -33,7 +33,7 @@ def challenge() -> str:
 
 
 def challenge_in(message: dict[str, Any]) -> str:
-    """NotOursError if there is none of the form that `challenge` has: proofs and keys are made of it."""
+    """The challenge in a message. NotOursError if it does not have the form of `challenge`, because keys are made of it."""
     given = message.get("challenge")
     if not isinstance(given, str) or not _CHALLENGE.fullmatch(given):
         raise NotOursError("no challenge of ours")
@@ -41,7 +41,7 @@ def challenge_in(message: dict[str, Any]) -> str:
 
 
 def proof(secret: bytes, role: str, driver: str, slot: str) -> str:
-    """Each side proves itself over both challenges; the role keeps one side from echoing the other's proof."""
+    """A proof covers both challenges, and the role, so that one side cannot echo the other's proof."""
     return hmac.digest(secret, f"{role}:{driver}:{slot}".encode(), hashlib.sha256).hex()
 
 

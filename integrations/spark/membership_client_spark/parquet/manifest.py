@@ -1,4 +1,4 @@
-"""What an epoch's directory says about itself, beside its rows."""
+"""The manifest of an epoch: a file beside its rows, with its offset ranges."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LONG = 2**63 - 1
 
 
 class ManifestError(MembershipError):
-    """A manifest cannot be read, so nobody knows what the sink has."""
+    """A manifest cannot be read, so it is not known which records the sink has."""
 
     advice = "Restore it, or start with a new path; guessing would lose or repeat records."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Of one epoch. `ends` is for all partitions that any epoch up to this one had, so that the newest one is enough."""
+    """The manifest of one epoch. `ends` has all partitions of all epochs so far, so only the newest manifest is needed."""
 
     epoch: int
     group: str
@@ -42,57 +42,57 @@ class Manifest:
 
     @classmethod
     def from_text(cls, text: str, epoch: int) -> Manifest:
-        """ManifestError if it is not the manifest of this epoch, or a newer version's."""
+        """ManifestError if it is not the manifest of this epoch, or of another version."""
         try:
-            told = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ManifestError(f"This is not a manifest: {text[:200]!r}.") from error
-        _check(isinstance(told, dict), "it is no JSON object", text)
-        version = told.get("version")
+        _check(isinstance(content, dict), "it is no JSON object", text)
+        version = content.get("version")
         _check(_is_number(version, 1, _LONG), f"it has the version {version!r}", text)
         if version != _VERSION:
             raise ManifestError(f"The manifest has version {version}; this release reads {_VERSION}.")
-        _check(_is_number(told.get("epoch"), 1, _LONG), f"its epoch is {told.get('epoch')!r}", text)
-        if told["epoch"] != epoch:
+        _check(_is_number(content.get("epoch"), 1, _LONG), f"its epoch is {content.get('epoch')!r}", text)
+        if content["epoch"] != epoch:
             raise ManifestError(
-                f"The manifest is of epoch {told['epoch']}, and lies in the directory of epoch {epoch}."
+                f"The manifest is of epoch {content['epoch']}, but is in the directory of epoch {epoch}."
             )
         for key in ("group", "run"):
-            _check(_is_name(told.get(key)), f"its {key} is {told.get(key)!r}", text)
-        ranges, ends = _ranges(told.get("ranges"), text), _ends(told.get("ends"), text)
+            _check(_is_name(content.get(key)), f"its {key} is {content.get(key)!r}", text)
+        ranges, ends = _ranges(content.get("ranges"), text), _ends(content.get("ends"), text)
         _check(with_ranges(ends, ranges) == ends, "its ends are not where its ranges end", text)
-        return cls(epoch=epoch, group=told["group"], run=told["run"], ranges=ranges, ends=ends)
+        return cls(epoch=epoch, group=content["group"], run=content["run"], ranges=ranges, ends=ends)
 
 
-def _ranges(told: Any, text: str) -> tuple[OffsetRange, ...]:
-    _check(isinstance(told, list), "it has no list of ranges", text)
-    for piece in told:
+def _ranges(content: Any, text: str) -> tuple[OffsetRange, ...]:
+    _check(isinstance(content, list), "it has no list of ranges", text)
+    for piece in content:
         is_range = isinstance(piece, list) and len(piece) == 4 and _is_place(piece) and _is_number(piece[3], 0, _LONG)
         _check(is_range and _is_number(piece[2], 0, piece[3]), f"{piece!r} is no range of offsets", text)
-    return tuple(OffsetRange(*piece) for piece in told)
+    return tuple(OffsetRange(*piece) for piece in content)
 
 
-def _ends(told: Any, text: str) -> dict[TopicPartition, int]:
-    _check(isinstance(told, list), "it has no list of ends", text)
-    for end in told:
+def _ends(content: Any, text: str) -> dict[TopicPartition, int]:
+    _check(isinstance(content, list), "it has no list of ends", text)
+    for end in content:
         is_end = isinstance(end, list) and len(end) == 3 and _is_place(end) and _is_number(end[2], 0, _LONG)
         _check(is_end, f"{end!r} is no end of a partition", text)
-    ends = {TopicPartition(topic, partition): end for topic, partition, end in told}
-    _check(len(ends) == len(told), "it has two ends of one partition", text)
+    ends = {TopicPartition(topic, partition): end for topic, partition, end in content}
+    _check(len(ends) == len(content), "it has two ends of one partition", text)
     return ends
 
 
-def _is_place(told: list[Any]) -> bool:
-    return _is_name(told[0]) and _is_number(told[1], 0, _INT)
+def _is_place(content: list[Any]) -> bool:
+    return _is_name(content[0]) and _is_number(content[1], 0, _INT)
 
 
-def _is_name(told: Any) -> bool:
-    return isinstance(told, str) and told != ""
+def _is_name(content: Any) -> bool:
+    return isinstance(content, str) and content != ""
 
 
-def _is_number(told: Any, least: int, most: int) -> bool:
-    """JSON's true is an int to Python, and 3.0 equals 3."""
-    return type(told) is int and least <= told <= most
+def _is_number(content: Any, least: int, most: int) -> bool:
+    """Exactly an int: in Python True is an int too, and 3.0 equals 3."""
+    return type(content) is int and least <= content <= most
 
 
 def _check(holds: bool, complaint: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""ParquetSink: each epoch is a directory that appears with its rows and its offset ranges, or not at all."""
+"""ParquetSink: each epoch is a directory that becomes visible with its rows and offset ranges, in one step."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from membership_client import ConfigError, TopicPartition
 from membership_client.arguments import checked_function, shown
 from membership_client_spark.arguments import checked_names, checked_path
 from membership_client_spark.parquet.manifest import NAME, Manifest, ManifestError, with_ranges
-from membership_client_spark.parquet.opening import open_storage
-from membership_client_spark.parquet.storage import Storage, directory_of, new_attempt
+from membership_client_spark.parquet.storage import Storage, directory_of, new_attempt, open_storage
 from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.resuming import PipelineRun, Published
@@ -21,16 +20,16 @@ from membership_client_spark.pipeline.resuming import PipelineRun, Published
 Transform = Callable[[DataFrame], DataFrame]
 
 _EPOCH_COLUMN = "epoch"
-"""Spark makes it of the names of directories, and it hides a column of that name in the files, in upper or lower case."""
+"""Spark reads it from the names of directories; it hides a column of that name in the files, in upper or lower case."""
 
 
 class ParquetSink:
     """Give it to `epochs` as its `foreach_epoch`, itself and not wrapped: then each record is in `path` exactly once.
 
-    `spark.read.parquet(path)` sees published epochs only, with their id in the column `epoch`. `transform` makes what is
-    written out of an epoch's records; `partition_by` names columns of that by which directories are made within an epoch.
+    `spark.read.parquet(path)` sees published epochs only, with their id in the column `epoch`. `transform` returns
+    the rows to write for an epoch's records; `partition_by` names columns of these, by which an epoch is split into directories.
     No column may be called `epoch`, in upper or lower case: ConfigError, before anything of the epoch is written.
-    One path belongs to one group. Its newest epoch must not be deleted: it knows where to go on.
+    One path belongs to one group. Its newest epoch must not be deleted: it has the offsets to go on from.
     """
 
     def __init__(
@@ -49,10 +48,10 @@ class ParquetSink:
         self._ends: Mapping[TopicPartition, int] = MappingProxyType({})
 
     def resume(self, run: PipelineRun) -> Published:
-        """What is published. Attempts of this group's drivers that did not finish are deleted.
+        """What is published. Deletes unfinished attempts of this group's drivers.
 
         Raises ForeignSinkError, and deletes nothing, if the path has epochs of another group; ManifestError, and deletes
-        nothing, if it cannot be told what the newest epoch has.
+        nothing, if the manifest of the newest epoch is missing or damaged.
         """
         storage = open_storage(run.spark, self._path)
         newest = _newest(storage, self._path)
@@ -63,7 +62,7 @@ class ParquetSink:
         return Published(newest.epoch if newest else 0, self._ends)
 
     def __call__(self, df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
-        """Write and publish; nothing if the epoch is there with the same ranges."""
+        """Writes and publishes an epoch; does nothing if it is published with the same ranges."""
         if self._opened is None:
             raise ConfigError("A ParquetSink is given to epochs() itself, not called by another function.")
         run, storage = self._opened
@@ -73,19 +72,19 @@ class ParquetSink:
         rows = _checked_rows(self._transform(df) if self._transform else df)
         rows.write.partitionBy(*self._partition_by).parquet(storage.place_for(attempt))
         ends = with_ranges(self._ends, offset_ranges)
-        told = Manifest(epoch=epoch_id, group=run.group_id, run=attempt, ranges=offset_ranges, ends=ends)
+        manifest = Manifest(epoch=epoch_id, group=run.group_id, run=attempt, ranges=offset_ranges, ends=ends)
         run.check()
-        if storage.publish(attempt, epoch_id, told.to_text()):
+        if storage.publish(attempt, epoch_id, manifest.to_text()):
             self._ends = ends
         elif not self._is_there(epoch_id, offset_ranges):
-            raise AssertionError(f"{self._path}: epoch {epoch_id} is there and not there")
+            raise AssertionError(f"{self._path}: epoch {epoch_id} could not be published, but is not there either")
 
     def _refuse_foreign(self, found: Manifest | None, run: PipelineRun) -> None:
         if found is not None and found.group != run.group_id:
             raise ForeignSinkError(f"{self._path} has epochs of group {found.group}; this is {run.group_id}.")
 
     def _is_there(self, epoch: int, ranges: tuple[OffsetRange, ...]) -> bool:
-        """EpochTakenError if it is, with other ranges; ForeignSinkError if it is another group's."""
+        """Whether the epoch is published. EpochTakenError if with other ranges; ForeignSinkError if by another group."""
         assert self._opened is not None
         run, storage = self._opened
         found = _manifest(storage, epoch, self._path)
@@ -131,7 +130,7 @@ def _manifest(storage: Storage, epoch: int, path: str) -> Manifest | None:
 
 
 def _newest(storage: Storage, path: str) -> Manifest | None:
-    """ManifestError if the newest epoch has none: without it, all records would be read once more."""
+    """The manifest of the newest epoch. ManifestError if it has none: without it, all records would be read again."""
     newest = max(storage.epochs(), default=None)
     if newest is None:
         return None

@@ -1,26 +1,30 @@
-"""How much an epoch may contain, and how that is shared over partitions. Pure."""
+"""How much an epoch may contain, how that is shared over partitions, and how large records are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from membership_client import ConfigError
 from membership_client.arguments import shown
+from membership_client_spark.pipeline.ranges import OffsetRange
 
 Key = TypeVar("Key")
 
 _FIRST_RECORDS = 10_000
-"""Of an epoch when nothing is known yet of how large records are, or how long they take."""
+"""The size of an epoch before the size of records, or their pace, is known."""
 
 _WEIGHT = 0.5
-"""Of the newest epoch against what was learned before."""
+"""The weight of the newest epoch against all before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`max_records` is exact; the other two go by what earlier epochs taught."""
+    """The limits of an epoch. `max_records` is exact; the other two are estimates from earlier epochs."""
 
     max_records: int | None = None
     max_bytes: int | None = None
@@ -40,23 +44,23 @@ class Bounds:
 
 
 def _is_bound(value: object) -> bool:
-    """Neither NaN nor infinity: both would end in int()."""
+    """Positive, and neither NaN nor infinite: int() would raise for both."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What earlier epochs and samples taught."""
+    """Estimates from earlier epochs and samples."""
 
     bytes_per_record: float | None = None
     records_per_s: float | None = None
 
     def sampled(self, bytes_per_record: float) -> Experience:
-        """With the average size of some more records."""
+        """With the average size of a new sample."""
         return replace(self, bytes_per_record=_blend(self.bytes_per_record, bytes_per_record))
 
     def ran(self, records: int, seconds: float, bounds: Bounds) -> Experience:
-        """With one more epoch. One that took far less than it may says nothing about being too fast."""
+        """With one more epoch. An epoch that took less than half of `max_seconds` can only raise the pace."""
         if bounds.max_seconds is None or seconds <= 0:
             return self
         rate = records / seconds
@@ -66,7 +70,7 @@ class Experience:
 
 
 def record_limit(bounds: Bounds, known: Experience) -> int | None:
-    """The most records of the next epoch; at least one, so that it always goes on. None without any bound."""
+    """The largest number of records of the next epoch, at least 1. None without any bound."""
     limits: list[float] = []
     if bounds.max_records is not None:
         limits.append(bounds.max_records)
@@ -80,10 +84,10 @@ def record_limit(bounds: Bounds, known: Experience) -> int | None:
 
 
 def allot(backlog: Mapping[Key, int], limit: int | None, turn: int) -> dict[Key, int]:
-    """How many of its waiting records each partition may bring: all, or `limit` in proportion to what waits.
+    """How many of its waiting records each partition gets into an epoch: all, or a part of `limit` in proportion.
 
-    Nobody starves: each gets at least one, and where there are more partitions than `limit`, `turn` (which is to
-    grow by one from epoch to epoch) decides who is next.
+    Each partition gets at least one. If there are more partitions than `limit`, they take turns: `turn` must grow by one
+    from epoch to epoch.
     """
     waiting = {key: count for key, count in backlog.items() if count > 0}
     total = sum(waiting.values())
@@ -98,7 +102,7 @@ def allot(backlog: Mapping[Key, int], limit: int | None, turn: int) -> dict[Key,
 
 
 def _with_rest(shares: dict[Key, int], waiting: Mapping[Key, int], limit: int) -> dict[Key, int]:
-    """What rounding left over goes to those that have most."""
+    """What rounding has left over goes to the partitions with the most waiting records."""
     rest = limit - sum(shares.values())
     for key in sorted(waiting, key=lambda one: shares[one] - waiting[one]):
         extra = min(rest, waiting[key] - shares[key])
@@ -109,3 +113,44 @@ def _with_rest(shares: dict[Key, int], waiting: Mapping[Key, int], limit: int) -
 
 def _blend(old: float | None, new: float) -> float:
     return new if old is None else (1 - _WEIGHT) * old + _WEIGHT * new
+
+
+# --- the size of records ---------------------------------------------------------------------------------------------
+
+_PLACES = 4
+_RECORDS = 200
+_WAIT_S = 1.0
+_PATIENCE_S = 15.0
+"""For the first record: the consumer may have to connect and to fetch a token."""
+
+
+class SizeSampler:
+    """Estimates the size of records from a few of them, with a consumer on the driver. Belongs to one thread."""
+
+    def __init__(self, readers: Mapping[str, Any]) -> None:
+        self._consumer = Consumer({**readers, "fetch.message.max.bytes": 65_536, "log_level": 0})
+
+    def average(self, ranges: Sequence[OffsetRange]) -> float | None:
+        """The average bytes of key and value of the first records of the longest ranges; None if no record came."""
+        longest = sorted(ranges, key=lambda piece: piece.start - piece.end)[:_PLACES]
+        self._consumer.assign([TopicPartition(piece.topic, piece.partition, piece.start) for piece in longest])
+        try:
+            seen = self._first(min(_RECORDS, sum(p.end - p.start for p in longest)))
+        finally:
+            self._consumer.unassign()
+        sizes = [_size(message) for message in seen if message.error() is None]
+        return max(1.0, sum(sizes) / len(sizes)) if sizes else None
+
+    def _first(self, count: int) -> list[Message]:
+        """The messages of the first call that returns any; the end of a partition is a message too."""
+        give_up_at = time.monotonic() + _PATIENCE_S
+        while not (seen := self._consumer.consume(count, _WAIT_S)) and time.monotonic() < give_up_at:
+            pass
+        return seen
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _size(message: Message) -> int:
+    return len(message.key() or b"") + len(message.value() or b"")

@@ -1,4 +1,4 @@
-"""The pipeline's thread: plan an epoch, have it processed, commit it, and again."""
+"""The pipeline's thread: it plans an epoch, calls `foreach_epoch`, commits, and starts again."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
-from membership_client_spark.pipeline.bounds import Bounds, Experience, record_limit
+from membership_client_spark.pipeline.bounds import Bounds, Experience, SizeSampler, record_limit
 from membership_client_spark.pipeline.errors import EpochTakenError
-from membership_client_spark.pipeline.frame import epoch_frame
 from membership_client_spark.pipeline.held import Held
-from membership_client_spark.pipeline.plan import NOTHING, Plan, plan_of
-from membership_client_spark.pipeline.planning import next_ranges
+from membership_client_spark.pipeline.plan import NOTHING, EpochPlan, next_ranges, plan_of
 from membership_client_spark.pipeline.positions import Positions
 from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView, Tally
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
+from membership_client_spark.pipeline.reading import epoch_frame
 from membership_client_spark.pipeline.resuming import PipelineRun, Resumable
-from membership_client_spark.pipeline.settings import Settings
-from membership_client_spark.pipeline.sizes import SizeSampler
+from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.pipeline.watermarks import Watermarks
 from membership_client_spark.slot_failure import setup_note
@@ -31,13 +29,13 @@ from membership_client_spark.slot_failure import setup_note
 ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]
 
 _IDLE_S = 0.2
-"""Between two looks at the ends of partitions that have nothing new."""
+"""Between two checks for new records when there are none."""
 
 _SETTLE_S = 30.0
 _SETTLE_LOOK_S = 0.05
 
 _TAKEN_IN_A_ROW = 3
-"""So often a driver that is going away may get ahead of us; more than that is a fight."""
+"""How often in a row another driver may publish first: one that is ending may do it, more often is an error."""
 
 logger = logging.getLogger("membership_client_spark")
 
@@ -51,12 +49,12 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What the user asked for."""
+class PipelineArguments:
+    """The arguments of `epochs`, checked."""
 
     spark: SparkSession
     foreach_epoch: ForeachEpoch
-    settings: Settings
+    settings: PipelineSettings
     topics: tuple[str, ...]
     name: str
     bounds: Bounds
@@ -65,16 +63,16 @@ class Order:
 
 
 class Engine:
-    """`run` is the pipeline's thread; `stop`, `scale` and `progress` may be called by any."""
+    """Runs a pipeline. `run` is its thread; `stop`, `scale` and `progress` may be called on any."""
 
-    def __init__(self, order: Order, slots: int) -> None:
-        self._order = order
-        self._sink: object = order.foreach_epoch
+    def __init__(self, arguments: PipelineArguments, slots: int) -> None:
+        self._arguments = arguments
+        self._sink: object = arguments.foreach_epoch
         self._held = Held()
-        self._slots = Slots(order.settings.members, order.topics, order.name, self._held)
-        self._watermarks = Watermarks(order.settings.clients, only_committed=order.settings.only_committed)
-        self._positions = Positions(self._slots, self._watermarks, order.settings.reset)
-        self._sampler = SizeSampler(order.settings.readers) if order.bounds.max_bytes is not None else None
+        self._slots = Slots(arguments.settings.members, arguments.topics, arguments.name, self._held)
+        self._watermarks = Watermarks(arguments.settings.clients, only_committed=arguments.settings.only_committed)
+        self._positions = Positions(self._slots, self._watermarks, arguments.settings.reset)
+        self._sampler = SizeSampler(arguments.settings.readers) if arguments.bounds.max_bytes is not None else None
         self._known = Experience()
         self._goal: Mapping[TopicPartition, int] | None = None
         self._wanted = Scale(slots, None)
@@ -87,13 +85,13 @@ class Engine:
     # --- any thread --------------------------------------------------------------------------------------------------
 
     def stop(self, reason: str | None) -> None:
-        """After the running epoch."""
+        """Ends the pipeline after the running epoch."""
         self._stop = reason
         self._stopping.set()
         self._held.wake()
 
     def scale(self, slots: int, reason: str | None) -> None:
-        """Between two epochs."""
+        """Changes the number of slots, between two epochs."""
         self._wanted = Scale(slots, reason)
         self._held.wake()
 
@@ -114,10 +112,10 @@ class Engine:
     # --- the pipeline's thread ---------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Until stopped, done, or something raises; the members have left by then."""
+        """Returns when the pipeline is stopped or done, and raises the error that ended it. All members have left then."""
         try:
-            if self._order.available_now:
-                self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._order.topics))
+            if self._arguments.available_now:
+                self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._arguments.topics))
             self._slots.open()
             self._follow_scale()
             self._await_settled()
@@ -144,14 +142,14 @@ class Engine:
         else:
             self._held.wait_for_change(_IDLE_S)
 
-    def _plan_if_due(self) -> Plan:
-        """Nothing if it is too early, or if the coordinator does not answer at the moment."""
+    def _plan_if_due(self) -> EpochPlan:
+        """An empty plan if it is too early, or if the coordinator does not answer at the moment."""
         if time.monotonic() < self._due_at:
             return NOTHING
         try:
             return self._plan()
         except (NotOwnedError, OffsetTimeoutError) as error:
-            logger.warning("[%s] cannot plan an epoch now: %s", self._order.name, error)
+            logger.warning("[%s] cannot plan an epoch now: %s", self._arguments.name, error)
             return NOTHING
 
     def _follow_scale(self) -> None:
@@ -159,7 +157,7 @@ class Engine:
         self._slots.scale(wanted.slots, wanted.reason)
 
     def _await_settled(self) -> None:
-        """Members that join one after the other take partitions from each other; epochs may as well wait for the end."""
+        """Waits until all members own their target: those that join one after the other take partitions from each other."""
         give_up_at = time.monotonic() + _SETTLE_S
         while not (self._slots.are_settled() or self._stopping.is_set()) and time.monotonic() < give_up_at:
             self._slots.check()
@@ -167,15 +165,15 @@ class Engine:
 
     def _resume(self) -> None:
         if isinstance(self._sink, Resumable):
-            run = PipelineRun(self._order.spark, self._order.settings.members["group.id"], self._check_newest)
+            run = PipelineRun(self._arguments.spark, self._arguments.settings.members["group.id"], self._check_newest)
             self._positions.resume(self._sink.resume(run))
 
     def _check_newest(self) -> None:
-        """SupersededError if a newer driver is known. When no broker answers, the sink itself is the judge."""
+        """SupersededError if the group has a newer driver. If no broker answers, the sink's atomic publish decides."""
         with contextlib.suppress(ConnectionProblem):
             self._slots.check_newest()
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> EpochPlan:
         holdings = self._held.now()
         self._positions.look(holdings)
         positions, ends = self._positions.waiting()
@@ -188,17 +186,17 @@ class Engine:
     def _limit(self, waiting: tuple[OffsetRange, ...]) -> int | None:
         if self._sampler is not None and waiting and (size := self._sampler.average(waiting)):
             self._known = self._known.sampled(size)
-        return record_limit(self._order.bounds, self._known)
+        return record_limit(self._arguments.bounds, self._known)
 
     def _is_done(self) -> bool:
-        """Was all read that was there at the start, except what others in the group read?"""
+        """Whether all records of the start were read, except those of partitions that other members own."""
         if self._goal is None or time.monotonic() < self._due_at:
             return False
         missing = self._goal.keys() - self._positions.reached(self._goal)
         return not missing or (self._slots.are_settled() and missing <= self._slots.others())
 
-    def _run_epoch(self, plan: Plan, began_at: float) -> None:
-        self._due_at = began_at + self._order.every_s
+    def _run_epoch(self, plan: EpochPlan, began_at: float) -> None:
+        self._due_at = began_at + self._arguments.every_s
         plan = plan.only(self._held.use(plan.holdings))
         try:
             if plan.ranges and self._process(plan):
@@ -207,18 +205,18 @@ class Engine:
             self._tally.running = None
             self._held.release()
 
-    def _process(self, plan: Plan) -> bool:
-        """False if another driver was quicker."""
+    def _process(self, plan: EpochPlan) -> bool:
+        """False if another driver has published the epoch."""
         epoch = self._tally.running = self._positions.last_epoch + 1
-        frame = epoch_frame(self._order.spark, plan.tasks(), self._order.settings.readers)
+        frame = epoch_frame(self._arguments.spark, plan.tasks(), self._arguments.settings.readers)
         try:
-            self._order.foreach_epoch(frame, epoch, plan.ranges)
+            self._arguments.foreach_epoch(frame, epoch, plan.ranges)
         except EpochTakenError as error:
             self._give_way(error)
             return False
         except BaseException as error:
-            self._check_newest()  # A newer driver takes away what we work with, and is then the real cause.
-            error.add_note(f"This was epoch {epoch} of {self._order.name}: {', '.join(map(str, plan.ranges))}.")
+            self._check_newest()  # If a newer driver took the slots over, that is the cause.
+            error.add_note(f"This was epoch {epoch} of {self._arguments.name}: {', '.join(map(str, plan.ranges))}.")
             if advice := setup_note(error):
                 error.add_note(f"The cause: {advice}")
             raise
@@ -226,16 +224,18 @@ class Engine:
         return True
 
     def _give_way(self, error: EpochTakenError) -> None:
-        """The other one may have published its last; if it is the newer one, it is we who end."""
+        """Ends with SupersededError if the other driver is newer; else starts again after what the sink has."""
         self._slots.check()
         self._check_newest()
         self._taken += 1
         if self._taken > _TAKEN_IN_A_ROW:
             raise error
-        logger.warning("[%s] starting again after what the sink has: %s", self._order.name, error)
+        logger.warning(
+            "[%s] another driver published first; starting again after its epoch: %s", self._arguments.name, error
+        )
         self._resume()
 
-    def _commit(self, plan: Plan, began_at: float) -> None:
+    def _commit(self, plan: EpochPlan, began_at: float) -> None:
         epoch, ends = self._positions.last_epoch + 1, plan.ends()
         if isinstance(self._sink, Resumable):
             self._positions.published(ends)
@@ -243,21 +243,23 @@ class Engine:
         taken = self._insist_on_commit(plan, epoch)
         self._positions.committed(ends, taken)
         for place in sorted(ends.keys() - taken):
-            logger.warning("[%s] epoch %s could not commit %s: others have it by now", self._order.name, epoch, place)
+            logger.warning(
+                "[%s] epoch %s could not commit %s: another member owns it by now", self._arguments.name, epoch, place
+            )
         records, seconds = offsets_in(plan.ranges), time.monotonic() - began_at
-        self._known = self._known.ran(records, seconds, self._order.bounds)
+        self._known = self._known.ran(records, seconds, self._arguments.bounds)
         size = self._known.bytes_per_record
         estimate = None if size is None else round(size * records)
         self._tally.count(EpochReport(epoch, plan.ranges, records, estimate, seconds))
-        logger.info("[%s] epoch %s: %s records in %.3f s", self._order.name, epoch, records, seconds)
+        logger.info("[%s] epoch %s: %s records in %.3f s", self._arguments.name, epoch, records, seconds)
 
-    def _insist_on_commit(self, plan: Plan, epoch: int) -> frozenset[TopicPartition]:
-        """A coordinator that is away comes back; only who wants to stop does not wait for that."""
+    def _insist_on_commit(self, plan: EpochPlan, epoch: int) -> frozenset[TopicPartition]:
+        """Commits; while no coordinator answers, tries again until the pipeline is stopped."""
         while True:
             try:
                 return self._slots.commit(plan.ranges, plan.holdings, epoch)
             except OffsetTimeoutError as error:
                 if self._stopping.is_set():
                     raise
-                logger.warning("[%s] epoch %s cannot be committed now: %s", self._order.name, epoch, error)
+                logger.warning("[%s] epoch %s cannot be committed now: %s", self._arguments.name, epoch, error)
                 self._slots.check()

@@ -1,4 +1,4 @@
-"""What can go wrong with epochs, beyond what membership_client itself raises."""
+"""Errors of epochs, beyond those of membership_client."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from membership_client import MembershipError
 
 
 class OffsetsGoneError(MembershipError):
-    """Records that were to be read are not there any more, and auto.offset.reset=error forbids to go on without them."""
+    """Records were deleted before they were read, and auto.offset.reset=error forbids to go on without them."""
 
     advice = "Set auto.offset.reset to earliest or latest to go on without them."
 
 
 class NoOffsetError(MembershipError):
-    """Nothing was ever committed of a partition, and auto.offset.reset=error forbids to choose where to start."""
+    """No offset was ever committed for a partition, and auto.offset.reset=error forbids to choose where to start."""
 
-    advice = "Commit where to start, or set auto.offset.reset to earliest or latest."
+    advice = "Commit the offset to start from, or set auto.offset.reset to earliest or latest."
 
 
 class OffsetBeyondEndError(MembershipError):
-    """A partition ends before the place where reading should go on: most likely its topic was created anew."""
+    """A partition ends before the offset where reading should go on: most likely its topic was deleted and created again."""
 
     advice = "Use a new group.id (and a new sink) for the new topic, or reset the group's offsets."
 
 
 class EpochTakenError(MembershipError):
-    """Another driver published this epoch, with other records. Nothing of this one can be seen."""
+    """Another driver published this epoch with other records. Nothing of this attempt is visible."""
 
-    advice = "The pipeline goes on after it by itself; when it comes often, look for a second driver of this name."
+    advice = (
+        "The pipeline goes on after that epoch by itself; if this happens often, look for a second driver of this name."
+    )
 
 
 class ForeignSinkError(MembershipError):

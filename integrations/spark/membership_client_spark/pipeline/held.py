@@ -14,14 +14,14 @@ _LOOK_S = 0.1
 
 
 class Holding(NamedTuple):
-    """One partition with one slot, from its assignment on; assigned again, it has another number."""
+    """A partition is assigned to a slot. Each assignment has a number of its own."""
 
     slot: int
     number: int
 
 
 class Held:
-    """Members' callback threads and the pipeline's thread meet here."""
+    """The partitions that slots hold. Shared by the callback threads of members and the pipeline's thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -31,23 +31,23 @@ class Held:
         self._count = 0
 
     def now(self) -> dict[TopicPartition, Holding]:
-        """What is held and nobody waits for."""
+        """The partitions that are held and not being revoked."""
         with self._changed:
             return {place: one for place, one in self._holdings.items() if place not in self._leaving}
 
     def use(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
-        """An epoch starts: those of `planned` that are still held as they were then. They stay until `release`."""
+        """An epoch starts: those of `planned` that are still held as planned. They are not given up before `release`."""
         with self._changed:
             self._in_use = {place: planned[place] for place in self._unchanged(planned) - self._leaving}
             return frozenset(self._in_use)
 
     def still(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
-        """Those of `planned` that are held without a break since then, also if the group wants them back by now."""
+        """Those of `planned` that were held all the time since, including those that are being revoked."""
         with self._changed:
             return self._unchanged(planned)
 
     def release(self) -> None:
-        """The epoch was committed, or never will be."""
+        """The epoch was committed, or will never be."""
         with self._changed:
             self._in_use = {}
             self._changed.notify_all()
@@ -72,7 +72,7 @@ class Held:
             self._changed.notify_all()
 
     def _are_needed(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Not by an epoch that lost them before: it cannot commit them any more."""
+        """Whether the running epoch needs them: not if it lost them before, because it cannot commit them any more."""
         return not self._unchanged(self._in_use).isdisjoint(partitions)
 
     def _unchanged(self, planned: Mapping[TopicPartition, Holding]) -> frozenset[TopicPartition]:
@@ -81,14 +81,17 @@ class Held:
     def _gone(self, slot: int, partitions: Iterable[TopicPartition]) -> None:
         with self._changed:
             for place in partitions:
-                # A member that is fenced late tells of partitions that another slot may have by now.
+                # A member that learns late of its fence gives up partitions that another slot may hold by now.
                 if place in self._holdings and self._holdings[place].slot == slot:
                     del self._holdings[place]
             self._leaving -= frozenset(partitions)
             self._changed.notify_all()
 
     def _wait_unused(self, partitions: Iterable[TopicPartition], context: CallbackContext) -> None:
-        """Until the running epoch was committed, the group stops waiting, or the partitions are lost. No new one starts."""
+        """Waits until the running epoch is committed, the callback's budget is over, or the partitions are lost.
+
+        No new epoch takes these partitions meanwhile.
+        """
         remaining = context.remaining_s()
         give_up_at = float("inf") if remaining is None else time.monotonic() + remaining
         with self._changed:

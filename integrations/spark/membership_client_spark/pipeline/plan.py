@@ -1,4 +1,4 @@
-"""An epoch before it is read: its ranges, and who holds them."""
+"""An epoch before it is read: its ranges, and the slots that hold them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from membership_client import TopicPartition
+from membership_client_spark.pipeline.bounds import allot
 from membership_client_spark.pipeline.held import Holding
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Fixed: reading it twice gives the same records."""
+class EpochPlan:
+    """The offset ranges of an epoch and the holdings of their partitions. Reading it twice gives the same records."""
 
     ranges: tuple[OffsetRange, ...]
     holdings: Mapping[TopicPartition, Holding]
@@ -29,16 +30,27 @@ class Plan:
     def ends(self) -> dict[TopicPartition, int]:
         return {TopicPartition(piece.topic, piece.partition): piece.end for piece in self.ranges}
 
-    def only(self, places: Container[TopicPartition]) -> Plan:
+    def only(self, places: Container[TopicPartition]) -> EpochPlan:
         """Without the ranges of other partitions."""
         ranges = tuple(one for one in self.ranges if TopicPartition(one.topic, one.partition) in places)
-        return Plan(ranges, {place: holding for place, holding in self.holdings.items() if place in places})
+        return EpochPlan(ranges, {place: holding for place, holding in self.holdings.items() if place in places})
 
 
-NOTHING = Plan((), MappingProxyType({}))
+NOTHING = EpochPlan((), MappingProxyType({}))
 
 
-def plan_of(ranges: tuple[OffsetRange, ...], holdings: Mapping[TopicPartition, Holding]) -> Plan:
-    """With the holdings of its own partitions only: others may go while it is read."""
+def plan_of(ranges: tuple[OffsetRange, ...], holdings: Mapping[TopicPartition, Holding]) -> EpochPlan:
+    """A plan with the holdings of its own partitions only: others may be revoked while it is read."""
     places = [TopicPartition(piece.topic, piece.partition) for piece in ranges]
-    return Plan(ranges, {place: holdings[place] for place in places})
+    return EpochPlan(ranges, {place: holdings[place] for place in places})
+
+
+def next_ranges(
+    positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], limit: int | None, turn: int
+) -> tuple[OffsetRange, ...]:
+    """The ranges of the next epoch, with at most `limit` offsets together; none is empty."""
+    waiting = {place: ends[place] - positions[place] for place in sorted(positions) if place in ends}
+    shares = allot(waiting, limit, turn)
+    return tuple(
+        OffsetRange(*place, positions[place], positions[place] + count) for place, count in sorted(shares.items())
+    )

@@ -1,4 +1,4 @@
-"""How far each partition was read, and how far it could be."""
+"""How far each partition was read, where it ends, and where reading starts."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import time
 from collections.abc import Container, Mapping
 
 from membership_client import TopicPartition
+from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from membership_client_spark.pipeline.held import Holding
-from membership_client_spark.pipeline.planning import after_deletion, check_within, start_of
 from membership_client_spark.pipeline.resuming import Published
 from membership_client_spark.pipeline.settings import Reset
 from membership_client_spark.pipeline.slots import Slots, epoch_in
 from membership_client_spark.pipeline.watermarks import Watermarks
 
 _BEYOND_GRACE_S = 5.0
-"""A new leader may take a moment to know where a partition ends."""
+"""A new leader may need a moment until it knows where a partition ends."""
 
 logger = logging.getLogger("membership_client_spark")
 
 
 class Positions:
-    """Belongs to the pipeline's thread; `lag` may be called by any."""
+    """Belongs to the pipeline's thread; `lag` may be called on any."""
 
     def __init__(self, slots: Slots, watermarks: Watermarks, reset: Reset) -> None:
         self._slots = slots
@@ -33,16 +33,16 @@ class Positions:
         self._ends: dict[TopicPartition, int] = {}
         self._beyond_since: dict[TopicPartition, float] = {}
         self.last_epoch = 0
-        """The greatest that the sink or a commit knows of."""
+        """The greatest epoch in the sink or in a commit."""
 
     def resume(self, published: Published) -> None:
-        """Start over from what the sink has."""
+        """Starts again from what the sink has."""
         self._published = dict(published.ends)
         self._at = {}
         self.last_epoch = max(self.last_epoch, published.epoch)
 
     def look(self, holdings: Mapping[TopicPartition, Holding]) -> None:
-        """Bring everything up to date with what is held now, and with what the brokers have."""
+        """Updates positions and ends for the partitions that are held now, from commits and brokers."""
         kept = {p for p, one in holdings.items() if self._holdings.get(p) == one and p in self._at}
         self._at = {place: self._at[place] for place in kept}
         self._beyond_since = {place: since for place, since in self._beyond_since.items() if place in kept}
@@ -55,16 +55,16 @@ class Positions:
             self._keep_within(place, begins[place])
 
     def waiting(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        """Positions and ends of the partitions of which both are known."""
+        """Positions and ends of the partitions for which both are known."""
         places = self._at.keys() & self._ends.keys() - self._beyond_since.keys()
         return {place: self._at[place] for place in places}, {place: self._ends[place] for place in places}
 
     def published(self, ends: Mapping[TopicPartition, int]) -> None:
-        """The sink has an epoch more."""
+        """The sink has published an epoch up to these ends."""
         self._published.update(ends)
 
     def committed(self, ends: Mapping[TopicPartition, int], places: Container[TopicPartition]) -> None:
-        """An epoch was committed as far as `places` go; the others are looked up again if we ever get them back."""
+        """An epoch was committed for `places`; the positions of the others are looked up if they are assigned again."""
         self._at.update(ends)
         for place in ends:
             if place not in places:
@@ -94,5 +94,39 @@ class Positions:
         if self._at[place] <= high:
             self._beyond_since.pop(place, None)
         elif time.monotonic() - self._beyond_since.setdefault(place, time.monotonic()) >= _BEYOND_GRACE_S:
-            # Somebody may have committed what is in a transaction that is still open.
+            # Another program may have committed an offset in a transaction that is still open.
             check_within(place, self._at[place], self._watermarks.last_ends([place]).get(place, position))
+
+
+# --- where reading starts: pure, from what brokers said --------------------------------------------------------------
+
+
+def start_of(
+    place: TopicPartition, published: int | None, committed: int | None, *, low: int, high: int, reset: Reset
+) -> int:
+    """Where a newly assigned partition is read from: after what the sink has and what the group has committed.
+
+    The sink is ahead if a driver ended between publishing and committing. The group is ahead if another member had the
+    partition meanwhile; its records are not for this sink.
+    """
+    known = [offset for offset in (published, committed) if offset is not None]
+    if known:
+        return max(known)
+    if reset == "error":
+        raise NoOffsetError(f"No offset was committed for {place}, which has offsets {low} to {high}.")
+    return low if reset == "earliest" else high
+
+
+def after_deletion(place: TopicPartition, position: int, *, low: int, high: int, reset: Reset) -> int:
+    """Where to go on if records before `low` were deleted; `position` if its record is still there."""
+    if position >= low:
+        return position
+    if reset == "error":
+        raise OffsetsGoneError(f"{place} should go on at {position}, but begins at {low}.")
+    return low if reset == "earliest" else high
+
+
+def check_within(place: TopicPartition, position: int, high: int) -> None:
+    """OffsetBeyondEndError if the partition ends before its position."""
+    if position > high:
+        raise OffsetBeyondEndError(f"{place} should go on at {position}, but ends at {high}.")

@@ -1,4 +1,4 @@
-"""How a pipeline is doing, as values."""
+"""The progress of a pipeline, as values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EpochReport:
     epoch_id: int
     ranges: tuple[OffsetRange, ...]
     records: int
-    """Offsets in the ranges: with compaction or transactions a little more than there are records."""
+    """The number of offsets in the ranges: with compaction or transactions a little more than the number of records."""
     bytes: int | None
     """Estimated from samples; None without max_bytes."""
     seconds: float
@@ -35,17 +35,17 @@ class SlotView:
     state: MemberState
     partitions: frozenset[TopicPartition]
     lag: int
-    """Offsets that were not yet in a committed epoch when the pipeline last looked."""
+    """Offsets that were in no committed epoch when the pipeline last checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochsProgress:
-    """A moment of a pipeline."""
+    """A pipeline at one moment."""
 
     epochs: int
-    """That this run has committed."""
+    """How many epochs this run has committed."""
     records: int
-    """In these epochs."""
+    """How many records these epochs had."""
     last: EpochReport | None
     running: int | None
     """The epoch that is under way."""
@@ -57,7 +57,7 @@ class EpochsProgress:
 
 
 class Tally:
-    """Counts on the pipeline's thread; anybody may look."""
+    """Counts epochs, on the pipeline's thread; `progress` may be called on any."""
 
     def __init__(self) -> None:
         self._epochs = 0

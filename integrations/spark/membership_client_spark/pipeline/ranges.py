@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class OffsetRange(NamedTuple):
-    """Offsets `start` (read) up to `end` (not read any more). Not every offset has a record."""
+    """Offsets from `start` up to, and without, `end`. Not every offset has a record."""
 
     topic: str
     partition: int
@@ -19,5 +19,5 @@ class OffsetRange(NamedTuple):
 
 
 def offsets_in(ranges: Iterable[OffsetRange]) -> int:
-    """How many offsets there are, which is the number of records unless some were compacted or are markers."""
+    """The number of offsets: that of records, unless some were compacted or are markers of transactions."""
     return sum(piece.end - piece.start for piece in ranges)

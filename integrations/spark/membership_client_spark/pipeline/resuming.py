@@ -1,4 +1,4 @@
-"""What a sink has to offer so that each record is in it exactly once, whatever ends the driver."""
+"""The interface of a sink that has each record exactly once, however the driver ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from membership_client import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a sink has: its last epoch (0 if none), and where each partition it ever had records of goes on."""
+    """What a sink has: its last epoch (0 if none), and the next offset of each partition that any of its epochs had."""
 
     epoch: int = 0
     ends: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -32,9 +32,9 @@ class PipelineRun:
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A `foreach_epoch` that knows what it has published. Rows and ranges become visible in one step, or not at all.
+    """A `foreach_epoch` that knows what it has published. Rows and ranges of an epoch become visible in one step.
 
-    It raises EpochTakenError if the epoch is there with other ranges, and returns if it is there with the same.
+    It returns if the epoch is published with the same ranges, and raises EpochTakenError if with others.
     """
 
     def resume(self, run: PipelineRun) -> Published:

@@ -1,4 +1,4 @@
-"""One configuration for three: the members in the driver, the readers in the tasks, and the questions about offsets."""
+"""The configuration of a pipeline, for its three users: members in the driver, readers in tasks, and the admin client."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _FOR_ALL_CLIENTS = ("bootstrap.servers", "client.", "socket.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What the user gave, sorted by who acts on it. It may hold secrets, so it is never shown."""
+class PipelineSettings:
+    """The user's configuration, sorted by its users. It may have secrets, so its repr does not show it."""
 
     members: Mapping[str, Any] = field(repr=False)
     readers: Mapping[str, Any] = field(repr=False)
     """For confluent_kafka.Consumer."""
     clients: Mapping[str, Any] = field(repr=False)
-    """What any client of librdkafka takes."""
+    """For any client of librdkafka."""
     reset: Reset
-    """Where a partition starts of which nothing is known, or whose records are gone."""
+    """Where a partition without a committed offset starts, or one whose records were deleted."""
     only_committed: bool
     """Records of open and aborted transactions are not read."""
 
 
-def settings_of(config: Config) -> Settings:
-    """ConfigError for what cannot work, here and not first in a task."""
+def settings_of(config: Config) -> PipelineSettings:
+    """ConfigError for keys and values that cannot work, on the driver instead of in a task."""
     config = checked_config(config)
     _check_commits(config)
     reset = word_from(config.get("auto.offset.reset", "latest"))
@@ -60,7 +60,7 @@ def settings_of(config: Config) -> Settings:
     fetching = {key: value for key, value in config.items() if key not in _OF_MEMBERS - _FOR_BOTH | _COMMITS}
     readers = {**fetching, **_READING}
     check_consumer(Consumer, readers)
-    return Settings(
+    return PipelineSettings(
         members=members | secure,
         readers=readers,
         clients=secure | {key: value for key, value in fetching.items() if key.startswith(_FOR_ALL_CLIENTS)},
@@ -72,9 +72,9 @@ def settings_of(config: Config) -> Settings:
 _READING = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    # Ranges may end in offsets that have no record; only the end of the partition tells.
+    # A range may end in offsets without records; then only the end of the partition shows that it was read.
     "enable.partition.eof": True,
-    # A range is read as planned or not at all.
+    # A range is read as planned, or the task fails.
     "auto.offset.reset": "error",
 }
 
@@ -82,5 +82,5 @@ _READING = {
 def _check_commits(config: Config) -> None:
     if "on_commit" in config or flag_from(config.get("enable.auto.commit", False)) is not False:
         raise ConfigError(
-            "The pipeline commits by itself, after each epoch: leave enable.auto.commit and on_commit out."
+            "The pipeline commits by itself, after each epoch: leave enable.auto.commit and on_commit out of config."
         )

@@ -1,4 +1,4 @@
-"""The slots' static members, all in the driver: no executor that is lost takes a member with it."""
+"""The static members of a pipeline's slots, all in the driver: no member is lost with an executor."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from membership_client import (
     TopicPartition,
 )
 from membership_client_spark.holders import Config, admin_of, check_newest, new_driver_epoch
-from membership_client_spark.identity import slot_instance_id
-from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.incarnation import Incarnation, slot_instance_id
 from membership_client_spark.pipeline.held import Held, Holding
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.slot_config import slot_config
@@ -29,14 +28,14 @@ from membership_client_spark.slot_config import slot_config
 logger = logging.getLogger("membership_client_spark")
 
 Ownership = Mapping[TopicPartition, int | None]
-"""Which ownership of each partition is meant, as its member counts them."""
+"""The number of an ownership of each partition, as its member counts them."""
 
 _COMMIT_S = 10.0
-"""How long the commit of one slot is tried before the pipeline looks after its members again."""
+"""How long the commit of one slot is tried before the pipeline checks its members again."""
 
 
 class Slots:
-    """Belongs to the pipeline's thread; `snapshots` may be called by any."""
+    """Belongs to the pipeline's thread; `snapshots` may be called on any."""
 
     def __init__(self, config: Config, topics: Sequence[str], name: str, held: Held) -> None:
         self._config = config
@@ -47,12 +46,12 @@ class Slots:
         self._members: tuple[GroupMember, ...] = ()
 
     def open(self) -> None:
-        """From now on we are the newest driver, as far as the group knows."""
-        # Two drivers may start in the same millisecond; the second number makes one of them the newer one all the same.
+        """Takes an epoch that makes this the newest driver in the group."""
+        # Two drivers may start in the same millisecond; then the random number decides which is the newer one.
         self._who = Incarnation(new_driver_epoch(self._config), secrets.randbelow(10**9))
 
     def scale(self, count: int, reason: str | None = None) -> None:
-        """Slots that are not needed any more leave for good, so that the others get their partitions at once."""
+        """Starts missing slots. Surplus slots leave for good, so that the others get their partitions at once."""
         staying, leaving = self._members[:count], self._members[count:]
         if len(staying) < count:
             self.check_newest()
@@ -61,7 +60,7 @@ class Slots:
             member.close(LeaveMode.LEAVE, reason=reason or "scaled down")
 
     def close(self, reason: str | None) -> None:
-        """All leave temporarily: a driver that starts within the session timeout finds everything in its place."""
+        """All leave temporarily: a driver that starts within the session timeout gets the same partitions."""
         for member in self._members:
             member.close(reason=reason)
 
@@ -69,7 +68,7 @@ class Slots:
         return [member.snapshot for member in self._members]
 
     def check(self) -> None:
-        """Raises the error of a member that has ended, except where it was an older driver that took its place."""
+        """Raises the error of a member that has ended. A slot that an older driver took is taken back instead."""
         for slot, member in enumerate(self._members):
             error = member.error
             if member.snapshot.state is not MemberState.FATAL or error is None:
@@ -86,14 +85,14 @@ class Slots:
         check_newest(self._config, slot_instance_id(self._name, slot), self._who)
 
     def are_settled(self) -> bool:
-        """Has each member what it is to have, as far as it can know?"""
+        """Whether each member owns its target, as far as it can know."""
         return all(
             one.state is MemberState.STABLE and one.share is not Share.PENDING and one.owned == one.target
             for one in self.snapshots()
         )
 
     def others(self) -> frozenset[TopicPartition]:
-        """What members of the group that are not ours have or are to get."""
+        """The partitions that other members of the group own or are assigned."""
         ours = {slot_instance_id(self._name, slot) for slot in range(len(self._members))}
         with admin_of(self._config) as admin:
             members = admin.describe(self._config["group.id"], lag=False).members
@@ -105,10 +104,10 @@ class Slots:
     def commit(
         self, ranges: Iterable[OffsetRange], holdings: Mapping[TopicPartition, Holding], epoch: int
     ) -> frozenset[TopicPartition]:
-        """Each slot commits what it has held all the time. Returns what was committed; the rest is others' by now."""
+        """Each slot commits the partitions that it has held since they were planned. Returns those that were committed."""
         offsets: dict[int, dict[TopicPartition, Offset]] = defaultdict(dict)
-        # The ownership first, of all slots: the commit of one may take seconds, and another slot may lose its partitions
-        # meanwhile and get them back. Of what is held as planned after that, it is the ownership of the plan.
+        # The ownership of all slots is read first: while one commits, which may take seconds, another may lose partitions and
+        # get them back. For partitions that are still held as planned after that, it is the ownership of the plan.
         ownership = self._ownership(holdings)
         still = self._held.still(holdings)
         for piece in ranges:
@@ -118,11 +117,11 @@ class Slots:
         return frozenset().union(*(self._commit(slot, wanted, ownership) for slot, wanted in offsets.items()))
 
     def _ownership(self, holdings: Mapping[TopicPartition, Holding]) -> Ownership:
-        """Of this moment; by the number of an ownership, which each slot counts for itself."""
+        """The ownership at this moment; each slot counts its own."""
         found: dict[TopicPartition, int | None] = {}
         for slot, member in enumerate(self._members):
             places = [place for place, one in holdings.items() if one.slot == slot]
-            found |= member._ownership_of(places)  # noqa: SLF001 - a commit of several members is one to the user
+            found |= member._ownership_of(places)  # noqa: SLF001 - no public method tells one ownership from the next
         return found
 
     def _commit(
@@ -143,15 +142,15 @@ class Slots:
 
 
 _NOTE = re.compile(r"epoch=([0-9]{1,15})")
-"""Any tool may write metadata. An epoch of thousands of digits would be a directory that no file system takes."""
+"""Limited, because any tool may write metadata: an epoch of thousands of digits would be a directory's name."""
 
 
 def epoch_note(epoch: int) -> str:
-    """What is committed with the offsets, so that epochs go on counting after a restart, whatever the sink."""
+    """The metadata of committed offsets, from which epoch ids go on after a restart, whatever the sink."""
     return f"epoch={epoch}"
 
 
 def epoch_in(offset: Offset | None) -> int:
-    """The epoch that committed it; 0 if none did."""
+    """The epoch that committed the offset; 0 if none did."""
     found = _NOTE.fullmatch(offset.metadata if offset else "")
     return int(found[1]) if found else 0

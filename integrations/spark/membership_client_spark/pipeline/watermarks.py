@@ -1,4 +1,4 @@
-"""Where partitions begin and end, asked for all of them at once."""
+"""Where partitions begin and end, asked of the brokers for all partitions at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger("membership_client_spark")
 
 
 class Watermarks:
-    """Blocks while it asks. A partition that has no leader at the moment is left out of the answer, and logged."""
+    """Blocks while it asks. A partition without a leader is left out of the result, and logged."""
 
     def __init__(self, clients: Mapping[str, Any], *, only_committed: bool) -> None:
         self._config = {**clients, "log_level": 0}
@@ -31,13 +31,13 @@ class Watermarks:
         self._ends_seen = IsolationLevel.READ_COMMITTED if only_committed else IsolationLevel.READ_UNCOMMITTED
 
     def partitions(self, topics: Iterable[str]) -> frozenset[TopicPartition]:
-        """ConfigError for a topic that does not exist."""
+        """All partitions of the topics. ConfigError for a topic that does not exist."""
         try:
             found = {topic: self._admin.list_topics(topic, timeout=_TIMEOUT_S).topics[topic] for topic in topics}
         except KafkaException as error:
             raise ConnectionProblem(f"The topics cannot be looked up: {error}.") from error
         if missing := sorted(topic for topic, known in found.items() if known.error):
-            raise ConfigError(f"There is no topic {', '.join(missing)}.")
+            raise ConfigError(f"There is no topic {', '.join(missing)}. Create it, or correct topics.")
         return frozenset(TopicPartition(topic, number) for topic, known in found.items() for number in known.partitions)
 
     def begins(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -49,17 +49,19 @@ class Watermarks:
         return self._ask(places, _LATEST, self._ends_seen)
 
     def all_ends(self, places: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
-        """The same of each of them. ConnectionProblem if one has no leader for long."""
+        """As `ends`, for each of them. ConnectionProblem if one has no leader for 30 s."""
         give_up_at = time.monotonic() + _TIMEOUT_S
         while (found := self.ends(places)).keys() != places:
             if time.monotonic() > give_up_at:
                 missing = ", ".join(map(str, sorted(places - found.keys())))
-                raise ConnectionProblem(f"No broker tells where these end: {missing}.")
+                raise ConnectionProblem(
+                    f"No leader told within {_TIMEOUT_S:g} s where these partitions end: {missing}."
+                )
             time.sleep(_AGAIN_S)
         return found
 
     def last_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The same with open transactions."""
+        """As `ends`, with the records of open transactions."""
         return self._ask(places, _LATEST, IsolationLevel.READ_UNCOMMITTED)
 
     def _ask(
@@ -76,13 +78,13 @@ class Watermarks:
                 found[place] = answer.result().offset
             except KafkaException as error:
                 troubled[place] = str(error)
-        self._mind(troubled)
+        self._note_problems(troubled)
         return found
 
-    def _mind(self, troubled: dict[TopicPartition, str]) -> None:
-        """Each trouble is told once. A client that meets one may never learn of new leaders by itself."""
+    def _note_problems(self, troubled: dict[TopicPartition, str]) -> None:
+        """Logs each problem once, and makes a new client: the old one may never learn of new leaders."""
         for place in sorted(troubled.keys() - self._troubled.keys()):
-            logger.warning("%s cannot be asked for its offsets: %s", place, troubled[place])
+            logger.warning("the offsets of %s cannot be looked up: %s", place, troubled[place])
         self._troubled = troubled
         if troubled:
             self._admin = AdminClient(self._config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from membership_client_spark.audit.trace_names import struct, with_trace_names
+from membership_client_spark.audit.trace_schema import struct, with_trace_names
 
 
 def test_names_and_defaults_come_from_the_format() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from membership_client import FencedInstanceIdError, GroupMember, MemberState, Snapshot
-from membership_client_spark.gate import wait_until_confirmed
+from membership_client_spark.slot import wait_until_confirmed
 
 INTERVAL_S = 5.0
 
@@ -44,7 +44,7 @@ def test_an_old_confirmation_is_waited_out(stable: Snapshot) -> None:
 
 
 def test_who_must_end_does_not_wait(stable: Snapshot) -> None:
-    """A slot that is told to stop gives its records up: they are not committed."""
+    """A slot that is to end gives its records up: they are not committed."""
     old = replace(stable, heartbeat_age_s=INTERVAL_S + 30)
     wait_until_confirmed(lambda: old, lambda: True)
 

@@ -1,4 +1,4 @@
-"""What a small Spark on this machine runs in: pip's pyspark, this Python, and nothing of the caller's own Spark."""
+"""Environment and settings of a small Spark on this machine: pip's pyspark, this Python, nothing of a Spark of the caller."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ALL_EXECUTORS = {
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "90s",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
 }
-"""The first job waits for all executors: there is then one slot on each, not several on whichever came first."""
+"""The first job waits for all executors: else several slots would run on the executor that is ready first."""
 
 
 def environment(directory: Path, java: Path, python_path: str, host: str = "127.0.0.1") -> dict[str, str]:
-    """For a process that runs on `host`; whatever Spark keeps on disk is under `directory`."""
+    """The environment of a process on `host`; all that Spark writes is under `directory`."""
     foreign = ("SPARK_", "PYSPARK_", "HADOOP_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)} | {
         "JAVA_HOME": str(java.resolve().parents[1]),
@@ -33,7 +33,7 @@ def environment(directory: Path, java: Path, python_path: str, host: str = "127.
 
 
 def quick_properties(python_path: str) -> dict[str, str]:
-    """Of any session: they start it fast and keep it on this machine."""
+    """Settings for any session: it starts fast and listens on this machine only."""
     return {
         "spark.driver.extraJavaOptions": QUICK_JVM,
         "spark.driver.host": "127.0.0.1",
@@ -46,7 +46,7 @@ def quick_properties(python_path: str) -> dict[str, str]:
 
 
 def spark_home(directory: Path) -> Path:
-    """A Spark home under `directory` that looks like pip's. Spark writes into its home, which must not be site-packages."""
+    """A Spark home under `directory`, with links to pip's: Spark writes into its home, which must not be site-packages."""
     home = directory / "spark-home"
     if not home.exists():
         home.mkdir(parents=True)
@@ -57,6 +57,6 @@ def spark_home(directory: Path) -> Path:
 
 def _installed() -> Path:
     pyspark = find_spec("pyspark")
-    assert pyspark is not None, "this package cannot be imported without"
+    assert pyspark is not None, "membership_client_spark cannot be imported without pyspark"
     assert pyspark.origin is not None
     return Path(pyspark.origin).parent

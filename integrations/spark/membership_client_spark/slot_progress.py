@@ -1,4 +1,4 @@
-"""How each slot is doing, as the driver last heard."""
+"""How each slot is doing: counted on its executor, about once a second, and collected on the driver."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import confluent_kafka
+
+from membership_client import Consumer
 from membership_client_spark.incarnation import Incarnation
+
+# --- on the driver ---------------------------------------------------------------------------------------------------
 
 _HEADS = ("slot", "executor", "host", "state", "partitions", "records/s", "lag", "restarts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotProgress:
-    """One slot at one moment. `heard_s` is how long ago it last spoke; None if it never did."""
+    """One slot at one moment. `heard_s` is how long ago it last reported; None if it never did."""
 
     slot: int
     incarnation: Incarnation | None = None
@@ -29,7 +34,7 @@ class SlotProgress:
     lag: int = 0
     restarts: int = 0
     failure: str | None = None
-    """How its last attempt failed, while no newer one has spoken."""
+    """How its last attempt failed; None once a newer one has reported."""
     heard_s: float | None = None
 
 
@@ -38,11 +43,11 @@ class _Entry:
     progress: SlotProgress
     heard_at: float | None = None
     earlier_records: int = 0
-    """Of the incarnations before this one."""
+    """Records of the incarnations before this one."""
 
 
-class Roster:
-    """Written by the arbiter's thread and by those that run slots; read by anybody."""
+class ProgressRegistry:
+    """The progress of all slots, on the driver. Written by the arbiter's thread and by those of slot runners; read by any."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +62,7 @@ class Roster:
             self._entries.pop(slot, None)
 
     def hear(self, slot: int, who: Incarnation, message: dict[str, Any]) -> None:
-        """A claim or a report of this incarnation; what an older one still says does not count."""
+        """Takes a claim or a report of this incarnation; those of an older incarnation are ignored."""
         with self._lock:
             entry = self._entries.get(slot)
             known = entry.progress.incarnation if entry else None
@@ -74,7 +79,7 @@ class Roster:
                 self._entries[slot] = replace(entry, progress=replace(entry.progress, state="failed", failure=failure))
 
     def records(self, slot: int) -> int:
-        """How many the slot has handled, as far as it was heard."""
+        """How many records the slot has handled, as of its last report."""
         with self._lock:
             entry = self._entries.get(slot)
             return entry.progress.records if entry else 0
@@ -120,7 +125,7 @@ def _reported(entry: _Entry, report: dict[str, Any]) -> _Entry:
 
 
 def table(progress: Iterable[SlotProgress]) -> str:
-    """For people."""
+    """A text table for people."""
     rows = [_HEADS, *map(_row, progress)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -131,3 +136,47 @@ def table(progress: Iterable[SlotProgress]) -> str:
 def _row(one: SlotProgress) -> tuple[str, ...]:
     figures = (str(len(one.partitions)), f"{one.rate:,.0f}", f"{one.lag:,}", str(one.restarts))
     return (str(one.slot), one.executor or "-", one.host or "-", one.state, *figures)
+
+
+# --- on the executor -------------------------------------------------------------------------------------------------
+
+_EVERY_S = 1.0
+
+
+class ProgressReporter:
+    """Counts the records of a slot on its executor, for the driver. Belongs to the slot's thread."""
+
+    def __init__(self) -> None:
+        self._records = 0
+        self._recent = 0
+        self._since = time.monotonic()
+
+    def count(self, records: int) -> None:
+        self._records += records
+        self._recent += records
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._since >= _EVERY_S
+
+    def report(self, consumer: Consumer) -> dict[str, Any]:
+        """The next report; its rate is since the last one."""
+        now = time.monotonic()
+        rate = self._recent / (now - self._since)
+        self._recent, self._since = 0, now
+        snapshot = consumer.snapshot
+        return {
+            "state": snapshot.state.value,
+            "partitions": sorted(map(str, snapshot.owned)),
+            "records": self._records,
+            "rate": round(rate, 1),
+            "lag": _lag(consumer),
+        }
+
+
+def _lag(consumer: Consumer) -> int:
+    """The lag of the partitions whose end librdkafka has seen; no broker is asked."""
+    return sum(
+        max(0, consumer.get_watermark_offsets(place, cached=True)[1] - place.offset)
+        for place in consumer.position(consumer.assignment())
+        if place.offset != confluent_kafka.OFFSET_INVALID
+    )

@@ -29,7 +29,7 @@ _CAUSES = {
     " left for a while": "away",
     " left, because it did not poll": "did not poll",
     " left": "left",
-    " was fenced": "thrown out",
+    " was fenced": "fenced",
     " ended without leaving": "vanished",
     " ended": "ended",
 }
@@ -37,7 +37,7 @@ _CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DebuggerView:
     groups: tuple[Group, ...]
     scene: ReportContent
 
@@ -70,11 +70,11 @@ class Told:
     def _kinds(self) -> dict[Row, str]:
         """The callbacks that took partitions away: by group, member, partition and when."""
         return {
-            (life.group, life.name, holding.partition, holding.ended.time): call.kind.value
-            for life in self.runs()
-            for holding in life.owned_periods
-            for call in life.calls
-            if call.last is holding.ended
+            (run.group, run.name, period.partition, period.ended.time): call.kind.value
+            for run in self.runs()
+            for period in run.owned_periods
+            for call in run.calls
+            if call.last is period.ended
         }
 
     def overlaps(self) -> Counter[Row]:
@@ -88,10 +88,10 @@ class Told:
         return Counter(_row(group, rebalance) for group in self.groups for rebalance in rebalances_of(group))
 
     def callbacks(self) -> Iterator[tuple[str, str, str, float | None, float, bool]]:
-        for life in self.runs():
-            for call in life.calls:
+        for run in self.runs():
+            for call in run.calls:
                 took_s = call.lasted_s if call.returned else None
-                yield life.group, life.name, f"on_{call.kind.value}", took_s, call.waited_s, call.error is not None
+                yield run.group, run.name, f"on_{call.kind.value}", took_s, call.waited_s, call.error is not None
 
 
 def _row(group: Group, rebalance: GroupRebalance) -> Row:

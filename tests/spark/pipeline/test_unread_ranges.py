@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from membership_client_spark.arrow import record_batch
-from membership_client_spark.pipeline.pending import Pending, RangeReadError, last_offsets
 from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.pipeline.reading import RangeReadError, UnreadRanges, last_offsets
 
 
 def record(partition: int, offset: int) -> Message:
@@ -56,13 +56,13 @@ def test_all_of_a_range_and_nothing_else(
 ) -> None:
     """However messages are cut into pieces. Once the end of a partition dropped the records that came along with it."""
     ranges, pieces, wanted = delivery
-    pending, kept, finished = Pending(ranges), list[tuple[int, int]](), list[tuple[str, int]]()
+    unread, kept, finished = UnreadRanges(ranges), list[tuple[int, int]](), list[tuple[str, int]]()
     for piece in pieces:
-        kept += offsets(pending.take(piece))
-        finished += pending.finished()
+        kept += offsets(unread.take(piece))
+        finished += unread.finished()
     assert set(kept) == wanted
     assert len(kept) == len(wanted)
-    assert not pending
+    assert not unread
     assert sorted(finished) == [("t", piece.partition) for piece in ranges]
 
 
@@ -75,13 +75,13 @@ def test_partitions_of_several_topics_may_take_turns() -> None:
 
 def test_it_knows_how_much_is_left() -> None:
     """In offsets, and in words with the last error that may pass."""
-    pending = Pending([OffsetRange("t", 0, 5, 10), OffsetRange("t", 1, 0, 3)])
-    pending.take([record(0, 7), trouble(1, 0, KafkaError.NOT_LEADER_FOR_PARTITION)])
-    assert pending.offsets == 5
-    assert str(pending).startswith("t-0[8, 10), t-1[0, 3); the last error was")
+    unread = UnreadRanges([OffsetRange("t", 0, 5, 10), OffsetRange("t", 1, 0, 3)])
+    unread.take([record(0, 7), trouble(1, 0, KafkaError.NOT_LEADER_FOR_PARTITION)])
+    assert unread.offsets == 5
+    assert str(unread).startswith("t-0[8, 10), t-1[0, 3); the last error was")
 
 
 def test_records_that_are_gone_are_an_error_at_once() -> None:
     """They cannot come back, and an epoch has the same rows each time or none."""
     with pytest.raises(RangeReadError, match="t-0 cannot be read at 5"):
-        Pending([OffsetRange("t", 0, 5, 10)]).take([trouble(0, 5, KafkaError._AUTO_OFFSET_RESET)])
+        UnreadRanges([OffsetRange("t", 0, 5, 10)]).take([trouble(0, 5, KafkaError._AUTO_OFFSET_RESET)])
