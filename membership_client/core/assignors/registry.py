@@ -63,19 +63,6 @@ BUILT_IN: Mapping[str, Assignor] = {
 }
 
 
-def find_assignor(name: str) -> Assignor:
-    """One of the four that every client knows.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
-    if name not in BUILT_IN:
-        raise ConfigError(
-            f"There is no assignor {name!r}. Use one of {', '.join(BUILT_IN)}, or an Assignor made of your own function."
-        )
-    return BUILT_IN[name]
-
-
 _own: dict[str, Assignor] = {}
 
 
