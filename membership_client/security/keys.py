@@ -1,4 +1,7 @@
-"""The configuration keys for security, how their values are read, and which packages they need. No error shows a value that may be a secret."""
+"""The configuration keys for security, how their values are read, and which packages they need.
+
+No error shows a value that may be a secret.
+"""
 
 from __future__ import annotations
 

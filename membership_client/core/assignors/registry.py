@@ -63,6 +63,9 @@ BUILT_IN: Mapping[str, Assignor] = {
 }
 
 
+# --- own assignors ---------------------------------------------------------------------------------------------------
+
+
 _own: dict[str, Assignor] = {}
 
 
@@ -99,6 +102,9 @@ def require_assignors(strategies: tuple[str, ...]) -> None:
 def is_cooperative(strategy: str) -> bool:
     found = assignor(strategy)
     return found is not None and found.cooperative
+
+
+# --- checks of a plan ------------------------------------------------------------------------------------------------
 
 
 def flaw_in(

@@ -1,4 +1,4 @@
-"""REBALANCE, REBALANCE_STORM and UNOWNED_PARTITION: what raised the group epoch, which members do not stay, which partitions waited."""
+"""REBALANCE, REBALANCE_STORM and UNOWNED_PARTITION: how the group changed, and which partitions had no owner."""
 
 from __future__ import annotations
 
