@@ -14,6 +14,9 @@ from membership_client.core.rule import Rule
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState
 from membership_client.values import replace
 
+# --- the poll interval -----------------------------------------------------------------------------------------------
+
+
 POLL_WARNINGS_AT = (0.5, 0.8)
 
 
@@ -60,6 +63,9 @@ def _expire(member: Member, now: float) -> Transition:
 
 WARN = Rule(_warn_due, _warn)
 EXPIRE = Rule(_expire_due, _expire)
+
+
+# --- callbacks and closes --------------------------------------------------------------------------------------------
 
 
 WARN_AT = 0.5

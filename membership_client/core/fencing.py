@@ -74,6 +74,9 @@ def fatal(member: Member, problem: Problem) -> Transition:
     ), effects
 
 
+# --- a thread that a bug ended ---------------------------------------------------------------------------------------
+
+
 def crashed(member: Member, detail: str, now: float) -> Transition:
     """FATAL, with the callbacks that tell the application what it lost. No heartbeat will keep any of it.
 

@@ -171,6 +171,9 @@ FATAL_FAILURES: Mapping[FailureKind, ProblemKind] = MappingProxyType(
 """Connections that cannot be had by trying again: a password or a certificate has to be changed first."""
 
 
+# --- what to grant ---------------------------------------------------------------------------------------------------
+
+
 _ON_THE_CLUSTER: Mapping[type, str] = {
     FindCoordinator: "DESCRIBE",
     DescribeGroup: "DESCRIBE",

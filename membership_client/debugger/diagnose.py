@@ -9,9 +9,8 @@ from membership_client.debugger.findings.fenced import duplicate_instance_id, th
 from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.debugger.findings.network import broker_restarted, network_lost
 from membership_client.debugger.findings.process import killed, standstill
-from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances
+from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances, unowned_partition
 from membership_client.debugger.findings.slow import offsets_awaited, poll_interval_exceeded, slow_callbacks, slow_close
-from membership_client.debugger.findings.unowned_partition import unowned_partition
 from membership_client.debugger.model.broker_log import RemovalLine
 from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.trace.reading import Section

@@ -1,4 +1,4 @@
-"""The thread of one member: started once, and waited for; and close(), which asks the member to leave and reports how that ended."""
+"""The thread of one member, and close(), which asks the member to leave, waits for the thread and reports how that ended."""
 
 from __future__ import annotations
 

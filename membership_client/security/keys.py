@@ -1,8 +1,10 @@
-"""The configuration keys for security, how their values are read, and which packages they need. No error shows a value that may be a secret."""
+"""The configuration keys for security, how their values are read, and which packages they need.
+
+No error shows a value that may be a secret.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -170,4 +172,6 @@ def require_library(module: str, extra: str, why: str) -> None:
 
 
 def _is_there(module: str) -> bool:
+    import importlib.util  # noqa: PLC0415 - most configurations need no such package
+
     return importlib.util.find_spec(module) is not None

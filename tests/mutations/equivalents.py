@@ -154,7 +154,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "A fiftieth that grows by 1.08 each time is never exactly a tenth.",
     ),
     Equivalent(
-        "core/assignors/sticky_equal.py",
+        "core/assignors/sticky.py",
         "_free",
         "taken[topic] < layout.partitions",
         "(left out)",
@@ -189,7 +189,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "Only what was refused has a code; the types need the check.",
     ),
     Equivalent(
-        "core/assignors/sticky_equal.py",
+        "core/assignors/sticky.py",
         "_trim",
         "len(share) > keep",
         "len(share) >= keep",
@@ -203,7 +203,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "No partition is in a rack without a name, so such a rack is worth no matching.",
     ),
     Equivalent(
-        "core/assignors/sticky_equal.py",
+        "core/assignors/sticky.py",
         "fill_near",
         "rack",
         "(left out)",
@@ -217,7 +217,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "In these states there is a target; the types need the check.",
     ),
     Equivalent(
-        "core/assignors/sticky_equal.py",
+        "core/assignors/sticky.py",
         "_free",
         "taken[topic] < layout.partitions",
         "taken[topic] <= layout.partitions",

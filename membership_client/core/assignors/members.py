@@ -1,4 +1,4 @@
-"""The members of a group in the order that all assignors share, which topics they want, their racks, and what they held before."""
+"""The members of a group in the order that all assignors share: their topics, their racks, and what they held before."""
 
 from __future__ import annotations
 
@@ -68,6 +68,9 @@ def _by_subscription(members: Sequence[MemberSubscription]) -> Mapping[frozenset
     for place, member in enumerate(members):
         groups.setdefault(member.topics, []).append(place)
     return groups
+
+
+# --- racks -----------------------------------------------------------------------------------------------------------
 
 
 _NOWHERE: frozenset[str] = frozenset()

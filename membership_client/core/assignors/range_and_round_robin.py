@@ -44,6 +44,9 @@ def assign_range(subscriptions: Sequence[MemberSubscription], topics: Mapping[st
     return shares
 
 
+# --- ranges that follow racks ----------------------------------------------------------------------------------------
+
+
 _Racks = Sequence[str | None]
 """The racks of the members, by place."""
 
@@ -120,6 +123,9 @@ class _Cut:
         self.pieces[place].append(number)
         self._extra -= len(self.pieces[place]) > self._quota
         del self._rest[number]
+
+
+# --- roundrobin ------------------------------------------------------------------------------------------------------
 
 
 def assign_round_robin(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:

@@ -63,17 +63,7 @@ BUILT_IN: Mapping[str, Assignor] = {
 }
 
 
-def find_assignor(name: str) -> Assignor:
-    """One of the four that every client knows.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
-    if name not in BUILT_IN:
-        raise ConfigError(
-            f"There is no assignor {name!r}. Use one of {', '.join(BUILT_IN)}, or an Assignor made of your own function."
-        )
-    return BUILT_IN[name]
+# --- own assignors ---------------------------------------------------------------------------------------------------
 
 
 _own: dict[str, Assignor] = {}
@@ -112,6 +102,9 @@ def require_assignors(strategies: tuple[str, ...]) -> None:
 def is_cooperative(strategy: str) -> bool:
     found = assignor(strategy)
     return found is not None and found.cooperative
+
+
+# --- checks of a plan ------------------------------------------------------------------------------------------------
 
 
 def flaw_in(

@@ -4,14 +4,20 @@ What members held is in their subscriptions. `sticky` is eager: everything was g
 to new owners at once. In a cooperative group members keep what they hold while they join. The plan leaves out the partitions
 that are to move, so their owners give them up and join again; the next plan, in which no member claims them, assigns them.
 Two rounds are enough.
+
+Where all members want the same topics, quotas are known beforehand, so one pass is enough. Every member gets the low quota, and
+some get one partition more until none is left over. A member that holds more than its quota gives up the rest. Free partitions
+then go in rounds to members below their quota, first to members in one of their racks. Other groups: sticky_general.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from operator import itemgetter
 
-from membership_client.core.assignors.members import FormerOwners, Plan, in_order, settle
-from membership_client.core.assignors.sticky_equal import share_equally
+from membership_client.core.assignors.members import FormerOwners, GroupRacks, Plan, in_order, partitions_of, settle
 from membership_client.core.assignors.sticky_general import share_generally
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
@@ -57,3 +63,153 @@ def _granted(place: int, share: list[TopicPartition], claims: FormerOwners) -> l
         return share
     owner_of, disputed = claims.owner.get, claims.disputed
     return [p for p in share if owner_of(p, place) == place and p not in disputed]
+
+
+# --- members that want the same topics -------------------------------------------------------------------------------
+
+
+_by_number = itemgetter(1, 0)
+_topic = itemgetter(0)
+
+
+def share_equally(
+    members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
+) -> list[list[TopicPartition]]:
+    """Shares by place. They differ by one partition at most, and of what was held nothing moves that need not."""
+    racks = GroupRacks.of(members, topics)
+    held = _kept(topics, claims, racks)
+    free = _free(topics, held)
+    total = sum(layout.partitions for layout in topics.values())
+    quotas = Quotas(held, *divmod(total, len(members)))
+    if given_up := list(_trim(quotas)):
+        # What is free goes round by topic and number.
+        free = sorted(free + given_up)
+    if racks is not None:
+        free = fill_near(quotas, free, racks)
+    quotas.fill(free)
+    return held
+
+
+def _kept(
+    topics: Mapping[str, TopicLayout], claims: FormerOwners, racks: GroupRacks | None
+) -> list[list[TopicPartition]]:
+    """The partitions that members held, by place, without those that no longer exist or are in other racks."""
+    count_of = {topic: layout.partitions for topic, layout in topics.items()}.get
+    kept = [[p for p in share if 0 <= p[1] < count_of(p[0], 0)] for share in claims.held]
+    if racks is None:
+        return kept
+    return [[p for p in share if racks.near(place, p)] for place, share in enumerate(kept)]
+
+
+def _free(topics: Mapping[str, TopicLayout], held: Sequence[Sequence[TopicPartition]]) -> list[TopicPartition]:
+    """Partitions without an owner, in order."""
+    taken = Counter(map(_topic, chain.from_iterable(held)))
+    incomplete = {topic for topic, layout in topics.items() if taken[topic] < layout.partitions}
+    known = {p for share in held for p in share if p[0] in incomplete} if taken else frozenset()
+    return [p for topic in sorted(incomplete) for p in partitions_of(topic, topics[topic]) if p not in known]
+
+
+def _trim(quotas: Quotas) -> Iterable[TopicPartition]:
+    """Cut every member down to what it may keep: the low partition numbers, of all topics alike."""
+    for place, share in enumerate(quotas.shares):
+        keep = quotas.admit(place)
+        if len(share) > keep:
+            share.sort(key=_by_number)
+            yield from share[keep:]
+            del share[keep:]
+
+
+class Quotas:
+    """Which members may still take how many: every member gets `low` partitions, and `extra` of the members one more.
+
+    First `admit` each place in order, then take partitions out of the pool for `lacking` and `level`.
+    """
+
+    def __init__(self, shares: Sequence[list[TopicPartition]], low: int, extra: int) -> None:
+        self.shares = shares
+        self.low = low
+        self._extra = extra
+        self.lacking: list[int] = []
+        """Members with less than the low quota."""
+        self.level: list[int] = []
+        """Members with exactly the low quota, which may get one of the extra partitions."""
+
+    def admit(self, place: int) -> int:
+        """Take in a member with its share; returns how many of its partitions it may keep."""
+        held = len(self.shares[place])
+        if held < self.low:
+            self.lacking.append(place)
+            return held
+        if held > self.low and self._extra:
+            self.spend_extra()
+            return self.low + 1
+        if self._extra:
+            self.level.append(place)
+        return self.low
+
+    def spend_extra(self) -> None:
+        """A member got one partition more than the low quota. After the last of these no member at that quota may grow."""
+        self._extra -= 1
+        if not self._extra:
+            self.level.clear()
+
+    def reach_level(self, place: int) -> None:
+        """A member that had less has the low quota now."""
+        if self._extra:
+            self.level.append(place)
+
+    def fill(self, pool: Iterable[TopicPartition]) -> None:
+        """Give the rest in rounds to members below the low quota, then one each to the others. It comes out even."""
+        queue = iter(pool)
+        while self.lacking:
+            # All rounds at once in which they are the same.
+            rounds = self.low - max(len(self.shares[place]) for place in self.lacking)
+            given = list(islice(queue, rounds * len(self.lacking)))
+            for turn, place in enumerate(self.lacking):
+                self.shares[place] += given[turn :: len(self.lacking)]
+            self.level += [place for place in self.lacking if len(self.shares[place]) == self.low]
+            self.lacking = [place for place in self.lacking if len(self.shares[place]) < self.low]
+        for place, partition in zip(self.level, queue, strict=False):
+            self.shares[place].append(partition)
+
+
+def fill_near(quotas: Quotas, pool: Iterable[TopicPartition], racks: GroupRacks) -> list[TopicPartition]:
+    """Give partitions in turn to near members below the low quota, then to near members at it; returns the rest.
+
+    Partitions with few members near them choose first.
+    """
+    members_in = Counter(rack for rack in racks.of_member if rack)
+    rest: list[TopicPartition] = []
+    turn = 0
+    for partition in sorted(pool, key=lambda p: sum(members_in[rack] for rack in racks.of_partition(p))):
+        at = _next_near(quotas.lacking, turn, partition, racks)
+        if at is not None:
+            turn = _give_lacking(quotas, at, partition)
+        elif (at := _next_near(quotas.level, 0, partition, racks)) is not None:
+            quotas.shares[quotas.level.pop(at)].append(partition)
+            quotas.spend_extra()
+        else:
+            rest.append(partition)
+    return rest
+
+
+def _give_lacking(quotas: Quotas, at: int, partition: TopicPartition) -> int:
+    """Give it to a member below the low quota; returns whose turn is next."""
+    place = quotas.lacking[at]
+    quotas.shares[place].append(partition)
+    if len(quotas.shares[place]) < quotas.low:
+        return (at + 1) % len(quotas.lacking)
+    # The member after it now has its position.
+    del quotas.lacking[at]
+    quotas.reach_level(place)
+    return at % len(quotas.lacking) if quotas.lacking else 0
+
+
+def _next_near(places: Sequence[int], turn: int, partition: TopicPartition, racks: GroupRacks) -> int | None:
+    """Where in the round, from that turn on, stands a member in one of the partition's racks?"""
+    wanted, of_member = racks.of_partition(partition), racks.of_member
+    for span in (range(turn, len(places)), range(turn)):
+        for at in span:
+            if of_member[places[at]] in wanted:
+                return at
+    return None

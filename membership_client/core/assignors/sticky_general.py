@@ -89,6 +89,9 @@ def _shares(every: Iterable[TopicPartition], owners: _Owners, members: int) -> l
     return shares
 
 
+# --- balancing -------------------------------------------------------------------------------------------------------
+
+
 class _LoadOrder:
     """Members in order of their load, and of their place where loads are equal.
 

@@ -130,6 +130,9 @@ def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bo
     )
 
 
+# --- topics that were replaced ---------------------------------------------------------------------------------------
+
+
 def replanned(classic: Classic, *, kept: frozenset[str], given: frozenset[str]) -> Classic:
     """A plan has come. The leader has just looked up the topics in it; all other members look them up now."""
     classic = replace(

@@ -1,4 +1,4 @@
-"""DUPLICATE_INSTANCE_ID, REMOVED_FROM_OUTSIDE and THROWN_OUT: another process, another client or the coordinator ended a membership."""
+"""DUPLICATE_INSTANCE_ID, REMOVED_FROM_OUTSIDE and THROWN_OUT: another process or the coordinator ended a membership."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from membership_client.debugger.findings.finding import Evidence, Finding, Kind
 from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
-from membership_client.debugger.model.outages import Outage, failure_text, is_broken, is_told
+from membership_client.debugger.model.silences import Outage, failure_text, is_broken, is_told
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined, lasting, listed
 

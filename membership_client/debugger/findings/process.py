@@ -1,4 +1,4 @@
-"""KILLED, PROCESS_STOPPED and INTERPRETER_BLOCKED: the process of a member ended, stood still, or could not run another thread."""
+"""KILLED, PROCESS_STOPPED and INTERPRETER_BLOCKED: a process ended, stood still, or ran one thread only."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from membership_client.debugger.model.broker_log import BrokerLogLines, RemovalK
 from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.heartbeats import SentHeartbeat
 from membership_client.debugger.model.memberships import refusal_of
-from membership_client.debugger.model.outages import Outage
-from membership_client.debugger.model.silences import Silence
+from membership_client.debugger.model.silences import Outage, Silence
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import MemberState
 

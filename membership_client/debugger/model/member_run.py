@@ -15,8 +15,7 @@ from membership_client.debugger.model.calls import CallbackRecord, calls_of
 from membership_client.debugger.model.fences import Fence, FenceContext, fences_of
 from membership_client.debugger.model.heartbeats import SentHeartbeat, heartbeats_of
 from membership_client.debugger.model.memberships import Membership, OwnedPeriod, memberships_of, owned_periods_of
-from membership_client.debugger.model.outages import Outage, outages_of
-from membership_client.debugger.model.silences import Silence, silences_of
+from membership_client.debugger.model.silences import Outage, Silence, outages_of, silences_of
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import GroupProtocol
 

@@ -9,8 +9,7 @@ from membership_client.core.events import RunCallback, Warn
 from membership_client.core.member import TRANSITIONS
 from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.member_run import MemberRun
-from membership_client.debugger.model.outages import Outage, failure_text
-from membership_client.debugger.model.silences import Silence
+from membership_client.debugger.model.silences import Outage, Silence, failure_text
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.debugger.report.content import CallSpan, Mark, MarkKind, MemberLane, StateSpan, Stretch

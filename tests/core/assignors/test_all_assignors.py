@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from membership_client import ConfigError
-from membership_client.core.assignors.registry import BUILT_IN, Assignor, find_assignor
+from membership_client.core.assignors.registry import BUILT_IN, Assignor, is_cooperative, require_assignors
 from tests.core.assignors.groups import Group, groups, patient
 
 EVERY = pytest.mark.parametrize("assignor", BUILT_IN.values(), ids=BUILT_IN)
@@ -58,6 +58,6 @@ def test_a_group_without_topics_gets_nothing(assignor: Assignor) -> None:
 
 def test_an_unknown_name_is_refused() -> None:
     """With the names that would do."""
-    assert find_assignor("cooperative-sticky").cooperative
+    assert is_cooperative("cooperative-sticky")
     with pytest.raises(ConfigError, match=r"no assignor 'uniform'.*range, roundrobin, sticky, cooperative-sticky"):
-        find_assignor("uniform")
+        require_assignors(("uniform",))
