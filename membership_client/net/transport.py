@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import os
 import selectors
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
@@ -15,6 +15,7 @@ from membership_client.net.frames import MAX_FRAME_BYTES
 from membership_client.net.mailbox import Mailbox
 from membership_client.net.wakeup import Waker
 from membership_client.security import PLAINTEXT, Security
+from membership_client.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,13 +52,13 @@ class _Peer:
         return self.purpose is _Purpose.BOOTSTRAP
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _Link:
     """A connection, or the attempt to open one or to renew its session; and the requests that wait for that."""
 
     peer: _Peer
     connection: Connection | None = None
-    waiting: list[tuple[int, Request]] = field(default_factory=list)
+    waiting: list[tuple[int, Request]] = dataclasses.field(default_factory=list)
     security: Security = PLAINTEXT
     """The credentials of the last attempt to open it or to renew its session."""
 
