@@ -122,13 +122,13 @@ class Calls:
         with as_kafka_exceptions():
             checked_flag("cached", cached)
         found: tuple[int, int] | None = await self._ask(
-            "get_watermark_offsets", place, timeout=_wait(timeout), cached=cached
+            "get_watermark_offsets", place, timeout=checked_wait(timeout), cached=cached
         )
         return found
 
     async def offsets_for_times(self, partitions: Places, timeout: float = _CLUSTER_S) -> Places:
         """The first offsets whose records are not older than the times, which stand in the partitions' `offset`, in milliseconds."""
-        found: Places = await self._ask("offsets_for_times", checked_places(partitions), timeout=_wait(timeout))
+        found: Places = await self._ask("offsets_for_times", checked_places(partitions), timeout=checked_wait(timeout))
         return found
 
     async def list_topics(self, topic: str | None = None, timeout: float = _CLUSTER_S) -> ClusterMetadata:
@@ -136,19 +136,12 @@ class Calls:
         with as_kafka_exceptions():
             optional(checked_text, "topic", topic)
         named = () if topic is None else (topic,)
-        found: ClusterMetadata = await self._ask("list_topics", *named, timeout=_wait(timeout))
+        found: ClusterMetadata = await self._ask("list_topics", *named, timeout=checked_wait(timeout))
         return found
 
     async def cluster_id(self, timeout: float = _CLUSTER_S) -> str:
-        found: str = await self._ask("cluster_id", timeout=_wait(timeout))
+        found: str = await self._ask("cluster_id", timeout=checked_wait(timeout))
         return found
 
     async def _ask(self, method: str, *arguments: Any, **more: Any) -> Any:
         return await self._do(functools.partial(getattr(self._fetcher, method), *arguments, **more))
-
-
-def _wait(timeout: float) -> float:
-    """As confluent-kafka has it, a negative one is for ever."""
-    with as_kafka_exceptions():
-        checked_timeout_s(timeout, "timeout")
-    return checked_wait(timeout)

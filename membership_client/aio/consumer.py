@@ -21,7 +21,7 @@ from membership_client.aio.reading import Reading
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.aio.reports import reports_on_loop
 from membership_client.arguments import checked_flag, checked_mapping, checked_timeout_s, checked_whole, optional
-from membership_client.consumer.arguments import checked_count, checked_places
+from membership_client.consumer.arguments import checked_count, checked_places, checked_wait
 from membership_client.consumer.commits import PATIENCE_S, Places
 from membership_client.consumer.consumer import Record, forked_error
 from membership_client.consumer.events import is_event
@@ -106,7 +106,7 @@ class Consumer(Calls):
         return self._fetcher.subscription()
 
     async def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
-        """Leave the group; its last callbacks run when records are next awaited."""
+        """Give the partitions back and leave the group. Callbacks have run when it returns, unless a callback called it."""
         await self._do(functools.partial(self._fetcher.unsubscribe, leave, reason=reason))
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
@@ -304,10 +304,9 @@ def _only(partitions: tuple[Record, ...]) -> frozenset[TopicPartition] | None:
 
 
 def _timeout_s(timeout: float) -> float | None:
-    """As confluent-kafka has it, a negative one is for ever."""
-    with as_kafka_exceptions():
-        checked_timeout_s(timeout, "timeout")
-    return None if timeout < 0 else timeout
+    """As confluent-kafka has it, a negative one is for ever, and what is not a number is a TypeError."""
+    wait_s = checked_wait(timeout)
+    return None if wait_s < 0 else wait_s
 
 
 def _forked_error(consumer: Consumer) -> Exception:

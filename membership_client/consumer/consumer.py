@@ -136,9 +136,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
         A callback takes the consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
         methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
+        An assignment of the application's own ends first, as unassign() ends it.
         """
         self._check_open()
         given = checked_topics(topics)
+        if not self._runtime.group_assigns and self._librdkafka.assignment():
+            self.unassign()
         with (
             as_kafka_exceptions(),
             self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
