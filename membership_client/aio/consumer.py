@@ -199,8 +199,11 @@ class Consumer(Calls):
             if taken := self._reading.at_hand(demand):  # Nothing is at hand while a callback waits or runs.
                 return taken
             if self._bridge.is_calling:
-                raise ConfigError("A callback cannot await records: they come when it has returned.")
+                return self._records_for_callback()
             return await self._reading.take(demand, timeout_s, self._actor.post)
+
+    def _records_for_callback(self) -> list[Message]:
+        raise ConfigError("A callback cannot await records: they come when it has returned.")
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 

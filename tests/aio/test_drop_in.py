@@ -209,6 +209,26 @@ def test_all_calls_of_the_drop_in_are_coroutines(kind: type[Any], new_stage: New
     run(story())
 
 
+@pytest.mark.parametrize("kind", [AIOConsumer, drop_in.AIOConsumer], ids=["theirs", "drop-in"])
+def test_a_callback_of_the_drop_in_may_poll(kind: type[Any], new_stage: NewStage) -> None:
+    """It gets no record. The bug: ours raised a ConfigError, so that on_assign was repeated for ever."""
+    stage = new_stage(partitions=1)
+    got: list[Any] = []
+
+    async def on_assign(consumer: Any, _partitions: list[Any]) -> None:
+        got.extend([await consumer.poll(0.01), await consumer.consume(5, 0.01)])
+
+    async def story() -> None:
+        await asyncio.to_thread(stage.produce, 3)
+        async with asyncio.timeout(PATIENCE_S), kind(stage.config()) as consumer:
+            await consumer.subscribe([stage.topic], on_assign=on_assign)
+            while await consumer.poll(0.1) is None:
+                pass
+
+    run(story())
+    assert got == [None, []]
+
+
 @KINDS
 @pytest.mark.parametrize("timeout", ["3", None])
 def test_a_timeout_that_is_no_number_is_a_type_error(kind: type[Any], timeout: Any, new_stage: NewStage) -> None:

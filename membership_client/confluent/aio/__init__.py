@@ -57,6 +57,10 @@ class AIOConsumer(Consumer):
         """As `membership_client.aio.Consumer.consumer_group_metadata`."""
         return bytes(super().consumer_group_metadata())
 
+    def _records_for_callback(self) -> list[Message]:
+        """None, as inside a callback of confluent-kafka's."""
+        return []
+
     async def commit(  # type: ignore[override]  # confluent-kafka returns None where nothing is known yet
         self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
     ) -> Places | None:
