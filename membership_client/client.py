@@ -302,7 +302,7 @@ class GroupMember:
     def health(self) -> Health:
         """For liveness and readiness probes."""
         if self._forked:
-            return forked.health()
+            return forked.child_health()
         return health_of(self._worker.member, time.monotonic())
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
@@ -357,7 +357,7 @@ class GroupMember:
         itself: it returns at once, and the close goes on when that returns.
         """
         reason, timeout_s = self._close_arguments(leave, reason, timeout_s)
-        return forked.close_report() if self._forked else self._closing.close(leave, reason, timeout_s)
+        return forked.child_close() if self._forked else self._closing.close(leave, reason, timeout_s)
 
     def _close_arguments(
         self, leave: LeaveMode, reason: object, timeout_s: float | None

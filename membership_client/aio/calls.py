@@ -9,17 +9,15 @@ from typing import Any, TypeVar
 import confluent_kafka
 from confluent_kafka.admin import ClusterMetadata
 
-from membership_client.aio.actor import Actor
+from membership_client.aio.actor import Actor, nothing
 from membership_client.aio.bridge import Bridge
 from membership_client.aio.fetcher import Fetcher
-from membership_client.aio.jobs import nothing
 from membership_client.aio.reply import Reply
 from membership_client.arguments import checked_flag, checked_text, checked_timeout_s, checked_whole, optional
 from membership_client.consumer.arguments import checked_places, checked_wait
-from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Record
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
-from membership_client.consumer.translate import partition_of, theirs
+from membership_client.consumer.translate import Places, partition_of, theirs
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ class Calls:
         await self._do(functools.partial(self._fetcher.incremental_unassign, checked_places(partitions)))
 
     async def assignment(self) -> Places:
-        """What is fetched now."""
+        """The partitions that are fetched now."""
         return await self._do(self._fetcher.assignment)
 
     async def pause(self, partitions: Places) -> None:
@@ -73,7 +71,7 @@ class Calls:
         await self._do(functools.partial(self._fetcher.resume, checked_places(partitions)))
 
     def paused(self) -> Places:
-        """What was paused and not resumed, and is still ours."""
+        """The partitions that are paused, of those that are fetched."""
         return self._fetcher.paused()
 
     # --- where to read -----------------------------------------------------------------------------------------------

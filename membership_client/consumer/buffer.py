@@ -24,7 +24,7 @@ Test = Callable[[Message], bool]
 
 
 class Buffer:
-    """Records in line for the application, and beside the line those that are withheld, and those that consume() gathers.
+    """Records in line for the application; beside the line, those that are withheld and those that consume() gathers.
 
     `take`, `take_where`, `put_back` and what concerns batches may be called by any thread at any time; the others by the
     thread that has the lock of librdkafka.
@@ -181,7 +181,7 @@ class Buffer:
                 self.put_back(tuple(self._withheld.pop(place, ())))
 
     def drop(self, partitions: Iterable[Place]) -> None:
-        """They are others' now, or to be read from elsewhere."""
+        """Drop records of these: other members own them now, or they are read from another offset."""
         self.withhold(gone := frozenset(partitions))
         for place in gone:
             self._withheld.pop(place, None)

@@ -30,7 +30,7 @@ class HandingOut:
     """Why iteration ends after the record in hand."""
 
     def _hand_out(self, librdkafka: Librdkafka, queue: CallbackQueue, loop: PollLoop) -> None:
-        """From there, by these."""
+        """Take records from that buffer, with this loop for all calls that cannot be served from it."""
         self._queue = queue
         self._gate = queue.gate
         self._loop = loop

@@ -20,13 +20,13 @@ Error = Callable[[Any], Exception]
 _watched: weakref.WeakKeyDictionary[Any, Error] = weakref.WeakKeyDictionary()
 
 
-def close_report() -> CloseReport:
-    """What close() returns in a forked child."""
+def child_close() -> CloseReport:
+    """The answer of close() in a forked child."""
     return CloseReport(clean=True, reason="forked child: the parent is the member")
 
 
-def health() -> Health:
-    """What health() returns in a forked child."""
+def child_health() -> Health:
+    """The answer of health() in a forked child."""
     return Health(live=False, ready=False, why="forked")
 
 
@@ -63,7 +63,7 @@ def _refusing(kind: type, error: Error) -> type:
     names: dict[str, object] = {name: _in_place_of(inspect.getattr_static(kind, name), refuse) for name in public}
     is_async = inspect.iscoroutinefunction(inspect.getattr_static(kind, "close"))
     names |= _ASYNC_ENDS if is_async else _ENDS
-    names |= {"health": lambda _: health(), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    names |= {"health": lambda _: child_health(), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (kind,), names)
 
 
@@ -72,7 +72,7 @@ def _in_place_of(found: object, refuse: Callable[..., object]) -> object:
 
 
 def _close(*_: object, **__: object) -> CloseReport:
-    return close_report()
+    return child_close()
 
 
 def _exit(*_: object) -> None:
@@ -80,7 +80,7 @@ def _exit(*_: object) -> None:
 
 
 async def _aclose(*_: object, **__: object) -> CloseReport:
-    return close_report()
+    return child_close()
 
 
 async def _aexit(*_: object) -> None:

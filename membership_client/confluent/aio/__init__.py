@@ -14,8 +14,8 @@ import confluent_kafka.aio as _theirs
 from confluent_kafka import Message
 
 from membership_client.aio.consumer import Consumer
-from membership_client.consumer.commits import Places
 from membership_client.consumer.hooks import Hook
+from membership_client.consumer.translate import Places
 
 if TYPE_CHECKING:
     # For type checkers, which do not run `__getattr__`.
