@@ -299,7 +299,7 @@ class GroupMember:
     def health(self) -> Health:
         """For liveness and readiness probes."""
         if self._forked:
-            return forked.HEALTH
+            return forked.child_health()
         return health_of(self._worker.member, time.monotonic())
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
@@ -354,7 +354,7 @@ class GroupMember:
         itself: it returns at once, and the close goes on when that returns.
         """
         reason, timeout_s = self._close_arguments(leave, reason, timeout_s)
-        return forked.CLOSED if self._forked else self._closing.close(leave, reason, timeout_s)
+        return forked.child_close() if self._forked else self._closing.close(leave, reason, timeout_s)
 
     def _close_arguments(
         self, leave: LeaveMode, reason: object, timeout_s: float | None

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import functools
 import os
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
-from membership_client.aio.jobs import Job, Jobs, nothing
 from membership_client.aio.reply import Reply
 from membership_client.errors import ForkedMemberError, MemberClosedError
 
 T = TypeVar("T")
+
+Job = Callable[[], None]
+"""It must not raise."""
+
+
+def nothing() -> None:
+    """A job that only wakes the thread."""
+
+
+class Jobs:
+    """Posted by any thread, done by one."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
+
+    def __bool__(self) -> bool:
+        return not self._queue.empty()
+
+    def post(self, job: Job) -> None:
+        self._queue.put(job)
+
+    def serve(self, timeout_s: float | None = None) -> None:
+        """Do the next one that comes within that time."""
+        try:
+            job = self._queue.get(timeout=timeout_s)
+        except queue.Empty:
+            return
+        job()
 
 
 def _never() -> bool:
@@ -21,7 +49,7 @@ def _never() -> bool:
 
 
 class Actor:
-    """A daemon thread, started with the first job. What was posted is done, whether or not its poster still waits.
+    """A daemon thread, started with the first job. A posted job is done even if no coroutine waits for it any more.
 
     `between` runs when no job waits, again and again while it returns True; `at_end` runs after the last job. Both on
     this thread.
@@ -34,7 +62,7 @@ class Actor:
         """A job that waits may serve the others meanwhile."""
         self._name = name
         self._owner = owner
-        """What a call after the end is told to be closed."""
+        """What an error names as closed."""
         self._between = between
         self._at_end = at_end
         self._alone: deque[Job] = deque()
@@ -59,7 +87,7 @@ class Actor:
             self.jobs.post(nothing if alone else job)
 
     def while_open(self, action: Callable[[], T], then: Job = nothing) -> T:
-        """For jobs that must not be done any more when their turn comes after the end."""
+        """Run `action` and then `then`. MemberClosedError if the actor was stopped before the turn of this job."""
         self._check_open()
         value = action()
         then()

@@ -7,8 +7,7 @@ import contextlib
 import functools
 from collections.abc import Iterator, Mapping
 
-from membership_client.aio.actor import Actor
-from membership_client.aio.jobs import Job, Jobs, nothing
+from membership_client.aio.actor import Actor, Job, Jobs, nothing
 from membership_client.aio.loop_call import LOST, LoopCall
 from membership_client.aio.reports import warnings_on_loop
 from membership_client.core.events import CallbackKind
@@ -32,7 +31,7 @@ class Bridge:
 
     @contextlib.contextmanager
     def leading_to(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
-        """These from now on, unless the block fails."""
+        """Use these callbacks from now on; the former ones again if the block raises."""
         before = self._callbacks, self.on_budget_warning
         self._callbacks, self.on_budget_warning = callbacks, warnings_on_loop(self._loop, on_warning)
         try:
@@ -43,7 +42,7 @@ class Bridge:
 
     @property
     def is_calling(self) -> bool:
-        """Is it a callback that is calling us?"""
+        """Is the caller a callback, or a task that it has started?"""
         return self._call is not None and self._call.is_current
 
     def post(self, job: Job, *, alone: bool = False) -> None:
@@ -65,7 +64,7 @@ class Bridge:
     def _run(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
         if (callback := self._callbacks.get(kind)) is None:
             return
-        # Beside a hold another thread is here, and what a callback commits there is a matter of that thread.
+        # Beside a hold another thread runs the callback, and does the jobs that the callback posts.
         self._jobs = self._actor.jobs if self._actor.is_current() else Jobs()
         outcome: list[BaseException | None] = []
         ended = functools.partial(_note, outcome, self._jobs)

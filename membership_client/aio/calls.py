@@ -9,17 +9,15 @@ from typing import Any, TypeVar
 import confluent_kafka
 from confluent_kafka.admin import ClusterMetadata
 
-from membership_client.aio.actor import Actor
+from membership_client.aio.actor import Actor, nothing
 from membership_client.aio.bridge import Bridge
 from membership_client.aio.fetcher import Fetcher
-from membership_client.aio.jobs import nothing
 from membership_client.aio.reply import Reply
 from membership_client.arguments import checked_flag, checked_text, checked_timeout_s, checked_whole, optional
 from membership_client.consumer.arguments import checked_places, checked_wait
-from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Record
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
-from membership_client.consumer.translate import partition_of, theirs
+from membership_client.consumer.translate import Places, partition_of, theirs
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ class Calls:
         await self._do(functools.partial(self._fetcher.incremental_unassign, checked_places(partitions)))
 
     async def assignment(self) -> Places:
-        """What is fetched now."""
+        """The partitions that are fetched now."""
         return await self._do(self._fetcher.assignment)
 
     async def pause(self, partitions: Places) -> None:
@@ -73,7 +71,7 @@ class Calls:
         await self._do(functools.partial(self._fetcher.resume, checked_places(partitions)))
 
     def paused(self) -> Places:
-        """What was paused and not resumed, and is still ours."""
+        """The partitions that are paused, of those that are fetched."""
         return self._fetcher.paused()
 
     # --- where to read -----------------------------------------------------------------------------------------------
@@ -122,13 +120,13 @@ class Calls:
         with as_kafka_exceptions():
             checked_flag("cached", cached)
         found: tuple[int, int] | None = await self._ask(
-            "get_watermark_offsets", place, timeout=_wait(timeout), cached=cached
+            "get_watermark_offsets", place, timeout=checked_wait(timeout), cached=cached
         )
         return found
 
     async def offsets_for_times(self, partitions: Places, timeout: float = _CLUSTER_S) -> Places:
         """The first offsets whose records are not older than the times, which stand in the partitions' `offset`, in milliseconds."""
-        found: Places = await self._ask("offsets_for_times", checked_places(partitions), timeout=_wait(timeout))
+        found: Places = await self._ask("offsets_for_times", checked_places(partitions), timeout=checked_wait(timeout))
         return found
 
     async def list_topics(self, topic: str | None = None, timeout: float = _CLUSTER_S) -> ClusterMetadata:
@@ -136,19 +134,12 @@ class Calls:
         with as_kafka_exceptions():
             optional(checked_text, "topic", topic)
         named = () if topic is None else (topic,)
-        found: ClusterMetadata = await self._ask("list_topics", *named, timeout=_wait(timeout))
+        found: ClusterMetadata = await self._ask("list_topics", *named, timeout=checked_wait(timeout))
         return found
 
     async def cluster_id(self, timeout: float = _CLUSTER_S) -> str:
-        found: str = await self._ask("cluster_id", timeout=_wait(timeout))
+        found: str = await self._ask("cluster_id", timeout=checked_wait(timeout))
         return found
 
     async def _ask(self, method: str, *arguments: Any, **more: Any) -> Any:
         return await self._do(functools.partial(getattr(self._fetcher, method), *arguments, **more))
-
-
-def _wait(timeout: float) -> float:
-    """As confluent-kafka has it, a negative one is for ever."""
-    with as_kafka_exceptions():
-        checked_timeout_s(timeout, "timeout")
-    return checked_wait(timeout)

@@ -21,13 +21,13 @@ from membership_client.aio.reading import Reading
 from membership_client.aio.reply import Reply, in_thread
 from membership_client.aio.reports import reports_on_loop
 from membership_client.arguments import checked_flag, checked_mapping, checked_timeout_s, checked_whole, optional
-from membership_client.consumer.arguments import checked_count, checked_places
-from membership_client.consumer.commits import PATIENCE_S, Places
+from membership_client.consumer.arguments import checked_count, checked_places, checked_wait
+from membership_client.consumer.commits import PATIENCE_S
 from membership_client.consumer.consumer import Record, forked_error
 from membership_client.consumer.events import is_event
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exceptions, refusal
-from membership_client.consumer.translate import partition_of
+from membership_client.consumer.translate import Places, partition_of
 from membership_client.errors import ConfigError, MemberClosedError
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import warned_of
@@ -59,12 +59,12 @@ class Consumer(Calls):
 
     One thread of its own makes all calls into librdkafka, one after the other, so whatever calls into it is awaited.
     As in the Consumer, callbacks run while the application awaits records, leaves a hold(), or closes, and
-    `max.poll.interval.ms` measures the time between: whoever has records in hand is left alone.
+    `max.poll.interval.ms` measures the time between: no callback runs while it works on records.
 
     Callbacks may be coroutines, and may await the consumer's methods; not more records. One that is still under way when
     the group stops waiting for it, or when its partitions are lost, is cancelled and counts as failed.
 
-    Records are read ahead while somebody awaits some. Until they are handed out they count as not read, for commits and
+    Records are read ahead while a coroutine awaits some. Until they are handed out they count as not read, for commits and
     for position(), and they are dropped with their partition. A call that is cancelled loses no record.
     """
 
@@ -106,11 +106,11 @@ class Consumer(Calls):
         return self._fetcher.subscription()
 
     async def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
-        """Leave the group; its last callbacks run when records are next awaited."""
+        """Give the partitions back and leave the group. Callbacks have run when it returns, unless a callback called it."""
         await self._do(functools.partial(self._fetcher.unsubscribe, leave, reason=reason))
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Have a classic group rebalance, and say why. Returns at once."""
+        """Trigger a rebalance of a classic group; the broker logs the reason. Returns at once."""
         self._fetcher.enforce_rebalance(reason)
 
     def memberid(self) -> str:
@@ -135,11 +135,11 @@ class Consumer(Calls):
         return self._fetcher.health()
 
     def owner_epoch(self, record: Record) -> int | None:
-        """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
+        """The member epoch in which the record's partition was assigned; None if this consumer does not own it now."""
         return self._fetcher.owner_epoch(record)
 
     async def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Another user or password (PLAIN, SCRAM), for fetching and for the membership, as `Consumer` has it."""
+        """Replace the user and password (PLAIN, SCRAM) of fetching and of the membership, as `Consumer` does."""
         await self._do(functools.partial(self._fetcher.set_sasl_credentials, username, password))
 
     # --- records -----------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Consumer(Calls):
     async def getmany(
         self, *partitions: Record, max_records: int = 500, timeout_s: float | None = 1.0
     ) -> list[Message]:
-        """What there is, up to `max_records`, of these partitions if any are named; waits for the first, none when time is up."""
+        """Up to `max_records` records, of these partitions if any are named. Waits for the first only; none when time is up."""
         with as_kafka_exceptions():
             checked_whole("max_records", max_records, least=1)
         return await self._take(Demand(max_records, partitions=_only(partitions)), timeout_s)
@@ -171,7 +171,7 @@ class Consumer(Calls):
         return taken[0] if taken else None
 
     async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Waits for that many records, and returns what there is when time is up, as confluent-kafka has it."""
+        """That many records, or fewer when time is up, as confluent-kafka has it."""
         count = checked_count(num_messages)
         if not count:
             return []
@@ -199,8 +199,11 @@ class Consumer(Calls):
             if taken := self._reading.at_hand(demand):  # Nothing is at hand while a callback waits or runs.
                 return taken
             if self._bridge.is_calling:
-                raise ConfigError("A callback cannot await records: they come when it has returned.")
+                return self._records_for_callback()
             return await self._reading.take(demand, timeout_s, self._actor.post)
+
+    def _records_for_callback(self) -> list[Message]:
+        raise ConfigError("A callback cannot await records: they come when it has returned.")
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -209,8 +212,8 @@ class Consumer(Calls):
     ) -> Places:
         """Commit the record, the offsets, or all that was handed out; returns what was committed, once it is.
 
-        NotOwnedError once the partition is others'. One that is cancelled may still be carried out. An `asynchronous` one is not
-        waited for: nothing is returned, and its outcome goes to `on_commit`.
+        NotOwnedError once another member owns the partition. A commit that is cancelled may still be carried out. With `asynchronous`
+        it returns an empty list at once, and the outcome goes to `on_commit`.
         """
         with as_kafka_exceptions():
             outcome: Reply[Places] = Reply()
@@ -221,13 +224,13 @@ class Consumer(Calls):
             return await outcome
 
     async def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
-        """What the next commit() without arguments, or the next automatic one, commits."""
+        """Set the offsets that the next commit() without arguments, or the next automatic commit, commits."""
         await self._do(functools.partial(self._fetcher.store_offsets, message, offsets))
 
     async def committed(
         self, partitions: Places, timeout_s: float = PATIENCE_S, *, timeout: float | None = None
     ) -> Places:
-        """What the group last committed. `timeout` is confluent-kafka's name for `timeout_s`."""
+        """The offsets that the group committed last; OFFSET_INVALID where it committed none. `timeout` is confluent-kafka's name for `timeout_s`."""
         with as_kafka_exceptions():
             timeout_s = checked_timeout_s(timeout_s)
         if timeout is not None:
@@ -238,7 +241,7 @@ class Consumer(Calls):
 
     @contextlib.asynccontextmanager
     async def hold(self, *work: Record) -> AsyncIterator[Self]:
-        """Long work on these records' partitions (without any: on all) is under way, and is no reason to leave.
+        """Stay in the group during long work on these records' partitions; without arguments, on all.
 
         When the group wants partitions back, `revoke_pending` says so: end early, and leave the block; the callback runs
         there. A revoke of other partitions only does not wait.
@@ -253,7 +256,7 @@ class Consumer(Calls):
         await self._do(functools.partial(held.__exit__, None, None, None), alone=True)
 
     def revoke_pending(self, record: Record) -> bool:
-        """Does the group wait for us to give this partition up, or is it gone already? Cheap."""
+        """Does the group wait for this partition to be given back, or is it lost already? Cheap."""
         return self._fetcher.revoke_pending(record)
 
     # --- going -------------------------------------------------------------------------------------------------------
@@ -279,8 +282,8 @@ class Consumer(Calls):
 
     async def _end(self, close: Callable[[], object]) -> CloseReport:
         if self._bridge.is_calling:
-            await self._do(close)  # Raises, because it cannot end what it is called from.
-        with contextlib.suppress(MemberClosedError):  # Somebody was faster, or this is a forked child.
+            await self._do(close)  # It begins when the callback has returned.
+        with contextlib.suppress(MemberClosedError):  # It is closed already, or this is a forked child.
             await self._do(functools.partial(self._end_now, close), alone=True)
         return self._fetcher.report or self._fetcher.close()
 
@@ -304,10 +307,9 @@ def _only(partitions: tuple[Record, ...]) -> frozenset[TopicPartition] | None:
 
 
 def _timeout_s(timeout: float) -> float | None:
-    """As confluent-kafka has it, a negative one is for ever."""
-    with as_kafka_exceptions():
-        checked_timeout_s(timeout, "timeout")
-    return None if timeout < 0 else timeout
+    """As confluent-kafka has it, a negative one is for ever, and what is not a number is a TypeError."""
+    wait_s = checked_wait(timeout)
+    return None if wait_s < 0 else wait_s
 
 
 def _forked_error(consumer: Consumer) -> Exception:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import repeat, starmap
 from time import monotonic
 from typing import Any
@@ -13,15 +13,15 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import Message
 
-from membership_client.aio.crowding import Crowding
 from membership_client.aio.demand import Demand, wanted_by
 from membership_client.aio.deserializing import Deserializing, checked, is_failed
 from membership_client.aio.reply import Reply
 from membership_client.consumer.bridge import Action, hands_out
-from membership_client.consumer.commits import Places
 from membership_client.consumer.consumer import Consumer
 from membership_client.consumer.kafka_errors import as_kafka_exception
+from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.start_offsets import offsets_since
+from membership_client.consumer.translate import Places, theirs
 from membership_client.errors import MembershipError
 from membership_client.types import CloseReport, LeaveMode, TopicPartition
 
@@ -32,7 +32,47 @@ _MOST_AHEAD = 2000
 """What is read at once, and handed out by later calls without another turn of the consumer's thread."""
 
 _MOST_ASIDE = 500
-"""Records of a partition that nobody wants now: no more are fetched of one that has so many in line."""
+"""Most records in line of a partition that no coroutine wants now: beyond it the partition is not fetched."""
+
+
+class Crowding:
+    """While coroutines read some partitions only, others that have enough records in line are not fetched.
+
+    Otherwise the line would grow with whatever the application does not ask for. On the consumer's thread.
+    """
+
+    def __init__(
+        self, librdkafka: Librdkafka, pause: Callable[[Places], None], resume: Callable[[Places], None]
+    ) -> None:
+        self._librdkafka = librdkafka
+        self._pause = pause
+        self._resume = resume
+        self._stopped: frozenset[TopicPartition] = frozenset()
+
+    def balance(self, wanted: frozenset[TopicPartition] | None, most: int) -> None:
+        """Fetch all that is wanted, or has less than `most` in line, and is not paused by the application; None stands for all."""
+        if wanted is None and not self._stopped:
+            return
+        with self._librdkafka.lock.calling():
+            full = frozenset[TopicPartition]() if wanted is None else self._full(most) - wanted
+            if again := self._stopped - full:
+                self._call(self._resume, again)
+            if full:
+                self._call(self._pause, full)
+            self._stopped = full
+
+    def _full(self, most: int) -> frozenset[TopicPartition]:
+        counts = self._librdkafka.buffer.counts()
+        return frozenset(
+            TopicPartition(topic, number)
+            for (topic, number), count in counts.items()
+            if topic is not None and number is not None and count >= most
+        )
+
+    def _call(self, method: Callable[[Places], None], partitions: frozenset[TopicPartition]) -> None:
+        """A resume of what is not assigned can block librdkafka, and what the application has paused stays so."""
+        if concerned := partitions & self._librdkafka.assignment() - self._librdkafka.paused:
+            method(theirs(concerned))
 
 
 class Fetcher(Consumer):
@@ -98,7 +138,7 @@ class Fetcher(Consumer):
     # --- on the consumer's thread ------------------------------------------------------------------------------------
 
     def read_ahead(self, demands: Collection[Demand], timeout_s: float) -> None:
-        """Run what waits, and read what these want, waiting that long for the first record."""
+        """Run the callback that waits, then read what these want; wait that long for the first record."""
         if self._loop.attend() is not Action.READ:
             self._queue.wait(timeout_s)
             return

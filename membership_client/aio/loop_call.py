@@ -60,7 +60,7 @@ class LoopCall:
 
     @property
     def is_current(self) -> bool:
-        """Is it this callback, or a task it has started, that is calling us?"""
+        """Is the caller this callback, or a task that it has started?"""
         return _inside.get() is self and bool(self._ended)
 
     # --- on the loop -------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class GroupMember:
         self._member.unsubscribe(leave, reason=reason)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Have a classic group rebalance, and say why. Returns at once."""
+        """Trigger a rebalance of a classic group; the broker logs the reason. Returns at once."""
         self._member.enforce_rebalance(reason)
 
     def poll(self) -> None:
@@ -77,7 +77,7 @@ class GroupMember:
         self._member.poll()
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Another user or password (PLAIN, SCRAM), for new connections and for sessions that are renewed."""
+        """Replace the user and password (PLAIN, SCRAM). New connections and renewed sessions use them."""
         self._member.set_sasl_credentials(username, password)
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class GroupMember:
     async def committed(
         self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
-        """What the group last committed; None where nothing."""
+        """The offsets that the group committed last; None where it committed none."""
         wanted = checked_partitions("partitions", partitions)
         return await self._errands.ask(functools.partial(self._member.committed, wanted, timeout_s=timeout_s))
 
@@ -97,12 +97,12 @@ class GroupMember:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present moment, whole."""
+        """State, epoch, ownership, cause: the membership of this moment."""
         return self._member.snapshot
 
     @property
     def epoch(self) -> int:
-        """The member epoch; not positive while the group does not count on us."""
+        """The member epoch; not positive while it is not in the group."""
         return self._member.epoch
 
     def assignment(self) -> frozenset[TopicPartition]:

@@ -28,12 +28,12 @@ class _Request:
 
 
 class Reading:
-    """Reads only while records are awaited, so that callbacks run only then, and nothing is read for nobody."""
+    """Reads only while a coroutine awaits records. So callbacks run only then, and the buffer does not grow meanwhile."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._requests: deque[_Request] = deque()
-        """One for all time: requests that are on their way to the thread are to be added to this one."""
+        """Never replaced: jobs that are on their way to the thread append to this very deque."""
         self._errors: deque[BaseException] = deque()
         """Each for one coroutine."""
 
@@ -70,7 +70,7 @@ class Reading:
     # --- on the thread that reads ------------------------------------------------------------------------------------
 
     def serve(self) -> bool:
-        """Read once for those who wait; False if there are none."""
+        """Read once for the requests that wait; False if there are none."""
         for request in tuple(self._requests):
             if not request.reply.wanted:
                 self._requests.remove(request)
@@ -88,7 +88,7 @@ class Reading:
         return min(_SLICE_S, max(0.0, first - time.monotonic()))
 
     def _grant(self) -> None:
-        """Wake those who may find something, and those whose time is up."""
+        """Wake coroutines that will find records, and those whose time is up."""
         at, ready = time.monotonic(), self._fetcher.has_records
         for request in tuple(self._requests):
             if self._errors or at >= request.deadline or ready(request.demand):
@@ -96,7 +96,7 @@ class Reading:
                 request.reply.give(None)
 
     def end(self) -> None:
-        """Nothing will be read any more: wake all, and they will find out."""
+        """Wake all coroutines: nothing is read any more, and their next request raises."""
         for request in self._requests:
             request.reply.give(None)
         self._requests.clear()

@@ -1,4 +1,4 @@
-"""What another thread owes a coroutine."""
+"""Reply: the outcome of a call on another thread, which a coroutine awaits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reply(Generic[T]):
 
     @property
     def wanted(self) -> bool:
-        """Does somebody still wait for it?"""
+        """Does a coroutine still wait for it?"""
         return not self._future.done() and not self._loop.is_closed()
 
     def carry_out(self, action: Callable[[], T]) -> None:
@@ -54,7 +54,7 @@ class Reply(Generic[T]):
         if threading.get_ident() == self._thread:
             self._settle(settle, outcome)
             return
-        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop is closed, so no coroutine waits.
             self._loop.call_soon_threadsafe(self._settle, settle, outcome)
 
     def _settle(self, settle: Callable[[Any], None], outcome: object) -> None:

@@ -61,7 +61,7 @@ class LoopRunner:
         tell(self._on_warning, warning)
 
     def is_current_thread(self) -> bool:
-        """Is a callback calling us? On a loop that is a matter of tasks."""
+        """Is the caller a callback? On a loop, tasks tell that, and not threads."""
         return self._current is not None and self._current[2].is_current
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, compress, islice
 
 from confluent_kafka import Message
 
@@ -24,7 +24,7 @@ Test = Callable[[Message], bool]
 
 
 class Buffer:
-    """Records in line for the application, and beside the line those that are withheld, and those that consume() gathers.
+    """Records in line for the application; beside the line, those that are withheld and those that consume() gathers.
 
     `take`, `take_where`, `put_back` and what concerns batches may be called by any thread at any time; the others by the
     thread that has the lock of librdkafka.
@@ -35,22 +35,23 @@ class Buffer:
     """
 
     def __init__(self) -> None:
-        self._line: deque[Message] = deque()
+        self.line: deque[Message] = deque()
+        """Only to see whether it is empty, which takes longer by `__len__`."""
         self._withheld: dict[Place, deque[Message]] = {}
-        self._unread: set[Place] = set()
-        """Of these nothing was read since they were assigned or moved."""
+        self.unread: set[Place] = set()
+        """Partitions of which nothing was read since they were assigned or moved. Only to see whether there are some."""
         self._first_read: dict[Place, int] = {}
         """The first offset of each of the others."""
         self._batches: list[deque[Message]] = []
         """What consume() gathers on some threads. The application does not have it yet, so it counts as not read."""
         self._moving = threading.RLock()
         """Held for moments: while records are taken out of the middle of the line, or go from there to a batch and back."""
-        self.take: Callable[[], Message] = self._line.popleft
+        self.take: Callable[[], Message] = self.line.popleft
         """The next record. IndexError if there is none."""
 
     def __len__(self) -> int:
         """How many can be taken."""
-        return len(self._line)
+        return len(self.line)
 
     def read(self, reading: Reading, count: int, timeout_s: float) -> int:
         """Put in what `reading(count, timeout_s)` returns, and say how many.
@@ -58,14 +59,14 @@ class Buffer:
         In one call of C code: an exception raised by a signal handler, such as KeyboardInterrupt, can only come after the
         records are in line. Between two operations it would lose them, although librdkafka has counted them as read.
         """
-        before = len(self._line)
-        if self._unread:
+        before = len(self.line)
+        if self.unread:
             self._read_noting(reading, count, timeout_s)
         else:
-            self._line.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
+            self.line.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
         if self._withheld:
             self.withhold(self._withheld)
-        return len(self._line) - before
+        return len(self.line) - before
 
     def _read_noting(self, reading: Reading, count: int, timeout_s: float) -> None:
         """As `read`, of partitions of which the first record is still to come."""
@@ -74,32 +75,34 @@ class Buffer:
             arriving.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
             self.note_read(arriving)
         finally:
-            self._line.extend(arriving)
+            self.line.extend(arriving)
 
     def restart(self, partitions: Iterable[Place]) -> None:
         """These are read from another offset from now on."""
         for place in partitions:
             self._first_read.pop(place, None)
-            self._unread.add(place)
+            self.unread.add(place)
 
-    def note_read(self, messages: Iterable[Message]) -> None:
+    def note_read(self, messages: Sequence[Message]) -> None:
         """Before these are put in line or handed out: some may be the first ones of their partitions."""
-        if not self._unread:
+        if not self.unread:
             return
-        for message in messages:
-            if (place := place_of(message)) in self._unread and message.error() is None:
-                self._unread.discard(place)
+        # By C code: as long as a partition has no records, all records of the others come by here.
+        places = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+        for message in compress(messages, map(self.unread.__contains__, places)):
+            if message.error() is None:
+                self.unread.discard(place := place_of(message))
                 self._first_read[place] = message.offset() or 0
 
     def take_where(self, count: int, wanted: Test, alone: Test) -> list[Message]:
         """Up to `count` of the wanted ones, wherever they are in line; one that is to be `alone` only as the first, and last."""
         with self._moving:
-            wanted_ones = (found for found in enumerate(tuple(self._line)) if wanted(found[1]))
+            wanted_ones = (found for found in enumerate(tuple(self.line)) if wanted(found[1]))
             found = list(islice(wanted_ones, count))
             ends = next((n for n, (_, message) in enumerate(found) if alone(message)), len(found))
             taken = found[: max(1, ends)]
             for at, _ in reversed(taken):
-                del self._line[at]
+                del self.line[at]
         return [message for _, message in taken]
 
     # --- batches -----------------------------------------------------------------------------------------------------
@@ -132,15 +135,15 @@ class Buffer:
     # --- the line ----------------------------------------------------------------------------------------------------
 
     def count_where(self, wanted: Test) -> int:
-        return sum(map(wanted, tuple(self._line)))
+        return sum(map(wanted, tuple(self.line)))
 
     def counts(self) -> Counter[Place]:
         """How many are in line, by partition."""
-        return Counter(map(place_of, tuple(self._line)))
+        return Counter(map(place_of, tuple(self.line)))
 
     def put(self, messages: Iterable[Message]) -> None:
         """Behind what is in line."""
-        self._line.extend(messages)
+        self.line.extend(messages)
 
     def put_back(self, messages: Iterable[Message]) -> None:
         """Before what is in line, or withheld: these were taken, and not handed out."""
@@ -149,7 +152,7 @@ class Buffer:
             for message in reversed(list(messages)):
                 withheld = self._withheld.get(place_of(message))
                 kept.append(message) if withheld is None else withheld.appendleft(message)
-            self._line.extendleft(kept)
+            self.line.extendleft(kept)
 
     def withhold(self, partitions: Iterable[Place]) -> None:
         """Keep records of these, but hand none out from now on, until they are released or dropped."""
@@ -161,7 +164,7 @@ class Buffer:
                 self._withhold_of(batch)
             for message in self._drained():
                 self._withheld.get(place_of(message), kept).append(message)
-            self._line.extend(kept)
+            self.line.extend(kept)
 
     def _withhold_of(self, batch: deque[Message]) -> None:
         """Before what is withheld already, which is later in the partition."""
@@ -178,25 +181,25 @@ class Buffer:
                 self.put_back(tuple(self._withheld.pop(place, ())))
 
     def drop(self, partitions: Iterable[Place]) -> None:
-        """They are others' now, or to be read from elsewhere."""
+        """Drop records of these: other members own them now, or they are read from another offset."""
         self.withhold(gone := frozenset(partitions))
         for place in gone:
             self._withheld.pop(place, None)
             self._first_read.pop(place, None)
-            self._unread.discard(place)
+            self.unread.discard(place)
 
     def clear(self) -> None:
         with self._moving:
-            self._line.clear()
+            self.line.clear()
             for batch in self._batches:
                 batch.clear()
-            for one in (self._withheld, self._unread, self._first_read):
+            for one in (self._withheld, self.unread, self._first_read):
                 one.clear()
 
     def positions(self) -> dict[Place, int | None]:
         """Of partitions with records that wait: the offset of the first one, or None if none was handed out before it."""
         with self._moving:
-            waiting = [*chain.from_iterable((*self._withheld.values(), *self._batches)), *tuple(self._line)]
+            waiting = [*chain.from_iterable((*self._withheld.values(), *self._batches)), *tuple(self.line)]
         firsts: dict[Place, int] = {}
         for message in waiting:
             if message.error() is None:
@@ -213,13 +216,13 @@ class Buffer:
 
     def newest(self, count: int) -> list[Message]:
         """Up to so many of those that were read last."""
-        return list(islice(reversed(self._line), count))
+        return list(islice(reversed(self.line), count))
 
     def _drained(self) -> list[Message]:
         """All that is in line, taken out from the right: a thread that takes meanwhile gets them in their order."""
         taken: list[Message] = []
         with contextlib.suppress(IndexError):
-            taken.extend(iter(self._line.pop, None))
+            taken.extend(iter(self.line.pop, None))
         return taken[::-1]
 
 

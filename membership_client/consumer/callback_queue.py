@@ -42,7 +42,7 @@ _SLICE_S = 0.02
 
 
 class Gate:
-    """Until when poll() may hand out what was read ahead without looking around. One float, read without a lock."""
+    """The moment until which poll() may hand out buffered records without asking the bridge. One float, read without a lock."""
 
     __slots__ = ("until",)
 
@@ -77,7 +77,7 @@ class CallbackQueue:
         self.gate = Gate()
         self.on_warning: OnWarning | None = None
         self.close_by: float | None = None
-        """By when the application wants its close() to be done: callbacks that begin then are told so."""
+        """The deadline of the application's close(), for the context of callbacks that begin meanwhile."""
         self.poller: int | None = None
         """The thread that polled last."""
         self.busy: Callable[[], int | None] = lambda: self._runs_on or self.poller
@@ -121,13 +121,13 @@ class CallbackQueue:
                 return before, action or Action.NOTHING
 
     def open_gate(self, until: Callable[[], float]) -> None:
-        """Let poll() hand out records without a visit until then, unless something waits."""
+        """Let poll() hand out records without a visit until then, unless a callback or close() waits."""
         with self._monitor:
             if hands_out(self._bridge):
                 self.gate.until = until()
 
     def shut_gate(self) -> None:
-        """Have the next poll() look around. Any thread."""
+        """Have the next poll() visit the bridge. Any thread."""
         with self._monitor:
             self.gate.until = 0.0
             self._monitor.notify_all()
@@ -160,7 +160,7 @@ class CallbackQueue:
         return self._runs_on in {None, threading.get_ident()}
 
     def ready(self, call: Call, handle: Callable[[], None]) -> None:
-        """`handle` may be run on any thread that may run it. Any thread."""
+        """From now on a thread that visits the bridge may run `handle`. Any thread."""
         with self._monitor:
             if self._call is not call:
                 return
@@ -207,7 +207,7 @@ class CallbackQueue:
             logger.warning("No thread can be started; a rebalance callback waits until hold() ends.")
 
     def serve_aside(self) -> None:
-        """Run a callback that concerns no held partition. What it raises, the member logs: nobody is there to raise it to."""
+        """Run a callback that concerns no held partition. The member logs what it raises: no call of the application is there to raise it."""
         while self.visit(Role.HOLD, certain=True) is Action.RUN:
             with contextlib.suppress(Exception):
                 self.carry_out()

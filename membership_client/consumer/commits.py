@@ -18,7 +18,7 @@ from membership_client.consumer.kafka_errors import as_kafka_error, as_kafka_exc
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.translate import after, ours_at, theirs, theirs_at
+from membership_client.consumer.translate import Places, after, ours_at, theirs, theirs_at
 from membership_client.errors import ConfigError, MembershipError, NotOwnedError
 from membership_client.runtime.ownership import Ownership
 from membership_client.types import TopicPartition
@@ -28,11 +28,9 @@ logger = logging.getLogger("membership_client")
 PATIENCE_S = 60.0
 """How long a blocking commit, or a look at what was committed, tries before it gives up."""
 
-Places = list[confluent_kafka.TopicPartition]
-
 
 class Commits:
-    """As the member while there is one; else through librdkafka, which commits as anybody may in an empty group."""
+    """Commits as the member while subscribed; else through librdkafka without a member id, which an empty group accepts."""
 
     def __init__(
         self,
@@ -53,7 +51,7 @@ class Commits:
         self._member = member
         self._settings = settings
         self._tell = tell
-        """Has it called on a thread of the application's, inside poll()."""
+        """Calls a function on a thread of the application, inside poll()."""
         self._in_scope = in_scope
         """What a commit without arguments covers."""
         self._next_at = 0.0
@@ -68,7 +66,7 @@ class Commits:
         if not wanted:
             self._refuse_nothing(asynchronous=asynchronous)
         elif not as_member:
-            return self._commit_as_anybody(told, asynchronous=asynchronous)
+            return self._commit_without_member(told, asynchronous=asynchronous)
         elif asynchronous:
             self.committer.submit(Commit(wanted, functools.partial(self._on_outcome, told)))
         else:
@@ -77,7 +75,7 @@ class Commits:
         return None
 
     def _told(self, wanted: Offsets, *, everything: bool) -> Places:
-        """What the application is told of: a commit of everything names also what had nothing to commit, without an offset."""
+        """The partitions in the report to the application. A commit of everything also names those without a new offset."""
         rest = self._in_scope() - wanted.keys() if everything else ()
         return [*theirs_at(wanted), *theirs(sorted(rest))]
 
@@ -99,7 +97,7 @@ class Commits:
         if due and as_member:
             self.committer.submit(Commit(due, functools.partial(self._on_outcome, self._told(due, everything=True))))
         elif due:
-            self._commit_as_anybody(self._told(due, everything=True), asynchronous=True)
+            self._commit_without_member(self._told(due, everything=True), asynchronous=True)
 
     def store(self, message: Message | None, offsets: Places | None) -> None:
         if message is None and offsets is None:
@@ -113,7 +111,7 @@ class Commits:
         self.pending.store(stored)
 
     def _code_of_unassigned(self, offsets: Offsets) -> int:
-        """As librdkafka says it, which tells partitions that it had before from those that it never had."""
+        """The code of librdkafka: it differs for partitions that were assigned before and for those that never were."""
         try:
             self._librdkafka.call(functools.partial(self._raw.store_offsets, offsets=theirs_at(offsets)))
         except KafkaException as error:
@@ -128,19 +126,19 @@ class Commits:
             logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error.str())
 
     def report_of_librdkafka(self, error: KafkaError | None, offsets: Places) -> None:
-        """The outcome of a commit without a subscription: what failed is still to be committed."""
+        """The outcome of a commit without a subscription. What failed stays due."""
         if error is None:
             self.pending.note_committed(ours_at(place for place in offsets if place.error is None))
         self.report(error, offsets)
 
     def commit_the_rest(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Before these, or all, are let go, and no group assigned them: what was read, if commits are automatic."""
+        """Commit what was read of these, or of all, if commits are automatic. For partitions that the application assigned."""
         going = self._in_scope() if partitions is None else partitions
         due = self.pending.last(going) if self.auto_commit_s is not None else {}
         if not due:
             return
         try:
-            self._commit_as_anybody(theirs_at(due), asynchronous=False)
+            self._commit_without_member(theirs_at(due), asynchronous=False)
         except KafkaException as error:
             logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error)
 
@@ -175,7 +173,7 @@ class Commits:
             if (error := self.committer.commit_and_wait(wanted, PATIENCE_S + 5.0)) is not None:
                 raise error
 
-    def _commit_as_anybody(self, places: Places, *, asynchronous: bool) -> Places | None:
+    def _commit_without_member(self, places: Places, *, asynchronous: bool) -> Places | None:
         with self._librdkafka.lock.calling():
             if asynchronous:
                 self._raw.commit(offsets=places, asynchronous=True)

@@ -27,14 +27,14 @@ from membership_client.consumer.arguments import (
     checked_wait,
 )
 from membership_client.consumer.bridge import Action, Phase
-from membership_client.consumer.commits import PATIENCE_S, Places
+from membership_client.consumer.commits import PATIENCE_S
 from membership_client.consumer.handing_out import HandingOut
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exception, as_kafka_exceptions, refusal
-from membership_client.consumer.reports import Reports
+from membership_client.consumer.librdkafka import Reports
 from membership_client.consumer.runtime import Runtime
 from membership_client.consumer.settings import settings_of
-from membership_client.consumer.translate import group_metadata, ours, partition_of, theirs, theirs_at
+from membership_client.consumer.translate import Places, group_metadata, ours, partition_of, theirs, theirs_at
 from membership_client.core import reasons
 from membership_client.core.events import CallbackKind, Subscribe
 from membership_client.errors import MembershipError
@@ -54,9 +54,10 @@ from membership_client.types import (
 )
 
 Record = Message | confluent_kafka.TopicPartition | TopicPartition
-"""Whatever says which partition is meant."""
+"""A record, or a partition as either library writes it."""
 
 _GIVE_BACK_S = 0.01
+"""How often unsubscribe() looks whether the partitions are given back."""
 
 _LEAVE_S = 1.0
 """How long an unsubscribe() waits for the coordinator's answer."""
@@ -65,11 +66,11 @@ _CLOSE_S = 10.0
 """How long a close() without a timeout waits for commits that were submitted before it."""
 
 _CLOSE_GRACE_S = 0.5
-"""So much longer than it was told may a close take, for librdkafka's threads to end."""
+"""close() may take this much longer than its timeout, for librdkafka's threads to end."""
 
 
 class _WithLock:
-    """A method of that name, called while no other thread is inside librdkafka. Takes partitions of either library."""
+    """confluent-kafka's method of the same name, called with the lock of librdkafka. Takes partitions of either library."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -94,7 +95,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     and, at the same time, the type that says what happened. Several threads may share a consumer.
 
     Records are read ahead into a buffer. Until they are handed out they count as not read: for position(), for commits, and
-    for whoever owns the partition next.
+    for the next owner of the partition.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
@@ -113,11 +114,11 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._commits = self._runtime.commits
         self._hand_out(self._librdkafka, self._runtime.queue, self._runtime.loop)
         self._credentials = threading.RLock()
-        """So that fetching and membership end with the same ones."""
+        """Held while credentials are replaced, so that fetching and membership use the same ones afterwards."""
         self._old_handlers: dict[signal.Signals, Any] = {}
         self._subscription: frozenset[str] = frozenset()
         self._asked_close: Callable[[], CloseReport] | None = None
-        """What the first close() is to do, which may begin later."""
+        """The first close() with its arguments. It may be carried out later, on another thread."""
         self._pid = os.getpid()
         refuse_in_forked_children(self, forked_error)
 
@@ -136,9 +137,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
         A callback takes the consumer and the partitions, and a CallbackContext if it has a third argument; a listener's
         methods take what RebalanceListener's take. Both are called with the change, not with the whole assignment.
+        An assignment of the application's own ends first, as unassign() ends it.
         """
         self._check_open()
         given = checked_topics(topics)
+        if not self._runtime.group_assigns and self._librdkafka.assignment():
+            self.unassign()
         with (
             as_kafka_exceptions(),
             self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
@@ -157,7 +161,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
     @contextlib.contextmanager
     def _hooked(self, hooks: dict[CallbackKind, Callback]) -> Iterator[None]:
-        """These callbacks from now on, unless the block fails."""
+        """Use these callbacks from now on; the former ones again if the block raises."""
         before, self._runtime.hooks = self._runtime.hooks, hooks
         try:
             yield
@@ -181,9 +185,10 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._give_back()
 
     def _give_back(self) -> None:
-        """Run callbacks until nothing is owned. Who is in the middle of a callback, or of closing, cannot wait for it.
+        """Run callbacks until nothing is owned. Inside a callback, or while another thread closes, return at once.
 
-        Then wait a moment for the coordinator to know, because until then it refuses commits of who is no member.
+        Then wait up to a second for the coordinator's answer: until it has removed the member, it refuses commits without
+        a member id.
         """
         if self._queue.is_current_thread():
             return
@@ -196,19 +201,19 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._queue.wait(_GIVE_BACK_S)
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Have a classic group rebalance, and say why: it is in the broker's log. Under KIP-848 the brokers decide."""
+        """Trigger a rebalance of a classic group; the broker logs the reason. Under KIP-848 the brokers decide when to rebalance."""
         self._check_open()
         with as_kafka_exceptions():
             self._member.enforce_rebalance(reason)
 
     def memberid(self) -> str | None:  # type: ignore[override]  # their stub has str, and their method None
-        """Under KIP-848 members name themselves. In the classic protocol, and while it is not known: None before the first join."""
+        """The member id. None before the first join, unless the protocol is KIP-848: there members make their own ids."""
         self._check_open()
         now = self._member.snapshot
         return now.member_id if now.epoch > 0 or now.protocol is GroupProtocol.CONSUMER else None
 
     def consumer_group_metadata(self) -> bytes:
-        """For a producer's send_offsets_to_transaction(): who we are at this moment, so that a zombie is refused."""
+        """Member id and epoch of this moment, for a producer's send_offsets_to_transaction(): brokers refuse a member that is out."""
         self._check_open()
         return group_metadata(self._member.snapshot, as_member=self._runtime.subscribed)
 
@@ -227,16 +232,16 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         return self._member.health()
 
     def owner_epoch(self, record: Record) -> int | None:
-        """The member epoch since which the record's partition is ours without a break; None if it is not ours now."""
+        """The member epoch in which the record's partition was assigned; None if this consumer does not own it now."""
         partition = partition_of(record)
         ours_now = self._member.epoch > 0 and self._member.owns(partition)
         return self._runtime.assignment.epochs.get(partition) if ours_now else None
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Another user or password (PLAIN, SCRAM), for fetching and for the membership. Any thread.
+        """Replace the user and password (PLAIN, SCRAM) of fetching and of the membership. Any thread.
 
-        New connections and sessions that are renewed use it; those that are open stay. ConfigError, which shows neither,
-        if there is no password to replace. A member that was refused with the old one starts over with subscribe().
+        New connections and renewed sessions use them; open connections stay. ConfigError, which shows neither, if the
+        configuration has no password. A member whose old password was refused starts over with subscribe().
         """
         self._check_open()
         with as_kafka_exceptions(), self._credentials:
@@ -246,7 +251,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     # --- assignment --------------------------------------------------------------------------------------------------
 
     def assign(self, partitions: Places) -> None:
-        """While subscribed, of what is owned: read these from there, and not the others. Else: as confluent-kafka."""
+        """While subscribed: read these of the owned partitions, from there, and no others. Else: as confluent-kafka."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
@@ -258,7 +263,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._commits.pending.forget_read()
 
     def incremental_assign(self, partitions: Places) -> None:
-        """While subscribed, of what is owned: read these from there. Else: as confluent-kafka."""
+        """While subscribed: read these of the owned partitions from there. Else: as confluent-kafka."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
@@ -267,7 +272,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._librdkafka.incremental_assign(as_places(partitions))
 
     def unassign(self) -> None:
-        """While subscribed: read nothing more of what the callback is about, or of all. Else: as confluent-kafka."""
+        """While subscribed: stop reading the partitions of the running callback, or all. Else: as confluent-kafka."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
@@ -291,7 +296,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._commits.pending.forget_read(going)
 
     def assignment(self) -> Places:
-        """What is fetched now."""
+        """The partitions that are fetched now."""
         self._check_open()
         return self._librdkafka.call(self._raw.assignment)
 
@@ -319,7 +324,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._librdkafka.resume(as_places(partitions))
 
     def paused(self) -> Places:
-        """What was paused and not resumed, and is still ours."""
+        """The partitions that are paused, of those that are fetched."""
         return theirs(self._librdkafka.paused)
 
     list_topics = _WithLock()
@@ -331,7 +336,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def commit(  # type: ignore[override]  # one signature for the six overloads
         self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True, **older: bool
     ) -> Places | None:
-        """Commit the record, the offsets, or all that was read. NotOwnedError once the partition is others'.
+        """Commit the record, the offsets, or all that was read. NotOwnedError once another member owns the partition.
 
         `async`, by now a word of the language, is an older name of `asynchronous`: `commit(**{"async": False})`.
         """
@@ -342,11 +347,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         return self._commits.commit(message, offsets, asynchronous=asynchronous, as_member=self._runtime.subscribed)
 
     def store_offsets(self, message: Message | None = None, offsets: Places | None = None) -> None:
-        """What the next commit() without arguments, or the next automatic one, commits."""
+        """Set the offsets that the next commit() without arguments, or the next automatic commit, commits."""
         self._check_open()
         self._commits.store(message, offsets)
 
     def committed(self, partitions: Places, timeout: float = -1) -> Places:
+        """The offsets that the group committed last; OFFSET_INVALID where it committed none."""
         self._check_open()
         timeout = checked_wait(timeout)
         if not self._runtime.subscribed:
@@ -362,9 +368,9 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
     @contextlib.contextmanager
     def hold(self, *work: Record) -> Iterator[Self]:
-        """Long work on these records' partitions (without any: on all) is under way, and is no reason to leave.
+        """Stay in the group during long work on these records' partitions; without arguments, on all.
 
-        The poll interval does not run. When the group wants partitions back, `revoke_pending` says so: end early, and
+        The poll interval does not run meanwhile. When the group wants partitions back, `revoke_pending` says so: end early, and
         leave the block; the callback runs there. A revoke of other partitions only does not wait: it runs at once, on
         another thread, and commits nothing by itself. Leaving the block says that the work is done.
         """
@@ -372,7 +378,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             yield self
 
     def revoke_pending(self, record: Record) -> bool:
-        """Does the group wait for us to give this partition up, or is it gone already? Any thread; cheap."""
+        """Does the group wait for this partition to be given back, or is it lost already? Any thread; cheap."""
         call = self._queue.call
         if call is None:
             checked_record(record)  # What would be wrong in a rebalance is wrong before it.
@@ -393,7 +399,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def close(  # type: ignore[override]  # the report is more than confluent-kafka's nothing
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
-        """Commit, give the partitions back, leave, and end: within `timeout_s` (10 s), and once. Any thread.
+        """Commit, give the partitions back, leave, and end, within `timeout_s` (10 s). A second call does nothing. Any thread.
 
         Callbacks run on this thread, and what they take comes on top; what they raise is raised when all is done.
         The membership lasts for them, so they can commit: each for `max.poll.interval.ms`, as the group grants it.
@@ -412,7 +418,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         return self._member.close() if before.phase in {Phase.CLOSING, Phase.CLOSED} else self._asked_close()
 
     def _close_as_asked(self) -> None:
-        """On a polling thread, after the callback that asked for it."""
+        """On a polling thread, after the callback that called close()."""
         assert self._asked_close is not None
         self._asked_close()
 
@@ -469,7 +475,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
 
 def forked_error(consumer: Consumer) -> MembershipError:
-    """What all its methods raise in a forked child."""
+    """The error that all its methods raise in a forked child."""
     return as_kafka_exception(consumer._member._forked_error())
 
 

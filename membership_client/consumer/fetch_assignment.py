@@ -24,7 +24,7 @@ from membership_client.types import Offset, TopicPartition
 logger = logging.getLogger("membership_client")
 
 _LAST_COMMIT_S = 10.0
-"""How long a revoke waits for its own commit before it goes on without: the group waits for us."""
+"""Longest wait of a revoke for its last commit: the group waits for the revoke."""
 
 
 class FetchAssignment:
@@ -48,12 +48,12 @@ class FetchAssignment:
     def assigned(self, call: Call, starts: Starts | None, committed: Starts, hook: Callback) -> None:
         """Fetch first, so that seek(), pause() and position() work in the callback; records come after it.
 
-        None stands for partitions that go again before anybody found out where to start. Of them nothing is read, and of
-        those that were lost meanwhile neither: all wait for the callback that takes them away.
+        `starts` is None if the partitions are to be taken away before their offsets were known. Then, and if they were lost
+        meanwhile, none of their records is read: a callback that takes them away follows.
         """
         partitions = call.wanted.partitions
         unread = starts is None or call.context.lost
-        # Any number will do for what is not read, and nothing but a number: see start_offsets.py.
+        # For what is not read any number will do, but it must be a number: see start_offsets.py.
         unknown = Offset(0 if unread else self._start)
         self._starts = {p: their_offset(p, (starts or {}).get(p) or unknown) for p in partitions}
         self._librdkafka.incremental_assign(list(self._starts.values()))

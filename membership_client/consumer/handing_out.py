@@ -30,13 +30,16 @@ class HandingOut:
     """Why iteration ends after the record in hand."""
 
     def _hand_out(self, librdkafka: Librdkafka, queue: CallbackQueue, loop: PollLoop) -> None:
-        """From there, by these."""
+        """Take records from that buffer, with this loop for all calls that cannot be served from it."""
         self._queue = queue
         self._gate = queue.gate
         self._loop = loop
         self._inside = loop.inside
-        self._lock = librdkafka.lock
         self._buffer = librdkafka.buffer
+        # What follows is looked up for every record or batch.
+        self._enter, self._leave = loop.inside.enter, loop.inside.leave
+        self._lock, self._callers = librdkafka.lock.lock, librdkafka.lock.callers
+        self._line, self._unread = librdkafka.buffer.line, librdkafka.buffer.unread
         self._take = librdkafka.buffer.take
         self._consume_raw = librdkafka.consume_raw
 
@@ -55,17 +58,19 @@ class HandingOut:
         # that C code fills, for an exception of a signal handler would lose what a call has just returned.
         timeout = checked_wait(timeout)
         read: list[list[Message]] = []
-        self._inside.enter(thread := get_ident())
+        self._enter(thread := get_ident())
         try:
-            if not self._lock.callers:
-                with self._lock.lock:
+            if not self._callers:
+                with self._lock:
                     try:
-                        if monotonic() < self._gate.until and not self._buffer:
+                        if monotonic() < self._gate.until and not self._line:
                             read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
-                            self._buffer.note_read(read[0])
-                            if len(read[0]) == num_messages and monotonic() < self._gate.until:
-                                return read[0]
-                            self._buffer.put(read[0])
+                            (batch,) = read
+                            if self._unread:
+                                self._buffer.note_read(batch)
+                            if len(batch) == num_messages and monotonic() < self._gate.until:
+                                return batch
+                            self._buffer.put(batch)
                             read.clear()
                     except BaseException:
                         self._buffer.put_back(chain.from_iterable(read))
@@ -74,7 +79,7 @@ class HandingOut:
             self._loop.close_if_asked()
             raise
         finally:
-            self._inside.leave(thread)
+            self._leave(thread)
         self._check_open()
         return self._loop.consume(checked_count(num_messages), timeout)
 

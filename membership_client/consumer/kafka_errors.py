@@ -1,4 +1,4 @@
-"""Our errors as confluent-kafka's: whoever catches KafkaException catches them, whoever knows ours sees them whole."""
+"""Our errors as confluent-kafka's: of our type, and a KafkaException with its code at the same time."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _CLOSED = "Consumer closed"
 
 
 def closed_error() -> MembershipError:
-    """What every method of a closed Consumer raises."""
+    """The error that every method of a closed Consumer raises."""
     return as_kafka_exception(errors.MemberClosedError(f"{_CLOSED}."))
 
 
@@ -88,7 +88,7 @@ def _closed_text(error: MembershipError) -> str:
 
 
 def refusal(detail: str, *also: type[Exception]) -> MembershipError:
-    """For an argument that cannot be one; `also` is what confluent-kafka raises for it."""
+    """For a wrong argument; `also` is the type that confluent-kafka raises for it."""
     return as_kafka_exception(errors.ConfigError(detail), also=also)
 
 
@@ -103,7 +103,7 @@ def _both(kind: type[MembershipError], also: tuple[type[Exception], ...]) -> typ
 
 @contextlib.contextmanager
 def as_kafka_exceptions() -> Iterator[None]:
-    """What membership raises inside leaves as both."""
+    """A MembershipError of the block leaves it as a KafkaException, too."""
     try:
         yield
     except MembershipError as error:

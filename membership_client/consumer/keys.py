@@ -9,8 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-
-from membership_client.values import dataclass
+from typing import NamedTuple
 
 
 class Reach(enum.Enum):
@@ -26,8 +25,7 @@ class Reach(enum.Enum):
     """ConfigError, which is a KafkaException with _INVALID_ARG; the note is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """What becomes of a key."""
 
     reach: Reach

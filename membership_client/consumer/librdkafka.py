@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from membership_client.consumer.buffer import Buffer, Reading
 from membership_client.consumer.monitor import LibrdkafkaLock
-from membership_client.consumer.reports import Reports
-from membership_client.consumer.translate import ours, theirs
+from membership_client.consumer.translate import Places, ours, theirs
 from membership_client.types import TopicPartition
 
 logger = logging.getLogger("membership_client")
 
-Places = list[confluent_kafka.TopicPartition]
 T = TypeVar("T")
+
+_REPORT_KEYS = ("error_cb", "stats_cb", "throttle_cb")
+
+
+class Reports:
+    """Calls a function where librdkafka calls it: inside poll(), consume() and other calls of the application.
+
+    From `postpone` on, reports are kept for `make_postponed`. A function may need a lock that the thread in close() holds,
+    so it must not run on the thread that closes librdkafka while close() waits for that.
+    """
+
+    def __init__(self) -> None:
+        self._postponed: list[Callable[[], object]] | None = None
+
+    def wrapped(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration with these functions in between. confluent-kafka refuses what is not callable."""
+        found = {key: config[key] for key in _REPORT_KEYS if callable(config.get(key))}
+        return {**config, **{key: functools.partial(self._report, function) for key, function in found.items()}}
+
+    def postpone(self) -> None:
+        self._postponed = []
+
+    def make_postponed(self) -> None:
+        """On the thread that closes the consumer. An exception of a function is logged; reports that come later are dropped."""
+        reports, self._postponed = self._postponed or [], []
+        for report in reports:
+            try:
+                report()
+            except Exception:
+                logger.exception("A callback of librdkafka raised while the consumer was closed.")
+
+    def _report(self, function: Callable[..., object], *told: object) -> object:
+        if self._postponed is None:
+            return function(*told)
+        self._postponed.append(functools.partial(function, *told))
+        return None
 
 
 class Librdkafka:
@@ -44,7 +79,7 @@ class Librdkafka:
             return method(*arguments)
 
     def close(self, timeout_s: float) -> None:
-        """When no other thread is inside any more. If librdkafka does not come to its end in time, it is left alone.
+        """Wait until no other thread is inside, then close librdkafka. If it does not end in time, it is left to itself.
 
         What librdkafka reports meanwhile to `stats_cb`, `error_cb` and `throttle_cb` is told afterwards, on this thread.
         """

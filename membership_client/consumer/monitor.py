@@ -1,4 +1,4 @@
-"""What threads of a Consumer wait for each other with: one lock with a condition, and the right to call librdkafka."""
+"""The locks of a Consumer: the bridge's, with a condition, and librdkafka's; and which threads are inside."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Monitor:
 
 
 _GIVE_WAY_S = 1.0
-"""So long at most a reading thread lets others go first."""
+"""Longest time for which a reading thread lets other callers go first."""
 
 _STEP_S = 0.0005
 
@@ -113,7 +113,7 @@ class LibrdkafkaLock:
             yield
 
     def give_way(self) -> None:
-        """Let those go first that wait now."""
+        """Let the callers that wait now go first."""
         for _ in range(int(_GIVE_WAY_S / _STEP_S)):
             if not self.callers:
                 return

@@ -1,4 +1,4 @@
-"""Was this process away for so long that the group may have given its partitions to others? Or are we out anyway?
+"""Was this process stopped for so long that the group may have given its partitions to others, or is the member out?
 
 A process that was stopped, or a machine that slept, goes on where it was: with records that were fetched long ago. Its
 threads look at the clock every second or so; one that finds the last look too long ago knows that all were away.
@@ -15,10 +15,10 @@ from membership_client.types import MemberState
 
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 _UNNOTICED_S = 1.5
-"""A look comes once a second, give or take a quarter. So short an absence no session minds."""
+"""Looks come about once a second. A pause below this is shorter than any session."""
 
 _OUT = frozenset({MemberState.FENCED, MemberState.STALE, MemberState.FATAL})
-"""We know that we are out, and the callback that says so may have to wait for another one."""
+"""The member is out of the group, and the callback that says so may still wait for another one."""
 
 
 def slept_s() -> float:
@@ -27,23 +27,23 @@ def slept_s() -> float:
 
 
 class PauseDetection:
-    """Any thread. Without a heartbeat interval's worth of looks there is doubt, until the coordinator has confirmed us.
+    """Any thread. After a heartbeat interval without a look there is doubt, until the coordinator confirms the member.
 
-    Else only the coordinator raises doubt: with looks, one that is silent for long stops nobody, and neither does slow
-    work. When absence raises it a heartbeat is overdue, so it lasts one round trip.
+    While looks go on, only the coordinator raises doubt: neither its silence nor slow work does. When a pause raises
+    doubt, a heartbeat is overdue, so the doubt lasts one round trip.
     """
 
     def __init__(self) -> None:
         self.until = float("inf")
-        """Before that moment there is no doubt. Cheap to compare with, as is done for every record."""
+        """Before that moment there is no doubt. A float, because it is compared with the clock for every record."""
         self._slept_s = slept_s()
         self._lock = threading.RLock()
         self._confirmed_until: float | None = None
-        """No session is shorter than the heartbeat interval. None while we are not a member."""
+        """The last confirmation and a heartbeat interval, which no session is shorter than. None while not a member."""
         self._doubt_since: float | None = None
 
     def look(self) -> bool:
-        """Whether we are sure; from now on, or since the last doubt."""
+        """Look at the clock. True if there is no doubt."""
         with self._lock:
             return self._look()
 
@@ -63,7 +63,7 @@ class PauseDetection:
                 self._doubt()
 
     def on_step(self, step: Step) -> None:
-        """An observer. What was asked before the doubt confirms nothing, whenever its answer is read."""
+        """An observer. An answer to a request sent before the doubt confirms nothing, whenever it is read."""
         asked = _confirming(step) if step.after.confirmed_at != step.before.confirmed_at else None
         with self._lock:
             if step.after.state is MemberState.UNSUBSCRIBED:
@@ -85,6 +85,6 @@ class PauseDetection:
 
 
 def _confirming(step: Step) -> InFlight | None:
-    """What the coordinator answered."""
+    """The request that the coordinator answered."""
     beside = step.before.join_keepalive
     return beside if beside is not None and step.after.join_keepalive is None else step.before.dialogue

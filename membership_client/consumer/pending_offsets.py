@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-import confluent_kafka
-
-from membership_client.consumer.translate import ours_at, theirs
+from membership_client.consumer.translate import Places, ours_at, theirs
 from membership_client.types import Offset, TopicPartition
 
-Position = Callable[[list[confluent_kafka.TopicPartition]], list[confluent_kafka.TopicPartition]]
+Position = Callable[[Places], Places]
 
 
 class PendingOffsets:
@@ -74,7 +72,7 @@ class PendingOffsets:
             self._stored.pop(partition, None)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """They are others' now."""
+        """Forget all about these: other members own them now."""
         gone = tuple(partitions)
         self.forget_read(gone)
         self.doubt_committed(gone)

@@ -21,11 +21,11 @@ from membership_client.consumer.poll_time import PollTime
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.2
-"""So long poll() may hand out records of the buffer without looking around, unless something waits; or less, if automatic
-commits come more often."""
+"""Longest time for which poll() hands out buffered records without visiting the bridge, unless something waits there.
+Shorter if automatic commits are more frequent."""
 
 _SLICE_S = 0.05
-"""Longest stay inside librdkafka: what waits, waits for so long."""
+"""Longest wait inside librdkafka: callbacks and close() wait up to this long for the thread."""
 
 _BRIEF_S = 0.01
 """The same while the membership changes."""
@@ -35,7 +35,7 @@ _MOST_RECORDS = 500
 
 
 class Surroundings(Protocol):
-    """What a polling thread looks after on its way, and what it needs to know."""
+    """What a polling thread asks and tells the rest of the consumer."""
 
     def look(self) -> None:
         """Note that the application polls, commit what is due, and raise what must be raised. No record is in hand."""
@@ -47,7 +47,7 @@ class Surroundings(Protocol):
         """Does the group still count on this member, as far as is known?"""
 
     def certain_until(self) -> float:
-        """Up to which moment that is known now."""
+        """The moment until which that is known now."""
 
     def is_settled(self) -> bool:
         """Is no change of the assignment under way?"""
@@ -100,7 +100,7 @@ class PollLoop:
         return None
 
     def consume(self, count: int, timeout_s: float) -> list[Message]:
-        """Up to that many. Fewer before time is up when something waits that must not be done with records in hand.
+        """Up to that many. Fewer before time is up when a callback or close() waits: it must not run with records in hand.
 
         What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
         """
@@ -127,7 +127,7 @@ class PollLoop:
 
     @contextlib.contextmanager
     def _entered(self) -> Iterator[None]:
-        """A close() that a signal handler called meanwhile, and that raised as well, is carried out before that goes on."""
+        """If an exception leaves the block, first carry out a close() that a signal handler called meanwhile."""
         with self.inside():
             try:
                 yield
@@ -147,7 +147,7 @@ class PollLoop:
                     return
 
     def attend(self) -> Action:
-        """Run what waits, and look after the rest, with no record in hand. Raises what callbacks raise."""
+        """Run the callback that waits, then commit what is due, with no record in hand. Raises what callbacks raise."""
         with self._entered():
             return self._attend()
 
@@ -177,14 +177,14 @@ class PollLoop:
                 raise
 
     def read_ahead(self, count: int, timeout_s: float) -> None:
-        """Read up to so many records into the buffer, waiting that long for the first."""
+        """Read up to `count` records into the buffer; wait that long for the first."""
         with self.time:
             self._librdkafka.read(count, timeout_s)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _next_action(self) -> Action:
-        """Most calls come while nothing waits, and need not look around."""
+        """READ without a visit of the bridge while the gate is open: most calls."""
         return Action.READ if self._clock() < self._queue.gate.until else self._attend()
 
     def run_tasks(self) -> None:
@@ -241,7 +241,7 @@ class PollLoop:
 
     @contextlib.contextmanager
     def hold(self, partitions: Partitions | None) -> Iterator[None]:
-        """Long work is under way. At its end, unless it raised, what waits is run."""
+        """For long work. At its end the callback that waits is run, unless the work raised."""
         self._queue.hold(partitions)
         try:
             yield

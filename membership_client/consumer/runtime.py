@@ -19,15 +19,13 @@ from membership_client.consumer.events import events_of, poll_interval_exceeded
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
 from membership_client.consumer.kafka_errors import as_kafka_exceptions
-from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.librdkafka import Librdkafka, Reports
 from membership_client.consumer.monitor import Inside, LibrdkafkaLock, Monitor
-from membership_client.consumer.offset_wait import OffsetWait, reason
 from membership_client.consumer.pause_detection import PauseDetection
 from membership_client.consumer.poll_loop import PollLoop
 from membership_client.consumer.poll_time import Spent
-from membership_client.consumer.reports import Reports
 from membership_client.consumer.settings import Settings
-from membership_client.consumer.start_offsets import Starts, look_up, milliseconds_ago
+from membership_client.consumer.start_offsets import OffsetWait, Starts, look_up, milliseconds_ago, reason
 from membership_client.consumer.statistics import Sources
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
@@ -40,13 +38,13 @@ from membership_client.types import MemberState, Snapshot, TopicPartition
 logger = logging.getLogger("membership_client")
 
 _OFFSETS_S = 0.5
-"""So long is asked for committed offsets before commits that wait behind have their turn, and the question is asked again."""
+"""Timeout of one request for committed offsets. Commits that wait behind it are sent then, and it is repeated."""
 
 _GOING = frozenset(MemberState) - {MemberState.JOINING, MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
 """States that end with the loss of all partitions."""
 
 _MOST_FRAMES = 40
-"""Of a thread's stack, that are searched for records."""
+"""Frames of a thread's stack that are searched for records."""
 
 
 class Runtime:
@@ -109,7 +107,7 @@ class Runtime:
 
     @property
     def group_assigns(self) -> bool:
-        """Is what is read the group's to assign? Once an unsubscribe has given all back, it is the application's."""
+        """Does the group decide what is read? Not once an unsubscribe has given all back: then the application may assign."""
         return self.wanted or self.queue.call is not None or bool(self.member.snapshot.owned)
 
     def tell(self, report: Callable[[], None]) -> None:
@@ -139,13 +137,15 @@ class Runtime:
         return self._state in {MemberState.STABLE, MemberState.UNSUBSCRIBED} and self.queue.call is None
 
     def _polled(self) -> MembershipError | None:
-        """The application is alive; what its member has ended of, if it has."""
+        """Tell the member that the application polls; return the error that has ended it, or None."""
         if not self.subscribed:
             return None
         try:
             self.member.poll()
         except CallbackFailedError as error:
-            return None if self._raises else error  # It was raised where it happened, or has ended the member.
+            return (
+                None if self._raises else error
+            )  # With callback.errors=raise it was raised by the poll() that ran the callback.
         except MembershipError as error:
             return error
         return None
@@ -181,7 +181,7 @@ class Runtime:
             self.queue.ready(call, functools.partial(self._take_away, call))
 
     def _look_up_later(self, call: Call, wait: OffsetWait) -> None:
-        """Behind all commits that were submitted before, so that none is missed."""
+        """After all commits that were submitted before, so that the offsets include them."""
         self.commits.committer.submit(functools.partial(self._look_up, call, wait))
 
     def _before_state(self, state: MemberState) -> None:
@@ -198,7 +198,7 @@ class Runtime:
             self.member.trace.note("in hand", records=records)
 
     def _every_second(self) -> None:
-        """Notice that this process runs, and tell how idle the application is. What was told is not taken back."""
+        """Note that this process runs, and report how idle the application is. Reported times never decrease."""
         self.pauses.look()
         spent, told = self.loop.time.spent(), self._told
         self._told = Spent(max(spent.idle_s, told.idle_s), max(spent.busy_s, told.busy_s))
@@ -208,7 +208,7 @@ class Runtime:
     # --- callbacks: on the committer's thread ----------------------------------------------------------------------------
 
     def _look_up(self, call: Call, wait: OffsetWait) -> None:
-        """Where new partitions start. However long it takes, because a transaction may be open."""
+        """Find out where new partitions start. Without a timeout, because a transaction may be open."""
         if call.context.lost or self.member.snapshot.state in _GOING:
             self._assign(call, None, {})
             return
@@ -219,7 +219,9 @@ class Runtime:
             if wait.is_to_tell(time.monotonic()):
                 self.member._delayed(call.wanted.call_id, wait.since, reason(call.wanted.partitions, error))
             if isinstance(error, NotOwnedError):
-                call.context.wait_lost(_OFFSETS_S)  # The group has dropped us, and the next heartbeat will say so.
+                call.context.wait_lost(
+                    _OFFSETS_S
+                )  # The coordinator has removed the member, and the next heartbeat will say so.
             self._look_up_later(call, wait)
         except Exception as error:  # noqa: BLE001 - whatever it is, the callback must not wait for ever
             self.queue.ready(call, functools.partial(_raise, error))
@@ -241,7 +243,7 @@ def _raise(error: Exception) -> None:
 
 
 def _in_hand(thread: int | None) -> list[str]:
-    """Of a running thread: the records that its functions have, by where they are from; what is in them is not shown."""
+    """The records in the local variables of a running thread, as topic-partition@offset; their contents are not shown."""
     return list(dict.fromkeys(_records(frame_of(thread))))
 
 

@@ -1,6 +1,6 @@
 """One configuration for two: what concerns the group is the member's, what concerns fetching is librdkafka's.
 
-A key that would reach neither is refused, because a setting that is silently ignored is found out in production.
+A key that would reach neither is refused: a setting that is silently ignored would be noticed in production only.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Settings:
 
 
 def settings_of(config: Mapping[str, Any]) -> Settings:
-    """Checked as far as it is ours; librdkafka's constructor checks the rest."""
+    """Check the keys of the membership; librdkafka's constructor checks the others."""
     given = _normalised(config)
     on_commit = given.get("on_commit")
     if on_commit is not None:
@@ -118,7 +118,7 @@ def _normalised(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_what_reaches_nobody(given: Mapping[str, Any]) -> None:
-    """ConfigError, which is for people who know the key from librdkafka: why, and what to do instead."""
+    """ConfigError, which says why the key is refused and what to do instead."""
     for key in given:
         if (found := KEYS.get(key)) is not None and found.reach is Reach.REFUSED:
             raise ConfigError(f"{key}: {found.note}.")
@@ -154,7 +154,7 @@ def _member_config(given: Mapping[str, Any]) -> MemberConfig:
 
 
 def _heartbeat_interval(given: Mapping[str, Any]) -> dict[str, int]:
-    """Who gives a short session.timeout.ms alone gets heartbeats to match, which confluent-kafka does not ask for."""
+    """A third of a session.timeout.ms that is too short for the default interval: confluent-kafka accepts it alone."""
     session_ms = _milliseconds(given, "session.timeout.ms", _HEARTBEAT_INTERVAL_MS + 1)
     return {"heartbeat.interval.ms": max(1, session_ms // 3)} if 1 < session_ms <= _HEARTBEAT_INTERVAL_MS else {}
 

@@ -1,38 +1,49 @@
-"""Where partitions start of which nothing was ever committed, as numbers.
+"""Start offsets of partitions without a committed offset, as numbers; and what to say while committed offsets do not come.
 
-librdkafka looks up "the beginning" and "the end" by itself. But when its answer comes after the partition was taken away, it
-asks once more, and moves there whatever it fetches by then: a partition that has come back meanwhile, with the offset that
-somebody committed, is read from the beginning again, or what lies before the end is never read. Who is given a number asks
-nothing.
+librdkafka can look up "the beginning" and "the end" by itself. But if the answer comes after the partition was taken away, it
+asks again, and applies the answer even if the partition has come back meanwhile with a committed offset: records are read
+again from the beginning, or those before the end are never read. Given a number, librdkafka asks nothing.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import confluent_kafka
 from confluent_kafka import KafkaException
 
-from membership_client.consumer.translate import ours, ours_at
+from membership_client.consumer.translate import Places, ours, ours_at
+from membership_client.core.error_codes import Code
+from membership_client.errors import MembershipError
 from membership_client.types import Offset, TopicPartition
 
 logger = logging.getLogger("membership_client")
 
 Starts = Mapping[TopicPartition, Offset | None]
-"""Where to start, or None where nobody knows."""
+"""Where to start; None where it is not known."""
 
-Places = list[confluent_kafka.TopicPartition]
 Ask = Callable[..., Places]
 """offsets_for_times() of a consumer."""
 
 _PATIENCE_S = 2.0
 """Partitions without a leader must not hold up the others of an assignment: librdkafka waits for them."""
 
+_FIRST_REPORT_S = 5.0
+"""The member reports a wait for committed offsets that is longer than this."""
+
+_NEXT_REPORT_S = 60.0
+"""Time between two reports."""
+
+_OPEN_TRANSACTION = (
+    "a producer has sent offsets of this group to a transaction that is still open; it must commit or abort it, or "
+    "transaction.timeout.ms ends it"
+)
+
 
 def look_up(raw: confluent_kafka.Consumer, partitions: Iterable[TopicPartition], start: int) -> Starts:
-    """The first or the last offsets, or those of a time, as far as brokers tell them in time. Any thread that `raw` lets in."""
+    """The first or last offsets, or those of a time; partitions that no broker answers for in time are left out."""
     wanted = list(partitions)
     if not wanted or start == confluent_kafka.OFFSET_INVALID:
         return {}
@@ -40,7 +51,9 @@ def look_up(raw: confluent_kafka.Consumer, partitions: Iterable[TopicPartition],
         found = _places_since(raw.offsets_for_times, wanted, start, _PATIENCE_S)
         return ours_at(place for place in found if place.error is None)
     except KafkaException as error:
-        logger.info("librdkafka is to find out where %d partitions start: %s", len(wanted), error)
+        logger.info(
+            "The start offsets of %d partitions were not found; librdkafka looks them up: %s", len(wanted), error
+        )
     except RuntimeError:  # The consumer was closed meanwhile.
         pass
     return {}
@@ -75,3 +88,26 @@ def _places_since(ask: Ask, partitions: Iterable[TopicPartition], when: int, tim
 def _places_at(ask: Ask, partitions: Iterable[TopicPartition], when: int, timeout_s: float) -> Places:
     asked = [confluent_kafka.TopicPartition(*partition, when) for partition in partitions]
     return ask(asked, timeout=timeout_s) if asked else []
+
+
+class OffsetWait:
+    """One wait for committed offsets, from `since` on. Belongs to the thread that waits."""
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self._next_at = since + _FIRST_REPORT_S
+
+    def is_to_tell(self, now: float) -> bool:
+        """Is a report due? Once after some seconds, and then once a minute."""
+        if now < self._next_at:
+            return False
+        self._next_at = now + _NEXT_REPORT_S
+        return True
+
+
+def reason(partitions: Collection[TopicPartition], error: MembershipError) -> str:
+    """What is waited for, without a full stop."""
+    said = str(error.__cause__ or error.detail).rstrip(".")
+    topics = ", ".join(sorted({partition.topic for partition in partitions}))
+    waited_for = f"the committed offsets of {len(partitions)} partitions of {topics} ({said})"
+    return f"{waited_for}: {_OPEN_TRANSACTION}" if Code.UNSTABLE_OFFSET_COMMIT.name in said else waited_for

@@ -12,13 +12,15 @@ from membership_client.consumer.arguments import checked_record
 from membership_client.consumer.kafka_errors import refusal
 from membership_client.types import Offset, Snapshot, TopicPartition
 
+Places = list[confluent_kafka.TopicPartition]
 
-def theirs(partitions: Iterable[TopicPartition]) -> list[confluent_kafka.TopicPartition]:
+
+def theirs(partitions: Iterable[TopicPartition]) -> Places:
     """Without an offset."""
     return [confluent_kafka.TopicPartition(*partition) for partition in partitions]
 
 
-def theirs_at(offsets: Mapping[TopicPartition, Offset]) -> list[confluent_kafka.TopicPartition]:
+def theirs_at(offsets: Mapping[TopicPartition, Offset]) -> Places:
     return [their_offset(partition, offset) for partition, offset in offsets.items()]
 
 

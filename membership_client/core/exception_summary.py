@@ -18,8 +18,9 @@ _LINKS = (
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 )
-_PLACE = re.compile(r'  File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>.*))?$')
-_TYPE = re.compile(r"[\w.<>]+(?=:|$)")
+# As texts: `re` compiles and keeps them when the first callback raises, and not in every program that imports a member.
+_PLACE = r'  File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>.*))?$'
+_TYPE = r"[\w.<>]+(?=:|$)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ def raised_by(error: str) -> Raised:
     """Of an exception as `CallbackReturned` carries it: with its traceback, or as its last line only."""
     lines = _without_margin(_last_link(error.splitlines()))
     frames = list(itertools.takewhile(_is_frame, lines))
-    places = [_place(match) for line in frames if (match := _PLACE.match(line))]
-    kind = _TYPE.match(lines[len(frames)]) if len(frames) < len(lines) else None
+    places = [_place(match) for line in frames if (match := re.match(_PLACE, line))]
+    kind = re.match(_TYPE, lines[len(frames)]) if len(frames) < len(lines) else None
     return Raised(kind[0] if kind else "an exception", tuple(reversed(places)))
 
 

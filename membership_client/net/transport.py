@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import os
 import selectors
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
 from membership_client.net.channel import MAX_FRAME_BYTES, OpenFailed
 from membership_client.net.wakeup import Mailbox, Waker
 from membership_client.security import PLAINTEXT, Security
+from membership_client.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,13 +50,13 @@ class _Peer:
         return self.purpose is _Purpose.BOOTSTRAP
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _Link:
     """A connection, or the attempt to open one or to renew its session; and the requests that wait for that."""
 
     peer: _Peer
     connection: Connection | None = None
-    waiting: list[tuple[int, Request]] = field(default_factory=list)
+    waiting: list[tuple[int, Request]] = dataclasses.field(default_factory=list)
     security: Security = PLAINTEXT
     """The credentials of the last attempt to open it or to renew its session."""
 

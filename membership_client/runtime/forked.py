@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 from membership_client.types import CloseReport, Health, LeaveMode
 
-CLOSED = CloseReport(clean=True, reason="forked child: the parent is the member")
-HEALTH = Health(live=False, ready=False, why="forked")
 BELONGS_TO_PARENT = "This member belongs to the parent process."
 
 _ENTRANCES = frozenset({"__enter__", "__aenter__", "__iter__", "__next__", "__aiter__", "__anext__"})
@@ -21,6 +19,16 @@ Error = Callable[[Any], Exception]
 """What the methods of an object raise."""
 
 _watched: weakref.WeakKeyDictionary[Any, Error] = weakref.WeakKeyDictionary()
+
+
+def child_close() -> CloseReport:
+    """The answer of close() in a forked child."""
+    return CloseReport(clean=True, reason="forked child: the parent is the member")
+
+
+def child_health() -> Health:
+    """The answer of health() in a forked child."""
+    return Health(live=False, ready=False, why="forked")
 
 
 def refuse_in_forked_children(thing: object, error: Error) -> None:
@@ -56,7 +64,7 @@ def _refusing(kind: type, error: Error) -> type:
     names: dict[str, object] = {name: _in_place_of(inspect.getattr_static(kind, name), refuse) for name in public}
     is_async = inspect.iscoroutinefunction(inspect.getattr_static(kind, "close"))
     names |= _ASYNC_ENDS if is_async else _ENDS
-    names |= {"health": lambda _: HEALTH, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    names |= {"health": lambda _: child_health(), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (kind,), names)
 
 
@@ -65,7 +73,7 @@ def _in_place_of(found: object, refuse: Callable[..., object]) -> object:
 
 
 def _close(*_: object, **__: object) -> CloseReport:
-    return CLOSED
+    return child_close()
 
 
 def _exit(*_: object) -> None:
@@ -73,7 +81,7 @@ def _exit(*_: object) -> None:
 
 
 async def _aclose(*_: object, **__: object) -> CloseReport:
-    return CLOSED
+    return child_close()
 
 
 async def _aexit(*_: object) -> None:

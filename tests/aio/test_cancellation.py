@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Message
 
 from membership_client import aio
-from membership_client.consumer.commits import Places
+from membership_client.consumer.translate import Places
 from membership_client.testing import KafkaCluster
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, offsets, read, run, until

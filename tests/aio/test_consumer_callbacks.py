@@ -17,7 +17,7 @@ from membership_client import (
     TopicPartition,
     aio,
 )
-from membership_client.consumer.commits import Places
+from membership_client.consumer.translate import Places
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, keep_reading, offsets, read, run, until
 from tests.integration.members import PATIENCE_S, Group

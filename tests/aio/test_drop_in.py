@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import json
 from typing import Any
 
@@ -191,5 +192,53 @@ def test_the_drop_in_is_a_member_of_ours(new_stage: NewStage) -> None:
             await consumer.subscribe([stage.topic])
             while consumer.snapshot.state is not MemberState.STABLE:
                 await consumer.poll(0.1)
+
+    run(story())
+
+
+@pytest.mark.parametrize("kind", [AIOConsumer, drop_in.AIOConsumer], ids=["theirs", "drop-in"])
+def test_all_calls_of_the_drop_in_are_coroutines(kind: type[Any], new_stage: NewStage) -> None:
+    """The bug: subscribe() and consumer_group_metadata() could be awaited, but not be made tasks of."""
+    stage = new_stage(partitions=1)
+
+    async def story() -> None:
+        async with asyncio.timeout(PATIENCE_S), kind(stage.config()) as consumer:
+            await asyncio.create_task(consumer.subscribe([stage.topic]))
+            assert type(await asyncio.create_task(consumer.consumer_group_metadata())) is bytes
+
+    run(story())
+
+
+@pytest.mark.parametrize("kind", [AIOConsumer, drop_in.AIOConsumer], ids=["theirs", "drop-in"])
+def test_a_callback_of_the_drop_in_may_poll(kind: type[Any], new_stage: NewStage) -> None:
+    """It gets no record. The bug: ours raised a ConfigError, so that on_assign was repeated for ever."""
+    stage = new_stage(partitions=1)
+    got: list[Any] = []
+
+    async def on_assign(consumer: Any, _partitions: list[Any]) -> None:
+        got.extend([await consumer.poll(0.01), await consumer.consume(5, 0.01)])
+
+    async def story() -> None:
+        await asyncio.to_thread(stage.produce, 3)
+        async with asyncio.timeout(PATIENCE_S), kind(stage.config()) as consumer:
+            await consumer.subscribe([stage.topic], on_assign=on_assign)
+            while await consumer.poll(0.1) is None:
+                pass
+
+    run(story())
+    assert got == [None, []]
+
+
+@KINDS
+@pytest.mark.parametrize("timeout", ["3", None])
+def test_a_timeout_that_is_no_number_is_a_type_error(kind: type[Any], timeout: Any, new_stage: NewStage) -> None:
+    """The bug: ours was a ValueError only, which a program written for the other does not catch."""
+    stage = new_stage(partitions=1)
+
+    async def story() -> None:
+        async with kind(stage.config()) as consumer:
+            for call in (consumer.poll, functools.partial(consumer.consume, 1), consumer.list_topics):
+                with pytest.raises(TypeError):
+                    await call(timeout=timeout)
 
     run(story())

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from membership_client import aio
-from membership_client.consumer.commits import Places
+from membership_client.consumer.translate import Places
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, read, run
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 from confluent_kafka import Message
 
@@ -13,27 +11,8 @@ from membership_client.consumer.buffer import Buffer
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class Read:
-    """As much of a Message as a buffer looks at."""
-
-    def __init__(self, partition: int, offset: int) -> None:
-        self._where = (partition, offset)
-
-    def topic(self) -> str:
-        return "t"
-
-    def partition(self) -> int:
-        return self._where[0]
-
-    def offset(self) -> int:
-        return self._where[1]
-
-    def error(self) -> None:
-        return None
-
-
 def messages(*places: tuple[int, int]) -> list[Message]:
-    return [cast("Message", Read(*place)) for place in places]
+    return [Message(topic="t", partition=partition, offset=offset) for partition, offset in places]
 
 
 def holding(*places: tuple[int, int]) -> Buffer:

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from membership_client import Consumer
-from membership_client.consumer.offset_wait import OffsetWait, reason
+from membership_client.consumer.start_offsets import OffsetWait, reason
 from membership_client.errors import OffsetTimeoutError
 from membership_client.testing import MockCluster
 from membership_client.types import TopicPartition

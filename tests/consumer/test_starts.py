@@ -12,10 +12,9 @@ from membership_client.consumer.callback_queue import Call
 from membership_client.consumer.committer import Committer
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
-from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.librdkafka import Librdkafka, Reports
 from membership_client.consumer.monitor import Inside, LibrdkafkaLock
 from membership_client.consumer.pending_offsets import PendingOffsets
-from membership_client.consumer.reports import Reports
 from membership_client.consumer.settings import settings_of
 from membership_client.consumer.start_offsets import look_up
 from membership_client.core.events import CallbackKind, RunCallback

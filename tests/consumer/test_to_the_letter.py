@@ -178,6 +178,18 @@ def test_unsubscribe_leaves_an_assignment_of_ones_own(world: World) -> None:
 
 
 @pytest.mark.parametrize("config", [CLASSIC, KIP_848])
+def test_a_subscription_ends_an_assignment_of_ones_own(world: World, config: dict[str, Any]) -> None:
+    """The bug: poll() raised _CONFLICT again and again, since the group assigned what was assigned already."""
+    world.produce(5, [0])
+    reader = assigned(world, 2, {**config, **AUTO})
+    reader.read(1)
+    reader.subscribe(world.topic)
+    assert reader.consumer.assignment() == []
+    assert world.committed() == {0: 3}
+    eventually(lambda: (reader.poll(), len(reader.owned) == 4)[1], "all partitions")
+
+
+@pytest.mark.parametrize("config", [CLASSIC, KIP_848])
 def test_assign_while_subscribed(world: World, config: dict[str, Any]) -> None:
     """Of what is owned: it is read from there, and the others are not. Others' partitions are refused."""
     world.produce(5)

@@ -50,6 +50,13 @@ DIFFERENCES = (
         reason="a partition that is read without being owned has two owners",
     ),
     Difference(
+        what="`subscribe` after `assign`",
+        ours="ends the assignment first, as `unassign` does",
+        theirs="classic: the first rebalance ends it; KIP-848: it stays beside what the group assigns, and `poll` raises "
+        "`_CONFLICT` for a partition that is in both",
+        reason="the consumer would read partitions that it does not own, and its commits of them would be refused",
+    ),
+    Difference(
         what="`seek`",
         ours="works from `on_assign` on",
         theirs="`_STATE` until librdkafka fetches the partition",

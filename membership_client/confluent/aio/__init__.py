@@ -7,14 +7,15 @@ keys `key.deserializer` and `value.deserializer`.
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.aio as _theirs
 from confluent_kafka import Message
 
 from membership_client.aio.consumer import Consumer
-from membership_client.consumer.commits import Places
+from membership_client.consumer.hooks import Hook
+from membership_client.consumer.translate import Places
 
 if TYPE_CHECKING:
     # For type checkers, which do not run `__getattr__`.
@@ -39,6 +40,26 @@ class AIOConsumer(Consumer):
         if executor is None and max_workers < 1:
             raise ValueError("max_workers must be at least 1")
         super().__init__(consumer_conf)
+
+    async def subscribe(  # type: ignore[override]  # a coroutine, for programs that make a task of it
+        self,
+        topics: Iterable[str],
+        on_assign: Hook | None = None,
+        on_revoke: Hook | None = None,
+        on_lost: Hook | None = None,
+        *,
+        listener: object | None = None,
+    ) -> None:
+        """As `membership_client.aio.Consumer.subscribe`."""
+        super().subscribe(topics, on_assign, on_revoke, on_lost, listener=listener)
+
+    async def consumer_group_metadata(self) -> bytes:  # type: ignore[override]  # as subscribe()
+        """As `membership_client.aio.Consumer.consumer_group_metadata`."""
+        return bytes(super().consumer_group_metadata())
+
+    def _records_for_callback(self) -> list[Message]:
+        """None, as inside a callback of confluent-kafka's."""
+        return []
 
     async def commit(  # type: ignore[override]  # confluent-kafka returns None where nothing is known yet
         self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True

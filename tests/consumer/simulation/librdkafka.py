@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import confluent_kafka
+from confluent_kafka import Message
 
 from tests.consumer.simulation.scheduler import ScheduleError, Scheduler
 
@@ -17,26 +18,12 @@ _PER_SECOND = 20
 T = TypeVar("T")
 
 
-class Record:
-    """As much of a Message as a consumer looks at."""
+class Record(Message):
+    """A record of 100 bytes."""
 
     def __init__(self, partition: int, offset: int) -> None:
+        super().__init__(topic=TOPIC, partition=partition, offset=offset, value=bytes(100))
         self.place = (partition, offset)
-
-    def topic(self) -> str:
-        return TOPIC
-
-    def partition(self) -> int:
-        return self.place[0]
-
-    def offset(self) -> int:
-        return self.place[1]
-
-    def error(self) -> None:
-        return None
-
-    def __len__(self) -> int:
-        return 100
 
 
 class SimLibrdkafka:

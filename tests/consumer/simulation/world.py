@@ -19,11 +19,10 @@ from membership_client.consumer.buffer import place_of
 from membership_client.consumer.callback_queue import Call, CallbackQueue
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.handing_out import HandingOut
-from membership_client.consumer.librdkafka import Librdkafka
+from membership_client.consumer.librdkafka import Librdkafka, Reports
 from membership_client.consumer.monitor import Inside, LibrdkafkaLock, Monitor
 from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.poll_loop import PollLoop
-from membership_client.consumer.reports import Reports
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import MemberClosedError, NotOwnedError
 from membership_client.runtime.listener import CallbackContext
