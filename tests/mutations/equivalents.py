@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.mutations.mutants import Mutant
+from tests.mutations.packages import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,7 @@ class Equivalent:
     nth: int | None = None
 
     def matches(self, mutant: Mutant) -> bool:
-        place = (
-            mutant.file.as_posix().removeprefix("membership_client/") == self.file and mutant.function == self.function
-        )
+        place = name_of(mutant.file) == self.file and mutant.function == self.function
         same = (mutant.before, mutant.after) == (self.before, self.after)
         return place and same and self.nth in {None, mutant.nth}
 

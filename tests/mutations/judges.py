@@ -17,7 +17,6 @@ from typing import Any
 import hypothesis
 import pytest
 
-TESTS = ("tests/core", "tests/unit", "tests/worker", "tests/net", "tests/security", "tests/arguments")
 _IMPORTED_BEFORE = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 MOST_CALLS = 50

@@ -23,6 +23,7 @@ from typing import Any
 from tests.mutations.children import Tell, in_child
 from tests.mutations.judges import Judge, Judges, Means, Record, watched
 from tests.mutations.mutants import Mutant
+from tests.mutations.packages import module_of
 
 CAUGHT, TIMED_OUT, SURVIVED, NOT_FOUND = "caught", "timed out", "survived", "not found"
 LEAST_SOUND = 0.95
@@ -159,7 +160,7 @@ def _judge_all(
 ) -> None:
     # Some files, such as net/tls.py, are imported only where they are needed, and their functions would not be found.
     for file in files:
-        importlib.import_module(_module_name(file))
+        importlib.import_module(module_of(file))
     bench = Bench(_watch(judges, files), means)
     if len(bench.records) < LEAST_SOUND * len(judges):
         return
@@ -254,10 +255,6 @@ def judge_module(mutant: Mutant, bench: Bench) -> Verdict:
     return bench.judge(mutant, work)
 
 
-def _module_name(file: Path) -> str:
-    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-
-
 def _paths(names: Iterable[str]) -> list[str]:
     return sorted({name.partition("::")[0] for name in names if "::" in name})
 
@@ -265,7 +262,7 @@ def _paths(names: Iterable[str]) -> list[str]:
 class _Spoiled(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
-        self._name = _module_name(mutant.file)
+        self._name = module_of(mutant.file)
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
