@@ -42,22 +42,23 @@ class HostSlot:
         self.host = _stable_host(optional(checked_text, "host", host))
         _check(name, self.host, slots)
         folder = lock_directory(optional(checked_path, "directory", directory) or _default_directory())
-        self.number, self._file = _lock_first(folder, f"{name}-{self.host}", slots)
+        self.number, file = _lock_first(folder, f"{name}-{self.host}", slots)
+        self._file: int | None = file
         self.instance_id = numbered_id(f"{name}-{self.host}", self.number)
         _held.add(self)
 
     def close(self) -> None:
         """Lets go of the slot. May be repeated."""
-        if self._file >= 0:
+        if self._file is not None:
             # Said, and not left to the last copy of the file: a child that was just forked may still have one.
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._drop()
 
     def _drop(self) -> None:
         """Without unlocking: that is for the process that locked it."""
-        if self._file >= 0:
+        if self._file is not None:
             os.close(self._file)
-            self._file = -1
+            self._file = None
 
     def __enter__(self) -> Self:
         return self

@@ -43,8 +43,8 @@ def lock_file(path: Path) -> int | None:
 
 def _opened(path: Path) -> int | None:
     try:
-        # Not inherited by programs that are started from here; no link is followed, since the file will be emptied.
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        # No link is followed, since the file will be emptied.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened ({error.strerror}): delete it, or {_ELSEWHERE}.") from error
     try:
@@ -70,8 +70,7 @@ def _close_to_others(file: int, path: Path) -> None:
         raise ConfigError(f"{path} is no plain file: delete it, or {_ELSEWHERE}.")
     if found.st_uid != os.geteuid():
         raise ConfigError(f"{path} belongs to user {found.st_uid}, who can lock it at any time: {_ELSEWHERE}.")
-    if stat.S_IMODE(found.st_mode) != 0o600:
-        os.fchmod(file, 0o600)
+    os.fchmod(file, 0o600)
 
 
 def _has_name(file: int, path: Path) -> bool:

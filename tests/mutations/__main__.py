@@ -27,8 +27,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--share", type=float, default=1.0, help="judge this share of the mutants, picked at random")
     parser.add_argument("--seed", type=int, default=1, help="of that choice")
     parser.add_argument("--tests", nargs="+", help="that judge, instead of those of packages.py")
-    parser.add_argument("--seeds", type=int, default=300, help="of the simulation, that judge the core as well (%(default)s)")
+    parser.add_argument(
+        "--seeds", type=int, default=300, help="of the simulation, that judge the core as well (%(default)s)"
+    )
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one mutant (%(default)s)")
+    parser.add_argument(
+        "--patience", type=float, default=30.0, help="seconds that a test may wait in vain (%(default)s)"
+    )
     parser.add_argument("--survivors", type=Path, help="write each survivor to this file as soon as it is found")
     parser.add_argument("--again", type=Path, help="judge only the survivors in this file, of an earlier run")
     options = parser.parse_args(arguments)
@@ -62,7 +67,7 @@ def _means(files: Sequence[Path], options: argparse.Namespace) -> Means:
     packages = packages_of(files)
     tests = options.tests or dict.fromkeys(test for package in packages for test in package.tests)
     seeds = options.seeds if any(package.is_simulated for package in packages) else 0
-    return Means(tuple(tests), seeds, options.budget)
+    return Means(tuple(tests), seeds, options.budget, options.patience)
 
 
 def _without_lines(survivors: str) -> set[str]:

@@ -27,6 +27,20 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
+        "identity/lock_file.py",
+        "_opened",
+        "384",
+        "385",
+        "The mode is set again before the file is locked.",
+    ),
+    Equivalent(
+        "identity/lock_file.py",
+        "_sign",
+        "0",
+        "1",
+        "What is written next is longer than one byte.",
+    ),
+    Equivalent(
         "core/leaving.py",
         "is_telling",
         "departure is not None and departure.telling_since is not None and (departure.outcome is None)",

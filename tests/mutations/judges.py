@@ -28,11 +28,15 @@ Lines = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What mutants are judged with. No mutant is given more than `budget_s` of computing, by the fastest tests."""
+    """What mutants are judged with. No mutant is given more than `budget_s` of computing, by the fastest tests.
+
+    A test that takes `patience_s` and ten times what it took before is ended, and its mutant counts as timed out.
+    """
 
     tests: tuple[str, ...]
     seeds: int
     budget_s: float
+    patience_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ PACKAGES = (
     Package("net", ("tests/net",)),
     Package("trace", ("tests/trace",)),
     Package("security", ("tests/security", "tests/net", "tests/unit")),
-    Package("identity", ("tests/identity",)),
+    Package("identity", ("tests/identity", "tests/arguments/test_offline.py")),
     Package("runtime/offsets.py", _RUNTIME),
     Package("runtime/worker.py", _RUNTIME),
     Package("runtime/listener.py", _RUNTIME),

@@ -33,9 +33,8 @@ START_S = 60.0
 """How long importing and collecting may take."""
 WATCH_S = 600.0
 """How long one test may take while it is watched, which makes it many times slower, on a busy machine."""
-SHORTEST_PATIENCE_S = 30.0
 SHORTEST_CPU_S = 0.5
-"""A test that takes longer on an otherwise busy machine, or computes longer, than this and ten times what it took before is ended."""
+"""A test that computes longer than this and ten times what it took before is ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,11 @@ class Bench:
         return sorted(affordable, key=lambda name: -self.kills[mutant.file, mutant.function, name])
 
     def _at_line(self, mutant: Mutant) -> list[str]:
-        """Those of all its lines. One may have no event, such as a constant in a longer call: then those of the line before."""
+        """Those of all its lines.
+
+        A line may have no event, such as a constant in a longer call: then those of the line before, and after them all
+        tests of the file, since what runs only in a forked child is not seen.
+        """
         file = str(mutant.file)
         own = {
             name for line in range(mutant.line, mutant.last_line + 1) for name in self.tests_of.get((file, line), ())
@@ -85,7 +88,8 @@ class Bench:
         if own:
             return sorted(own, key=lambda name: self.records[name].cpu_s)
         lines = range(mutant.line, max(mutant.line - 15, 0), -1)
-        return next((tests for line in lines if (tests := self.tests_of.get((file, line)))), [])
+        near = next((tests for line in lines if (tests := self.tests_of.get((file, line)))), [])
+        return [*near, *(name for name in self.tests_in[mutant.file] if name not in near)]
 
     def judge(self, mutant: Mutant, work: Callable[[Tell], object]) -> Verdict:
         """`work` tells each test that it begins, and CAUGHT when one fails."""
@@ -101,7 +105,7 @@ class Bench:
     def _patience_s(self, told: str | None) -> float:
         if told not in self.records:
             return START_S
-        return SHORTEST_PATIENCE_S + 10 * self.records[told].took_s
+        return self.means.patience_s + 10 * self.records[told].took_s
 
 
 def _run(names: Iterable[str], judges: dict[str, Judge], bench: Bench, tell: Tell) -> None:
