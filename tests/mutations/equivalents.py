@@ -27,6 +27,49 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
+        "trace/trace_file.py",
+        "TraceFile.__init__",
+        "0",
+        "1",
+        "The size is set when the file is opened; without a file nothing is written.",
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile.__init__",
+        "True",
+        "False",
+        "It is set when the file is opened; without a file nothing is written.",
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile.write",
+        "False",
+        "True",
+        "Of a trace that was given up no header is written.",
+        nth=1,
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile._open",
+        "1",
+        "2",
+        "After the last byte there is none to read.",
+    ),
+    Equivalent(
+        "trace/trace_thread.py",
+        "TraceThread.flush",
+        "time.monotonic() < give_up_at",
+        "time.monotonic() <= give_up_at",
+        "At that very moment one look more means nothing.",
+    ),
+    Equivalent(
+        "trace/trace_thread.py",
+        "TraceThread.flush",
+        "time.sleep(0.001)",
+        "(left out)",
+        "It only spares the processor.",
+    ),
+    Equivalent(
         "identity/lock_file.py",
         "_opened",
         "384",

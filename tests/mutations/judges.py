@@ -41,7 +41,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A test: whether it passed, what it takes (watched, that is several times as much), and its lines in the files to judge."""
+    """A test: whether it passed, what it takes, and its lines in the files to judge. Watching it takes several times as much."""
 
     name: str
     passed: bool

@@ -32,7 +32,20 @@ _CONSUMER = (
     "tests/consumer/test_buffer.py",
     "tests/consumer/test_handing_out.py",
 )
+_TRACE = tuple(
+    f"tests/trace/test_{name}.py"
+    for name in ("commits", "files", "format", "journal", "line", "refusals", "torn", "trace_file", "trace_thread")
+)
+"""Without those that read files in another process, where there is no mutant."""
+_SECURITY = (
+    "tests/security",
+    "tests/arguments/test_security_keys.py",
+    "tests/net/test_authentication.py",
+    "tests/net/test_tls.py",
+    "tests/unit/test_given_credentials.py",
+)
 _LEASES = (
+    "tests/spark/test_accepting.py",
     "tests/spark/test_leases.py",
     "tests/spark/test_ledger.py",
     "tests/spark/test_sealing.py",
@@ -42,8 +55,8 @@ _LEASES = (
 PACKAGES = (
     Package("core", ("tests/core", "tests/unit", "tests/worker"), goal=0.95, is_simulated=True),
     Package("net", ("tests/net",)),
-    Package("trace", ("tests/trace",)),
-    Package("security", ("tests/security", "tests/net", "tests/unit")),
+    Package("trace", _TRACE),
+    Package("security", _SECURITY),
     Package("identity", ("tests/identity", "tests/arguments/test_offline.py")),
     Package("runtime/offsets.py", _RUNTIME),
     Package("runtime/worker.py", _RUNTIME),

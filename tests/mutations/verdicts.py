@@ -188,16 +188,15 @@ def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]
 
     def control(tell: Tell) -> None:
         for name, judge in judges.items():
-            began = time.process_time()
-            tell((name, judge(), time.process_time() - began))
+            began, cpu = time.monotonic(), time.process_time()
+            passed = judge()
+            tell((name, passed, time.process_time() - cpu, time.monotonic() - began))
 
     told, _ = in_child(work, lambda _: WATCH_S)
     again, _ = in_child(control, lambda _: WATCH_S)
-    cpu_s = {name: used for name, passed, used in again if passed}
+    took = {name: {"cpu_s": cpu_s, "took_s": took_s} for name, passed, cpu_s, took_s in again if passed}
     return {
-        record.name: replace(record, cpu_s=cpu_s[record.name])
-        for record in told
-        if record.passed and record.name in cpu_s
+        record.name: replace(record, **took[record.name]) for record in told if record.passed and record.name in took
     }
 
 
