@@ -27,6 +27,20 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
+        "leases/arbiter.py",
+        "_as_message",
+        "True",
+        "False",
+        "A slot looks whether a message is a stop; every other one is its turn.",
+    ),
+    Equivalent(
+        "leases/ledger.py",
+        "Ledger._queue",
+        "lease.told_at is None and lease.holder is not None",
+        "lease.told_at is None and True",
+        "Where nobody holds the slot, it is granted and nobody waits; the types need the check.",
+    ),
+    Equivalent(
         "trace/trace_file.py",
         "TraceFile.__init__",
         "0",
