@@ -27,6 +27,13 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
+        "leases/ledger.py",
+        "Ledger.tick",
+        "lease.waiting is not None and lease.told_at is not None and (now >= lease.told_at + self._grace_s)",
+        "lease.waiting is not None and True and (now >= lease.told_at + self._grace_s)",
+        "Whoever waits came with the time at which the holder was told; the types need the check.",
+    ),
+    Equivalent(
         "leases/arbiter.py",
         "_as_message",
         "True",

@@ -18,7 +18,7 @@ from membership_client.testing.ports import free_ports
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
-from membership_client_spark.leases.line import DriverAddress, Line
+from membership_client_spark.leases.line import DriverAddress, Line, _Connected
 from membership_client_spark.leases.sealing import Opener, Sealer, session_key
 from membership_client_spark.leases.wire import challenge, line, new_secret, parsed, proof
 
@@ -67,6 +67,7 @@ def test_the_first_one_has_its_turn_and_is_heard(office: Office) -> None:
     assert one.notice is None
     assert [said for _, _, said in office.heard][1] == {"report": {"lag": 3}}
     assert office.heard[0][2]["host"] == "here"
+    assert (one._thread.name, one._thread.daemon) == ("slot-0-line", True), "it keeps no process from ending"
 
 
 def test_the_older_one_is_told_and_the_newer_waits_for_it_to_hang_up(office: Office) -> None:
@@ -280,6 +281,22 @@ def test_a_slot_does_not_obey_a_driver_that_does_not_know_the_secret() -> None:
         met.close()
     assert one.notice is None
     one.close()
+
+
+def test_a_message_is_sent_as_a_whole_or_the_line_is_of_no_more_use() -> None:
+    """Its number was taken: the next message would be refused by the driver."""
+    driver, slot = socket.socketpair()
+    with slot:
+        connected = _Connected(slot, Sealer(b"key"))
+        with driver:
+            assert connected.say({"report": {}})
+            assert not connected.say({"report": "x" * 10_000_000})
+        assert not connected.say({"report": {}})
+
+
+def test_addresses_are_written_as_in_urls() -> None:
+    """In brackets where they have colons themselves."""
+    assert [str(DriverAddress(host, 7, b"")) for host in ("::1", "driver")] == ["[::1]:7", "driver:7"]
 
 
 def test_the_secret_is_in_no_text() -> None:

@@ -50,6 +50,7 @@ def test_who_waited_and_went_is_not_granted_the_slot() -> None:
     ledger = held_by(OLD)
     list(ledger.claim(0, NEW, 1.0))
     assert list(ledger.gone(0, NEW)) == []
+    assert list(ledger.tick(1.0 + 2 * GRACE_S)) == []
     assert list(ledger.gone(0, OLD)) == []
     assert ledger.holder(0) is None
 
