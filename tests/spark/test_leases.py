@@ -16,6 +16,7 @@ import pytest
 
 from membership_client.testing.ports import free_ports
 from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.leases import line as slot_line
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line, _Connected
@@ -144,14 +145,20 @@ def test_a_closed_arbiter_leaves_nothing_behind(office: Office) -> None:
     eventually(lambda: one._connected is None)
 
 
-def test_a_driver_that_is_not_there_does_not_keep_a_slot_from_starting() -> None:
-    """The group's fencing is enough where the driver cannot be reached."""
+def test_a_driver_that_is_not_there_does_not_keep_a_slot_from_starting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The group's fencing is enough where the driver cannot be reached. That is told, and tried again after a while."""
+    monkeypatch.setattr(slot_line, "_AGAIN_S", LONG_S)
     (port,) = free_ports(1)
-    one = Line(DriverAddress("127.0.0.1", port, new_secret()), 0, OLD, {})
-    one.wait_for_turn(LONG_S)
+    with caplog.at_level(logging.INFO):
+        one = Line(DriverAddress("127.0.0.1", port, new_secret()), 0, OLD, {})
+        one.wait_for_turn(LONG_S)
     assert one.notice is None
     one.say({"report": {}})
     one.close()
+    assert not one._thread.is_alive()
+    assert caplog.text.count(f"no line to the driver at 127.0.0.1:{port}: ") == 1
 
 
 def test_a_slot_goes_on_without_its_driver_and_is_heard_again_when_it_is_back(office: Office) -> None:
@@ -292,6 +299,17 @@ def test_a_message_is_sent_as_a_whole_or_the_line_is_of_no_more_use() -> None:
             assert connected.say({"report": {}})
             assert not connected.say({"report": "x" * 10_000_000})
         assert not connected.say({"report": {}})
+
+
+def test_a_line_on_which_half_a_message_was_sent_is_mended(office: Office) -> None:
+    """The driver would wait for the other half for ever."""
+    one = office.line(OLD)
+    one.wait_for_turn(LONG_S)
+    assert one._connected is not None
+    one._connected.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    one.say({"report": "x" * 500_000})
+    eventually(lambda: len(office.heard) == 2)
+    assert [said["slot"] for _, _, said in office.heard] == [0, 0]
 
 
 def test_addresses_are_written_as_in_urls() -> None:
