@@ -27,6 +27,13 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
+        "leases/listening.py",
+        "_listening",
+        "listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)",
+        "(left out)",
+        "The default of Linux and macOS; a system can be set up otherwise (net.ipv6.bindv6only).",
+    ),
+    Equivalent(
         "leases/ledger.py",
         "Ledger.tick",
         "lease.waiting is not None and lease.told_at is not None and (now >= lease.told_at + self._grace_s)",

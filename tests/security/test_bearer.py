@@ -308,9 +308,11 @@ def test_what_aws_gives_is_no_token(sts: FakeSts, text: Any) -> None:
         ("audience=a", "must have region: aws_iam needs it"),
         ("region=", "must have region and audience"),
         ("region=a,audience=b,password=hunter2", "takes region, audience"),
-        ("region=a,audience=b,duration_seconds=59", "duration_seconds must be"),
         ("region=a,audience=b,duration_seconds=hunter2", "duration_seconds must be"),
+        ("region=a,audience=b,duration_seconds=59", "duration_seconds must be"),
+        ("region=a,audience=b,duration_seconds=3601", "duration_seconds must be"),
         ("region=a,audience=b,signing_algorithm=none", "signing_algorithm must be"),
+        ("region=a,audience=b,tag_=hunter2", "tag_NAME, separated"),
         ("hunter2", "name=value pairs"),
     ],
 )

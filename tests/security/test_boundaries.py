@@ -22,7 +22,7 @@ from membership_client.security.aws import AwsTokens
 from membership_client.security.conversations import ConversationError, converse
 from membership_client.security.secret import Secret
 from membership_client.security.settings import with_password
-from membership_client.security.tokens import Token, TokenCache
+from membership_client.security.tokens import Token, TokenCache, TokenError
 from membership_client.security.unsecured import unsecured_tokens
 from membership_client.security.values import flag, pairs
 from tests.security.certificates import Certificates
@@ -82,6 +82,32 @@ def test_aws_has_defaults_and_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> No
     assert aws(monkeypatch, ",sts_endpoint=https://sts.test,aws_debug=all").endpoint == "https://sts.test"
     made = AwsTokens(region="r", audience="a")
     assert (made.duration_s, made.tags, made.extensions) == (300, {}, {})
+
+
+@pytest.mark.parametrize("duration_s", [60, 3600])
+def test_aws_takes_the_shortest_and_the_longest_duration(monkeypatch: pytest.MonkeyPatch, duration_s: int) -> None:
+    """A minute and an hour."""
+    assert aws(monkeypatch, f",duration_seconds={duration_s}").duration_s == duration_s
+
+
+def test_an_old_boto3_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client of STS has no tokens of this kind."""
+    boto3 = types.ModuleType("boto3")
+    client = types.SimpleNamespace(client=lambda *_, **__: object())
+    boto3.Session = lambda **_: client  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "boto3", boto3)
+    with pytest.raises(TokenError, match=r"it needs boto3 1\.42\.25 or newer"):
+        AwsTokens(region="r", audience="a")()
+
+
+def test_the_client_and_the_scope_of_the_configuration_are_asked_for() -> None:
+    """By a token endpoint."""
+    keys = {f"{B}method": "oidc", f"{B}client.id": "alice", f"{B}client.secret": "x", f"{B}scope": "kafka"}
+    made = sasl("OAUTHBEARER", **keys, **{f"{B}token.endpoint.url": "https://idp.test/"}).sasl
+    assert made is not None
+    assert made.tokens is not None
+    fetch: Any = made.tokens._fetch
+    assert (fetch.client_id, fetch.scope) == ("alice", "kafka")
 
 
 def test_boto3_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

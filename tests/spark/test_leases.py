@@ -68,6 +68,8 @@ def test_the_first_one_has_its_turn_and_is_heard(office: Office) -> None:
     assert one.notice is None
     assert [said for _, _, said in office.heard][1] == {"report": {"lag": 3}}
     assert office.heard[0][2]["host"] == "here"
+    assert one._connected is not None
+    assert one._connected.connection.gettimeout() is None, "a driver that has nothing to say breaks no line"
     assert (one._thread.name, one._thread.daemon) == ("slot-0-line", True), "it keeps no process from ending"
 
 
