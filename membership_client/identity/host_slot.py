@@ -51,22 +51,23 @@ class HostSlot:
         self.host = _stable_host(optional(checked_text, "host", host))
         _check(name, self.host, slots)
         folder = lock_directory(optional(checked_path, "directory", directory) or _default_directory())
-        self.number, self._file = _lock_first(folder, f"{name}-{self.host}", slots)
+        self.number, file = _lock_first(folder, f"{name}-{self.host}", slots)
+        self._file: int | None = file
         self.instance_id = numbered_id(f"{name}-{self.host}", self.number)
         _held.add(self)
 
     def close(self) -> None:
         """Release the slot. May be called again."""
-        if self._file >= 0:
+        if self._file is not None:
             # Unlocked, and not only closed: a child that was just forked may still have a copy of the descriptor.
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._drop()
 
     def _drop(self) -> None:
         """Close the file without unlocking it: the process that locked it unlocks it."""
-        if self._file >= 0:
+        if self._file is not None:
             os.close(self._file)
-            self._file = -1
+            self._file = None
 
     def __enter__(self) -> Self:
         return self
@@ -158,8 +159,8 @@ def lock_file(path: Path) -> int | None:
 
 def _opened(path: Path) -> int | None:
     try:
-        # Not inherited by programs that are started from here; no link is followed, since the file will be emptied.
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        # No link is followed, since the file will be emptied.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened ({error.strerror}): delete it, or {_ELSEWHERE}.") from error
     try:
@@ -185,8 +186,7 @@ def _close_to_others(file: int, path: Path) -> None:
         raise ConfigError(f"{path} is no plain file: delete it, or {_ELSEWHERE}.")
     if found.st_uid != os.geteuid():
         raise ConfigError(f"{path} belongs to user {found.st_uid}, who can lock it at any time: {_ELSEWHERE}.")
-    if stat.S_IMODE(found.st_mode) != 0o600:
-        os.fchmod(file, 0o600)
+    os.fchmod(file, 0o600)
 
 
 def _has_name(file: int, path: Path) -> bool:

@@ -130,7 +130,7 @@ def open_for_owner(path: Path, flags: int) -> int:
     if path.is_symlink():
         # For a clear text: O_NOFOLLOW would fail with "too many levels of symbolic links".
         raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed", str(path))
-    file = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    file = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         _check_owner(file)
     except BaseException:

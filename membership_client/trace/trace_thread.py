@@ -90,6 +90,7 @@ class TraceThread:
         self._queue: queue.SimpleQueue[QueuedEntry | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"trace {file.path.name}", daemon=True)
         self._started = False
+        self._has_begun = False
         self._unwritable = 0
 
     def begin(self, start: Member, at: float, offset_s: float) -> None:
@@ -111,11 +112,14 @@ class TraceThread:
             self._start()
 
     def flush(self, within_s: float) -> bool:
-        """Has everything been written that was put so far? Any thread but the writing one."""
+        """Has everything been written that was put so far, the first header too? Any thread but the writing one."""
         give_up_at = time.monotonic() + within_s
-        while self._backlog.waiting and time.monotonic() < give_up_at:
+        while not self._is_written() and time.monotonic() < give_up_at:
             time.sleep(0.001)
-        return not self._backlog.waiting
+        return self._is_written()
+
+    def _is_written(self) -> bool:
+        return self._has_begun and not self._backlog.waiting
 
     def close(self, last: Member, at: float, offset_s: float) -> None:
         """Write what waits, then end. After two seconds this returns and logs a warning; the thread goes on alone."""
@@ -171,5 +175,6 @@ class TraceThread:
             logger.exception("A step is missing in the trace %s; please report it", self._file.path)
             self._unwritable = missing + 1
         finally:
+            self._has_begun = True
             if waiting.entry is not None:
                 self._backlog.wrote()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -51,6 +53,17 @@ def slot(directory: Path, slots: int = 3) -> HostSlot:
     return HostSlot("till", directory=directory, host="mars", slots=slots)
 
 
+def open_files() -> int:
+    """How many this process has, without those that nobody uses any more."""
+    gc.collect()
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+def without_locks(descriptor: int, operation: int) -> None:
+    """As `flock` fails on a file system without locks."""
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
 def test_each_process_has_a_slot_of_its_own_and_a_crash_frees_it(tmp_path: Path, holder: Holder) -> None:
     """The next one after a SIGKILL is the same to the group."""
     with slot(tmp_path) as ours:
@@ -86,8 +99,9 @@ def test_a_forked_child_does_not_keep_its_parents_slot(tmp_path: Path) -> None:
         signal.pause()
     os.read(reading, 1)
     # As a crash does it: nothing is unlocked.
+    assert ours._file is not None
     os.close(ours._file)
-    ours._file = -1
+    ours._file = None
     try:
         with slot(tmp_path) as successor:
             assert successor.number == 0
@@ -101,6 +115,7 @@ def test_a_forked_child_does_not_keep_its_parents_slot(tmp_path: Path) -> None:
 def test_a_slot_that_is_let_go_is_free_also_while_a_child_starts(tmp_path: Path) -> None:
     """The child's copy of the lock lasts for a moment: it does not count."""
     ours = slot(tmp_path)
+    assert ours._file is not None
     copy = os.dup(ours._file)
     ours.close()
     with slot(tmp_path) as successor:
@@ -126,6 +141,8 @@ def test_a_real_host_may_look_like_a_pod(tmp_path: Path, host: str, monkeypatch:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     with pytest.raises(UnstableIdentityError, match="random suffix"):
         HostSlot("till", directory=tmp_path)
+    with HostSlot("till", directory=tmp_path, host=host) as ours:
+        assert ours.host == host
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -135,11 +152,15 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         HostSlot("till", directory=tmp_path / "file" / "slots", host="mars")
 
 
-@pytest.mark.parametrize(("name", "slots"), [("", 3), ("till", 0), ("till", -1)])
-def test_no_name_or_no_slots_is_refused_before_anything_is_made(tmp_path: Path, name: str, slots: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "host", "slots"), [("", "mars", 3), ("till", "mars", 0), ("till", "mars", -1), ("till", "my host", 3)]
+)
+def test_no_legal_name_or_no_slots_is_refused_before_anything_is_made(
+    tmp_path: Path, name: str, host: str, slots: int
+) -> None:
     """An empty name used to give `-mars-0`, which every other program without a name has too."""
     with pytest.raises(ConfigError):
-        HostSlot(name, directory=tmp_path / "slots", host="mars", slots=slots)
+        HostSlot(name, directory=tmp_path / "slots", host=host, slots=slots)
     assert not (tmp_path / "slots").exists()
 
 
@@ -206,8 +227,41 @@ def test_a_file_that_is_replaced_while_it_is_locked_is_not_taken_for_the_slot(
         flock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", replaced_first)
+    before = open_files()
     with slot(tmp_path, slots=1) as ours:
+        assert ours._file is not None
         assert os.fstat(ours._file).st_ino == file.stat().st_ino
+        assert open_files() <= before + 1
+
+
+def test_who_finds_no_slot_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taken, not ours, or not to be locked: a program that tries again every second would run out of descriptors."""
+    with slot(tmp_path, slots=1):
+        before = open_files()
+        with pytest.raises(SlotsTakenError):
+            slot(tmp_path, slots=1)
+    os.mkfifo(tmp_path / "fifo-mars-0.lock")
+    with pytest.raises(ConfigError):
+        HostSlot("fifo", directory=tmp_path, host="mars")
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with pytest.raises(ConfigError, match=r"till-mars-0.lock cannot be locked \(No locks available\): pass directory="):
+        slot(tmp_path)
+    assert open_files() < before, "that of the slot which was held is closed as well"
+
+
+def test_a_lock_file_says_which_process_has_it(tmp_path: Path) -> None:
+    """And no longer which one had it before."""
+    file = tmp_path / "till-mars-0.lock"
+    file.write_text("4194304000\n")
+    with slot(tmp_path):
+        assert file.read_text() == f"{os.getpid()}\n"
+
+
+def test_slots_are_kept_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory that the first process makes."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with HostSlot("till", host="mars"):
+        assert (tmp_path / ".local/state/membership-client/slots/till-mars-0.lock").exists()
 
 
 PERMISSION = """

@@ -41,6 +41,12 @@ def test_a_name_without_an_ordinal_is_refused(pod: str) -> None:
         stateful_set_id(pod)
 
 
+def test_a_pod_whose_name_is_no_legal_instance_id_is_refused() -> None:
+    """A name that is passed may be anything; the broker would refuse it at the first heartbeat."""
+    with pytest.raises(ConfigError, match=r"group\.instance\.id"):
+        stateful_set_id("my till-3")
+
+
 def test_the_pods_name_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """POD_NAME, because a host name can be set to something else."""
     monkeypatch.setenv("POD_NAME", "till-7")

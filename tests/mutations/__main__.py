@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutations.equivalents import EQUIVALENTS
-from tests.mutations.judges import TESTS, Means
+from tests.mutations.judges import Means
 from tests.mutations.mutants import Mutant, mutants_of
-from tests.mutations.tally import GOALS, SOURCE, Tally, say, shown
+from tests.mutations.packages import PACKAGES, SOURCES, packages_of, path_of
+from tests.mutations.tally import Tally, say, shown
 from tests.mutations.verdicts import SURVIVED, import_libraries, judge_functions, judge_module
 
 
@@ -25,14 +26,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("only", nargs="*", help="files or packages, such as core/joining.py or net; all without it")
     parser.add_argument("--share", type=float, default=1.0, help="judge this share of the mutants, picked at random")
     parser.add_argument("--seed", type=int, default=1, help="of that choice")
-    parser.add_argument("--tests", nargs="+", default=TESTS, help="that judge (%(default)s)")
-    parser.add_argument("--seeds", type=int, default=300, help="of the simulation, that judge as well (%(default)s)")
+    parser.add_argument("--tests", nargs="+", help="that judge, instead of those of packages.py")
+    parser.add_argument(
+        "--seeds", type=int, default=300, help="of the simulation, that judge the core as well (%(default)s)"
+    )
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one mutant (%(default)s)")
+    parser.add_argument(
+        "--patience", type=float, default=30.0, help="seconds that a test may wait in vain (%(default)s)"
+    )
     parser.add_argument("--survivors", type=Path, help="write each survivor to this file as soon as it is found")
     parser.add_argument("--again", type=Path, help="judge only the survivors in this file, of an earlier run")
     options = parser.parse_args(arguments)
-    means = Means(tuple(options.tests), options.seeds, options.budget)
-    found = [mutant for file in _files(options.only or list(GOALS)) for mutant in mutants_of(file)]
+    files = _files(options.only or [package.name for package in PACKAGES])
+    means = _means(files, options)
+    found = [mutant for file in files for mutant in mutants_of(file)]
     if options.again:
         earlier = _without_lines(options.again.read_text())
         found = [mutant for mutant in found if _without_lines(shown(mutant)) <= earlier]
@@ -52,15 +59,22 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _files(names: Sequence[str]) -> list[Path]:
-    paths = [SOURCE / name for name in names]
+    paths = [path_of(name) for name in names]
     return [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
+
+
+def _means(files: Sequence[Path], options: argparse.Namespace) -> Means:
+    packages = packages_of(files)
+    tests = options.tests or dict.fromkeys(test for package in packages for test in package.tests)
+    seeds = options.seeds if any(package.is_simulated for package in packages) else 0
+    return Means(tuple(tests), seeds, options.budget, options.patience)
 
 
 def _without_lines(survivors: str) -> set[str]:
     """Each of them, without the number of its line: tests are written and lines removed between two runs."""
     return {
         re.sub(r":\d+ ", " ", one, count=1).rstrip()
-        for one in re.split(rf"^(?={SOURCE}/)", survivors, flags=re.MULTILINE)
+        for one in re.split(rf"^(?={'|'.join(f'{source}/' for source in SOURCES)})", survivors, flags=re.MULTILINE)
         if one
     }
 

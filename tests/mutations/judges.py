@@ -17,7 +17,6 @@ from typing import Any
 import hypothesis
 import pytest
 
-TESTS = ("tests/core", "tests/unit", "tests/worker", "tests/net", "tests/security", "tests/arguments")
 _IMPORTED_BEFORE = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 MOST_CALLS = 50
@@ -29,16 +28,20 @@ Lines = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What mutants are judged with. No mutant is given more than `budget_s` of computing, by the fastest tests."""
+    """What mutants are judged with. No mutant is given more than `budget_s` of computing, by the fastest tests.
+
+    A test that takes `patience_s` and ten times what it took before is ended, and its mutant counts as timed out.
+    """
 
     tests: tuple[str, ...]
     seeds: int
     budget_s: float
+    patience_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A test: whether it passed, what it takes (watched, that is several times as much), and its lines in the files to judge."""
+    """A test: whether it passed, what it takes, and its lines in the files to judge. Watching it takes several times as much."""
 
     name: str
     passed: bool

@@ -7,21 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.mutations.mutants import Mutant
+from tests.mutations.packages import PACKAGES, Package
 from tests.mutations.verdicts import CAUGHT, SURVIVED, TIMED_OUT, Verdict
 
-SOURCE = Path("membership_client")
-GOALS = {
-    "core": 0.95,
-    "net": 0.85,
-    "trace": 0.85,
-    "runtime/offsets.py": 0.85,
-    "runtime/worker.py": 0.85,
-    "runtime/listener.py": 0.85,
-    "runtime/ownership.py": 0.85,
-    "security": 0.85,
-    "arguments.py": 0.85,
-}
-"""The least share of mutants that are caught, of those that are not equivalent."""
 NEWS_S = 15.0
 
 
@@ -66,28 +54,24 @@ class Tally:
         lines = [
             f"{'':22}{'mutants':>9}{'caught':>9}{'timed out':>11}{'survived':>10}{'equivalent':>12}{'share':>9}{'goal':>7}"
         ]
-        for package, goal in GOALS.items():
+        for package in PACKAGES:
             caught, late, left = (self._count(package, outcome) for outcome in (CAUGHT, TIMED_OUT, SURVIVED))
-            same = sum(_package(mutant) == package for mutant in self.equivalents)
+            same = sum(package.has(mutant.file) for mutant in self.equivalents)
             if total := caught + late + left:
                 counts = f"{total + same:9}{caught:9}{late:11}{left:10}{same:12}"
-                lines.append(f"{package:22}{counts}{self._share(package):9.1%}{goal:7.0%}")
+                lines.append(f"{package.name:22}{counts}{self._share(package):9.1%}{package.goal:7.0%}")
         return lines
 
-    def missed(self) -> list[str]:
+    def missed(self) -> list[Package]:
         """Packages below their goals."""
-        judged = {_package(verdict.mutant) for verdict in self.verdicts}
-        return [package for package, goal in GOALS.items() if package in judged and self._share(package) < goal]
+        return [package for package in PACKAGES if self._of(package) and self._share(package) < package.goal]
 
-    def _count(self, package: str, outcome: str) -> int:
-        return sum(_package(verdict.mutant) == package and verdict.outcome == outcome for verdict in self.verdicts)
+    def _of(self, package: Package) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if package.has(verdict.mutant.file)]
 
-    def _share(self, package: str) -> float:
-        judged = [verdict for verdict in self.verdicts if _package(verdict.mutant) == package]
+    def _count(self, package: Package, outcome: str) -> int:
+        return sum(verdict.outcome == outcome for verdict in self._of(package))
+
+    def _share(self, package: Package) -> float:
+        judged = self._of(package)
         return sum(verdict.outcome != SURVIVED for verdict in judged) / len(judged)
-
-
-def _package(mutant: Mutant) -> str:
-    """The goal that counts for its file; its package where there is none."""
-    file = mutant.file.relative_to(SOURCE)
-    return next((package for package in GOALS if file.is_relative_to(package)), file.parts[0])

@@ -10,6 +10,7 @@ import pytest
 
 from tests.mutations.equivalents import EQUIVALENTS
 from tests.mutations.mutants import mutants_of
+from tests.mutations.packages import path_of
 from tests.mutations.project import ROOT
 
 pytestmark = pytest.mark.deep
@@ -70,5 +71,4 @@ def test_the_program_judges_what_is_imported_only_where_it_is_needed() -> None:
 def test_every_equivalent_fits_a_mutant() -> None:
     """One that fits none hides nothing yet, but would hide the next that looks like it."""
     for one in EQUIVALENTS:
-        file = Path("membership_client") / one.file
-        assert any(one.matches(mutant) for mutant in mutants_of(file)), f"fits no mutant any more: {one}"
+        assert any(one.matches(mutant) for mutant in mutants_of(path_of(one.file))), f"fits no mutant any more: {one}"

@@ -23,6 +23,7 @@ from typing import Any
 from tests.mutations.children import Tell, in_child
 from tests.mutations.judges import Judge, Judges, Means, Record, watched
 from tests.mutations.mutants import Mutant
+from tests.mutations.packages import module_of
 
 CAUGHT, TIMED_OUT, SURVIVED, NOT_FOUND = "caught", "timed out", "survived", "not found"
 LEAST_SOUND = 0.95
@@ -32,9 +33,8 @@ START_S = 60.0
 """How long importing and collecting may take."""
 WATCH_S = 600.0
 """How long one test may take while it is watched, which makes it many times slower, on a busy machine."""
-SHORTEST_PATIENCE_S = 30.0
 SHORTEST_CPU_S = 0.5
-"""A test that takes longer on an otherwise busy machine, or computes longer, than this and ten times what it took before is ended."""
+"""A test that computes longer than this and ten times what it took before is ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,11 @@ class Bench:
         return sorted(affordable, key=lambda name: -self.kills[mutant.file, mutant.function, name])
 
     def _at_line(self, mutant: Mutant) -> list[str]:
-        """Those of all its lines. One may have no event, such as a constant in a longer call: then those of the line before."""
+        """Those of all its lines.
+
+        A line may have no event, such as a constant in a longer call: then those of the line before, and after them all
+        tests of the file, since what runs only in a forked child is not seen.
+        """
         file = str(mutant.file)
         own = {
             name for line in range(mutant.line, mutant.last_line + 1) for name in self.tests_of.get((file, line), ())
@@ -84,7 +88,8 @@ class Bench:
         if own:
             return sorted(own, key=lambda name: self.records[name].cpu_s)
         lines = range(mutant.line, max(mutant.line - 15, 0), -1)
-        return next((tests for line in lines if (tests := self.tests_of.get((file, line)))), [])
+        near = next((tests for line in lines if (tests := self.tests_of.get((file, line)))), [])
+        return [*near, *(name for name in self.tests_in[mutant.file] if name not in near)]
 
     def judge(self, mutant: Mutant, work: Callable[[Tell], object]) -> Verdict:
         """`work` tells each test that it begins, and CAUGHT when one fails."""
@@ -100,7 +105,7 @@ class Bench:
     def _patience_s(self, told: str | None) -> float:
         if told not in self.records:
             return START_S
-        return SHORTEST_PATIENCE_S + 10 * self.records[told].took_s
+        return self.means.patience_s + 10 * self.records[told].took_s
 
 
 def _run(names: Iterable[str], judges: dict[str, Judge], bench: Bench, tell: Tell) -> None:
@@ -159,7 +164,7 @@ def _judge_all(
 ) -> None:
     # Some files, such as net/tls.py, are imported only where they are needed, and their functions would not be found.
     for file in files:
-        importlib.import_module(_module_name(file))
+        importlib.import_module(module_of(file))
     bench = Bench(_watch(judges, files), means)
     if len(bench.records) < LEAST_SOUND * len(judges):
         return
@@ -183,16 +188,15 @@ def _watch(judges: dict[str, Judge], files: Sequence[Path]) -> dict[str, Record]
 
     def control(tell: Tell) -> None:
         for name, judge in judges.items():
-            began = time.process_time()
-            tell((name, judge(), time.process_time() - began))
+            began, cpu = time.monotonic(), time.process_time()
+            passed = judge()
+            tell((name, passed, time.process_time() - cpu, time.monotonic() - began))
 
     told, _ = in_child(work, lambda _: WATCH_S)
     again, _ = in_child(control, lambda _: WATCH_S)
-    cpu_s = {name: used for name, passed, used in again if passed}
+    took = {name: {"cpu_s": cpu_s, "took_s": took_s} for name, passed, cpu_s, took_s in again if passed}
     return {
-        record.name: replace(record, cpu_s=cpu_s[record.name])
-        for record in told
-        if record.passed and record.name in cpu_s
+        record.name: replace(record, **took[record.name]) for record in told if record.passed and record.name in took
     }
 
 
@@ -254,10 +258,6 @@ def judge_module(mutant: Mutant, bench: Bench) -> Verdict:
     return bench.judge(mutant, work)
 
 
-def _module_name(file: Path) -> str:
-    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-
-
 def _paths(names: Iterable[str]) -> list[str]:
     return sorted({name.partition("::")[0] for name in names if "::" in name})
 
@@ -265,7 +265,7 @@ def _paths(names: Iterable[str]) -> list[str]:
 class _Spoiled(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
-        self._name = _module_name(mutant.file)
+        self._name = module_of(mutant.file)
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:

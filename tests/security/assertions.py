@@ -10,7 +10,7 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 PASSPHRASE = "passphrase-Gh66"
@@ -27,7 +27,7 @@ def ec_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def locked_pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
+def locked_pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey) -> str:
     """Opened by PASSPHRASE."""
     lock = BestAvailableEncryption(PASSPHRASE.encode())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock).decode()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from membership_client import ConfigError, Security
 from membership_client.security import keys
@@ -127,6 +128,32 @@ def test_an_assertion_with_everything(tmp_path: Path) -> None:
     assert (first["exp"] - first["iat"], first["iat"] - first["nbf"]) == (60, 5)
     assert (first["iss"], first["tenant"]) == (USER, "red")
     assert first["jti"] != second["jti"]
+
+
+@pytest.mark.parametrize("template", ["", "[]", "{}", '{"header": {}, "payload": 7}', "[" * 100_000])
+def test_a_template_that_is_none_is_told_in_a_sentence(tmp_path: Path, template: str) -> None:
+    """Whatever the file holds."""
+    (tmp_path / "template.json").write_text(template)
+    with pytest.raises(ConfigError, match=r"jwt\.template\.file is not a JSON object with a header and a payload"):
+        Security.from_dict(signed(jwt_template_file=str(tmp_path / "template.json")))
+
+
+@pytest.mark.parametrize("key", [ec.generate_private_key(ec.SECP384R1()), ed25519.Ed25519PrivateKey.generate()])
+def test_a_key_of_another_curve_is_refused(key: Any) -> None:
+    """ES256 has numbers of 32 bytes."""
+    with pytest.raises(ConfigError, match="ES256 needs a key on the curve P-256"):
+        Security.from_dict(signed(algorithm="ES256", private_key_pem=locked_pem(key)))
+
+
+def test_the_key_of_assertions_may_be_a_file(tmp_path: Path) -> None:
+    """And one that cannot be read is named."""
+    (tmp_path / "key.pem").write_text(locked_pem(rsa_key()))
+    config = signed(private_key_file=str(tmp_path / "key.pem"))
+    del config[f"{B}assertion.private.key.pem"]
+    assert assertion_of(config)["iss"] == USER
+    (tmp_path / "key.pem").unlink()
+    with pytest.raises(ConfigError, match=r"private\.key\.file cannot be read: No such file"):
+        Security.from_dict(config)
 
 
 def test_an_assertion_that_somebody_else_renews(endpoint: TokenEndpoint, tmp_path: Path) -> None:
@@ -281,9 +308,11 @@ def test_what_aws_gives_is_no_token(sts: FakeSts, text: Any) -> None:
         ("audience=a", "must have region: aws_iam needs it"),
         ("region=", "must have region and audience"),
         ("region=a,audience=b,password=hunter2", "takes region, audience"),
-        ("region=a,audience=b,duration_seconds=59", "duration_seconds must be"),
         ("region=a,audience=b,duration_seconds=hunter2", "duration_seconds must be"),
+        ("region=a,audience=b,duration_seconds=59", "duration_seconds must be"),
+        ("region=a,audience=b,duration_seconds=3601", "duration_seconds must be"),
         ("region=a,audience=b,signing_algorithm=none", "signing_algorithm must be"),
+        ("region=a,audience=b,tag_=hunter2", "tag_NAME, separated"),
         ("hunter2", "name=value pairs"),
     ],
 )

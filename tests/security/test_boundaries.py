@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 import ssl
@@ -21,9 +22,11 @@ from membership_client.security import keys, oidc, tls_context, tokens
 from membership_client.security.aws import AwsTokens
 from membership_client.security.conversations import ConversationError, converse
 from membership_client.security.keys import flag, pairs
+from membership_client.security.oidc import _life_s, _UnusableError
 from membership_client.security.secret import Secret
-from membership_client.security.settings import with_password
-from membership_client.security.tokens import Token, TokenCache, unsecured_tokens
+from membership_client.security.settings import split_security, with_password
+from membership_client.security.tokens import CallbackTokens, Token, TokenCache, TokenError, unsecured_tokens
+from tests.security.assertions import rsa_key
 from tests.security.certificates import Certificates
 
 B = "sasl.oauthbearer."
@@ -81,6 +84,32 @@ def test_aws_has_defaults_and_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> No
     assert aws(monkeypatch, ",sts_endpoint=https://sts.test,aws_debug=all").endpoint == "https://sts.test"
     made = AwsTokens(region="r", audience="a")
     assert (made.duration_s, made.tags, made.extensions) == (300, {}, {})
+
+
+@pytest.mark.parametrize("duration_s", [60, 3600])
+def test_aws_takes_the_shortest_and_the_longest_duration(monkeypatch: pytest.MonkeyPatch, duration_s: int) -> None:
+    """A minute and an hour."""
+    assert aws(monkeypatch, f",duration_seconds={duration_s}").duration_s == duration_s
+
+
+def test_an_old_boto3_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client of STS has no tokens of this kind."""
+    boto3 = types.ModuleType("boto3")
+    client = types.SimpleNamespace(client=lambda *_, **__: object())
+    boto3.Session = lambda **_: client  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "boto3", boto3)
+    with pytest.raises(TokenError, match=r"it needs boto3 1\.42\.25 or newer"):
+        AwsTokens(region="r", audience="a")()
+
+
+def test_the_client_and_the_scope_of_the_configuration_are_asked_for() -> None:
+    """By a token endpoint."""
+    keys = {f"{B}method": "oidc", f"{B}client.id": "alice", f"{B}client.secret": "x", f"{B}scope": "kafka"}
+    made = sasl("OAUTHBEARER", **keys, **{f"{B}token.endpoint.url": "https://idp.test/"}).sasl
+    assert made is not None
+    assert made.tokens is not None
+    fetch: Any = made.tokens._fetch
+    assert (fetch.client_id, fetch.scope) == ("alice", "kafka")
 
 
 def test_boto3_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,15 +319,16 @@ def test_a_certificate_may_fill_the_pipe(more: int, told: str, files: Certificat
 
 
 def test_a_store_without_a_key_is_refused(files: Certificates, tmp_path: Path) -> None:
-    """A PKCS#12 file with a certificate alone cannot identify the client."""
+    """A PKCS#12 file with a certificate alone, or with a key alone, cannot identify the client."""
     certificate = x509.load_pem_x509_certificate(Path(files.certificate).read_bytes())
     store = tmp_path / "client.p12"
     locked = BestAvailableEncryption(b"password")
-    store.write_bytes(serialize_key_and_certificates(None, None, None, [certificate], locked))
-    with pytest.raises(ConfigError, match="has no private key with its certificate"):
-        Security.from_dict(
-            {"security.protocol": "ssl", "ssl.keystore.location": str(store), "ssl.keystore.password": "password"}
-        )
+    for key, others in ((None, [certificate]), (rsa_key(), None)):
+        store.write_bytes(serialize_key_and_certificates(None, key, None, others, locked))
+        with pytest.raises(ConfigError, match="has no private key with its certificate"):
+            Security.from_dict(
+                {"security.protocol": "ssl", "ssl.keystore.location": str(store), "ssl.keystore.password": "password"}
+            )
 
 
 @pytest.mark.parametrize(("verification", "mode"), [("true", ssl.CERT_REQUIRED), ("false", ssl.CERT_NONE)])
@@ -332,9 +362,43 @@ def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_new_credentials_need_a_mechanism_with_a_password() -> None:
-    """Without SASL there is no password to replace, which is a ConfigError."""
-    with pytest.raises(ConfigError, match="this configuration has no password"):
-        with_password(Security.from_dict({}), "bob", "new")
+    """Without SASL, or with tokens, there is no password to replace, which is a ConfigError."""
+    tokens = {"security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER", "oauth_cb": lambda _: ("token", 0.0)}
+    for security in (Security.from_dict({}), Security.from_dict(tokens)):
+        with pytest.raises(ConfigError, match="this configuration has no password"):
+            with_password(security, "bob", "new")
+
+
+def test_a_key_without_a_value_is_not_set() -> None:
+    """As in programs that pass on what an environment variable says, or None."""
+    none = dict.fromkeys(("security.protocol", "sasl.password", "ssl.ca.location"))
+    assert split_security({**none, "group.id": "g"}) == (Security.from_dict({}), {"group.id": "g"})
+
+
+def test_without_authorities_those_of_the_system_are_trusted(
+    files: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenSSL's own, for which SSL_CERT_FILE stands here."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(files.authority))
+    for location in (None, "probe"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls_context.trust(context, location, None, "ssl.ca")
+        assert len(context.get_ca_certs()) >= 1
+
+
+def test_extensions_of_a_callback_may_be_none() -> None:
+    """As confluent-kafka takes it."""
+    assert CallbackTokens(lambda _: ("token", 0.0, "alice", None))().extensions == {}
+
+
+@pytest.mark.parametrize("claims", ["", "{}", '{"exp": null}', "[]", '{"exp": 1e999}'])
+def test_a_token_that_does_not_tell_its_end_is_refused_in_words(claims: str) -> None:
+    """Where its endpoint does not tell it either."""
+    token = f"a.{base64.urlsafe_b64encode(claims.encode()).decode()}.c"
+    with pytest.raises(_UnusableError, match="tells how many seconds the token lasts"):
+        _life_s(token, None, 0.0)
+    with pytest.raises(_UnusableError, match="tells how many seconds the token lasts"):
+        _life_s("opaque", None, 0.0)
 
 
 @pytest.mark.parametrize("config", ["principal=a  lifeSeconds=60", " principal=a lifeSeconds=60 "])
@@ -344,7 +408,8 @@ def test_spaces_between_the_parts_of_an_unsecured_token_are_ignored(config: str)
 
 
 @pytest.mark.parametrize(
-    "config", ["principal=a extension_=x", "principal=a extension_a1=x", "principal=a lifeSeconds=\u0663"]
+    "config",
+    ["principal=a extension_=x", "principal=a extension_a1=x", "principal=a other=x", "principal=a lifeSeconds=\u0663"],
 )
 def test_extensions_have_letters_and_numbers_are_ascii(config: str) -> None:
     """RFC 7628 allows letters only in the name of an extension; other digits than 0 to 9 are refused."""

@@ -37,6 +37,24 @@ def test_the_newer_one_waits_until_the_older_has_closed() -> None:
     assert list(ledger.gone(0, OLD)) == [Grant(0, NEW)]
 
 
+def test_who_claims_again_keeps_its_place() -> None:
+    """As each does whose line broke and was mended: the holder has its turn, and who waits is not told to end."""
+    ledger = held_by(OLD)
+    assert list(ledger.claim(0, OLD, 1.0)) == [Grant(0, OLD)]
+    assert stopped(list(ledger.claim(0, NEW, 2.0))) == [(OLD, Ending.SUPERSEDED)]
+    assert list(ledger.claim(0, NEW, 3.0)) == []
+
+
+def test_who_waited_and_went_is_not_granted_the_slot() -> None:
+    """It would be held by nobody until its grace period is over."""
+    ledger = held_by(OLD)
+    list(ledger.claim(0, NEW, 1.0))
+    assert list(ledger.gone(0, NEW)) == []
+    assert list(ledger.tick(1.0 + 2 * GRACE_S)) == []
+    assert list(ledger.gone(0, OLD)) == []
+    assert ledger.holder(0) is None
+
+
 def test_a_silent_holder_is_not_waited_for_longer_than_the_grace_period() -> None:
     """A zombie cannot keep its slot by saying nothing; the group fences it when the new one joins."""
     ledger = held_by(OLD)

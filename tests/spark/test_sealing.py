@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from membership_client_spark.leases.sealing import Opener, Sealer, session_key
-from membership_client_spark.leases.wire import NotOursError, challenge, line, new_secret
+from membership_client_spark.leases.wire import (
+    NotOursError,
+    challenge,
+    challenge_in,
+    check_proof,
+    line,
+    new_secret,
+    parsed,
+)
 
 SECRET, DRIVER, SLOT = new_secret(), challenge(), challenge()
 KEY = session_key(SECRET, "driver", DRIVER, SLOT)
@@ -28,6 +36,27 @@ def test_messages_arrive_as_they_were_said(messages: list[dict[str, Any]]) -> No
     opener, lines = Opener(KEY), sealed(*messages)
     assert [opener.open(one) for one in lines] == messages
     assert all(one.count(b"\n") == 1 and one.endswith(b"\n") for one in lines)
+
+
+@pytest.mark.parametrize("given", [None, 7, "", "x", "0" * 63, "0" * 65, "A" * 64, "0" * 64 + "\n"])
+def test_what_is_no_challenge_is_refused(given: object) -> None:
+    """Proofs and keys are made of it: a colon in one would shift its borders."""
+    with pytest.raises(NotOursError, match="no challenge"):
+        challenge_in({"challenge": given})
+
+
+@pytest.mark.parametrize("given", [None, 7, "", "\u00e4" * 64, "1" * 64])
+def test_what_is_no_proof_is_refused(given: object) -> None:
+    """Also letters that cannot be compared in constant time."""
+    with pytest.raises(NotOursError, match="wrong proof"):
+        check_proof(given, "0" * 64)
+
+
+@pytest.mark.parametrize("received", [b"", b"{}", b"{\n", b"[]\n", b"\xff\n", b"[" * 100_000 + b"\n"])
+def test_what_is_no_whole_message_is_refused(received: bytes) -> None:
+    """Whatever JSON makes of it."""
+    with pytest.raises(NotOursError):
+        parsed(received)
 
 
 def test_a_message_that_is_repeated_is_refused() -> None:

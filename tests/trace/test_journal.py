@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from membership_client import trace
-from membership_client.core.events import Tick
+from membership_client.core.events import FindCoordinator, Send, Stop, Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import TopicCheck
 from membership_client.trace.journal import Journal
+from membership_client.trace.trace_file import TraceFile
 from membership_client.trace.values import encode
 from tests.diagnose.traces import EPOCH_S, Recorded
 
@@ -61,6 +65,15 @@ def test_every_step_has_the_processor_time_so_far() -> None:
     assert len(written(member, "cpu")) == len(entries(member))
 
 
+def test_a_step_has_its_effects() -> None:
+    """Where it has any."""
+    member = Recorded.named("a").owning(0)
+    before, steps = member.member, len(entries(member))
+    for effects in ((), (Stop(),)):
+        member.journal.on_step(Step(1.0, before, Tick(), effects, before))
+    assert [entry.get("effects") for entry in entries(member)[steps:]] == [None, [{"is": "Stop"}]]
+
+
 def test_only_a_late_heartbeat_is_said_to_be_late() -> None:
     """By how much, to the microsecond; other requests have no time at which they are due."""
     member = Recorded.named("a").owning(0).stays_stable(20.0)
@@ -78,6 +91,21 @@ def test_less_than_ten_milliseconds_are_on_time(late_s: float, told: list[float]
     member.member = replace(member.member, heartbeat_due=64.0)
     member.now = 64.0 + late_s
     member.do(Tick())
+    assert written(member, "late") == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "told"), [("Heartbeat", 0.02, []), ("Heartbeat", 0.03, [0.02]), ("other", 9.0, [])]
+)
+def test_lateness_is_that_of_a_heartbeat(kind: str, at: float, told: list[float]) -> None:
+    """One of exactly ten milliseconds is none; another request may go out while a heartbeat is overdue."""
+    member = Recorded.named("a").owning(0)
+    member.now = member.member.heartbeat_due
+    sent = member.do(Tick())
+    (request,) = [effect for effect in sent if isinstance(effect, Send)]
+    effect = request if kind == "Heartbeat" else replace(request, request=FindCoordinator(group_id="g"))
+    before = replace(member.member, heartbeat_due=0.01)
+    member.journal.on_step(Step(at, before, Tick(), (effect,), before))
     assert written(member, "late") == told
 
 
@@ -118,6 +146,21 @@ def test_the_last_hundred_entries_are_in_memory_with_the_member_before_them() ->
 def test_a_journal_without_a_file_has_nothing_to_flush() -> None:
     """At once, and with True."""
     assert Journal(Recorded.named("a").member).flush(0.0)
+
+
+def test_a_forked_child_records_without_the_file(tmp_path: Path) -> None:
+    """Neither a lock that some thread of the parent held nor the thread that writes is there to wait for."""
+    journal = Journal(Recorded.named("a").member, TraceFile(tmp_path / "t", max_bytes=10**6, keep=1))
+    assert journal.flush()
+    with journal._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            journal.after_fork()
+            journal.note("commits", count=1)
+            os._exit(0 if journal.flush(0.0) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    journal.close()
 
 
 def test_what_is_not_exported_is_no_attribute() -> None:

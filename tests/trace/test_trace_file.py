@@ -6,8 +6,11 @@ import json
 import logging
 import os
 import platform
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -15,6 +18,7 @@ from membership_client import MemberConfig
 from membership_client.core.events import Event
 from membership_client.core.member import Member
 from membership_client.trace import Journal, TraceError, read_trace, trace_thread
+from membership_client.trace.origin import origin
 from membership_client.trace.trace_file import TraceFile, open_for_owner, trace_path
 from membership_client.trace.values import decode
 from membership_client.types import Node, TopicPartition
@@ -75,6 +79,19 @@ def test_directories_are_made_if_they_are_missing(tmp_path: Path, caplog: pytest
     assert caplog.messages == []
 
 
+def test_a_disk_that_is_full_at_the_header_ends_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With one warning; lines without a header could not be read."""
+    file = TraceFile(tmp_path / "t", max_bytes=100, keep=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda *_: 3)
+        file.begin("header")
+    assert not file.write("line")
+    assert (tmp_path / "t").read_text() == ""
+    assert caplog.text.count("cannot be written and ends here") == 1
+
+
 def test_a_trace_that_cannot_be_written_says_nothing_of_later_lines(tmp_path: Path) -> None:
     """No new file is begun, which would want a header."""
     (tmp_path / "file").write_text("in the way")
@@ -109,6 +126,17 @@ def test_files_that_are_full_are_closed(tmp_path: Path) -> None:
 def test_a_dot_at_the_start_of_a_name_is_quoted_and_nothing_else_of_it() -> None:
     """`.hidden` stays readable."""
     assert trace_path("{member}", pid=1, member=".hidden") == Path("%2Ehidden")
+
+
+@pytest.mark.parametrize(("slot", "part"), [(None, "partition 7"), ("slot 2", "slot 2")])
+def test_a_header_names_the_task_of_spark(monkeypatch: pytest.MonkeyPatch, slot: str | None, part: str) -> None:
+    """By its slot where the integration says which; otherwise by the partition."""
+    task = SimpleNamespace(partitionId=lambda: 7, stageId=lambda: 3, attemptNumber=lambda: 1)
+    context = SimpleNamespace(get=lambda: task)
+    monkeypatch.setitem(sys.modules, "pyspark", cast("ModuleType", SimpleNamespace(TaskContext=context)))
+    if slot is not None:
+        monkeypatch.setenv("MEMBERSHIP_CLIENT_SLOT", slot)
+    assert origin()["spark"] == f"{part}, stage 3, attempt 1"
 
 
 def test_a_header_names_the_version_of_python_and_leaves_out_what_is_not_known() -> None:
@@ -173,5 +201,9 @@ def test_values_that_the_format_does_not_have_are_refused() -> None:
         decode(object, 1)
     with pytest.raises(ValueError, match="is no partition"):
         decode(TopicPartition, "orders-\N{ARABIC-INDIC DIGIT THREE}")
+    for kind, values in {int: (True, "1", 1.0), bool: (1, "x"), float: (True, "1", 1e300, None)}.items():
+        for value in values:
+            with pytest.raises((TypeError, ValueError), match=r"where|seconds"):
+                decode(kind, value)
     assert decode(Node | str, "x") == "x"
     assert decode(Node | None, None) is None

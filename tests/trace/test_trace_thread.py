@@ -68,6 +68,8 @@ def test_a_pipe_that_nobody_reads_holds_up_no_step(pipe: Path, caplog: pytest.Lo
 
     threading.Thread(target=record, daemon=True).start()
     assert done.wait(30)
+    (writer,) = [thread for thread in threading.enumerate() if thread.name == "trace pipe"]
+    assert writer.daemon, "a process can end although it hangs"
     with caplog.at_level(logging.WARNING, "membership_client"):
         journal.close()
     assert "lacks its last" in caplog.text
@@ -145,16 +147,21 @@ def test_a_thread_that_cannot_start_is_tried_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
-        journal = Journal(MEMBER, new_file(tmp_path / "t"))
-        journal.note("one")
+        journal, late = (Journal(MEMBER, new_file(tmp_path / name)) for name in ("t", "late"))
+        assert not journal.flush(0.0), "its header is not written"
+        for one in (journal, late):
+            one.note("one")
+            assert not one.flush(0.0)
         never = Journal(MEMBER, new_file(tmp_path / "never"))
         never.note("one")
         never.close()
     assert "never lacks its last 1 steps" in caplog.text
     journal.note("two")
-    journal.close()
-    (section,) = read_trace(tmp_path / "t")
-    assert [entry["note"] for entry in section.entries] == ["one", "two"]
+    assert journal.flush()
+    for one, name, notes in ((journal, "t", ["one", "two"]), (late, "late", ["one"])):
+        one.close()
+        (section,) = read_trace(tmp_path / name)
+        assert [entry["note"] for entry in section.entries] == notes
 
 
 def test_a_journal_that_was_forgotten_leaves_no_thread(tmp_path: Path) -> None:
@@ -189,6 +196,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     journal.save(tmp_path / "saved")
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes == dict.fromkeys(("t", "t.1", "t.2", "saved"), 0o600)
+    assert [section.dropped for name in modes for section in read_trace(tmp_path / name)] == [0] * 4
 
 
 def test_a_symbolic_link_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -211,6 +219,27 @@ def test_a_saved_trace_follows_no_symbolic_link(tmp_path: Path) -> None:
     assert (tmp_path / "victim").read_text() == "mine\n"
 
 
+def test_a_link_that_was_put_there_just_now_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look and the opening."""
+    (tmp_path / "saved").symlink_to(tmp_path / "victim")
+    monkeypatch.setattr(Path, "is_symlink", lambda _: False)
+    with pytest.raises(OSError, match="symbolic links"):
+        Journal(MEMBER).save(tmp_path / "saved")
+    assert not (tmp_path / "victim").exists()
+
+
+def test_another_users_pipe_is_written(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As /dev/stderr and /dev/null are: who made such a thing does not own what goes through it."""
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    file = new_file(pipe)
+    file.begin("header")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert os.read(reader, 100) == b"header\n"
+    os.close(reader)
+    file.close()
+
+
 def test_another_users_file_is_neither_written_nor_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who put it there could read what is written to it."""
     (tmp_path / "t").write_text("theirs\n")
@@ -227,7 +256,8 @@ def test_a_saved_trace_replaces_an_earlier_one(tmp_path: Path) -> None:
     """All of it, also if it was longer; a pipe takes it as well."""
     (tmp_path / "saved").write_text("x" * 100_000)
     Journal(MEMBER).save(tmp_path / "saved")
-    assert len(read_trace(tmp_path / "saved")) == 1
+    (section,) = read_trace(tmp_path / "saved")
+    assert not section.torn
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     Journal(MEMBER).save(tmp_path / "pipe")
