@@ -105,14 +105,14 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "It only spares the processor.",
     ),
     Equivalent(
-        "identity/lock_file.py",
+        "identity/host_slot.py",
         "_opened",
         "384",
         "385",
         "The mode is set again before the file is locked.",
     ),
     Equivalent(
-        "identity/lock_file.py",
+        "identity/host_slot.py",
         "_sign",
         "0",
         "1",
