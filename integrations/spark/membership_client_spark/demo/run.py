@@ -154,5 +154,5 @@ def _empty_directory(directory: Path) -> Path:
     except OSError as error:
         raise CannotRunError(f"--keep {directory}: {error.strerror}.") from error
     if taken:
-        raise CannotRunError(f"--keep {directory}: the directory is not empty. Give one that is new or empty.")
+        raise CannotRunError(f"--keep {directory}: the directory is not empty; give a directory that is new or empty.")
     return directory
