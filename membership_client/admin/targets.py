@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from membership_client.admin.asking import Asker
+from membership_client.admin.describing import log_offsets
 from membership_client.admin.errors import OffsetsNotChangedError, raise_if_denied
-from membership_client.admin.log_offsets import log_offsets
 from membership_client.arguments import MOST_INT64, checked_instance, checked_offsets, checked_whole, shown
 from membership_client.errors import ConfigError
 from membership_client.net.admin_requests import Moment

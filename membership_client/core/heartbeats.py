@@ -51,7 +51,7 @@ def _says_all(member: Member) -> bool:
 def lingers(member: Member) -> bool:
     """On the way out and still a member: while callbacks run the group must not take our partitions.
 
-    Once they have returned, the farewell comes before the next heartbeat.
+    Once they have returned, the leave request is sent before the next heartbeat.
     """
     return member.state is S.LEAVING and member.epoch > JOIN_EPOCH
 

@@ -1,4 +1,4 @@
-"""Going: give the partitions back, tell the coordinator, and stop when asked to."""
+"""Leaving: give the partitions back, tell the coordinator, and stop when asked to."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def depart(
     )
     leaving = member.state in IN_GROUP | {S.FENCED, S.STALE}
     state = (S.STALE if ending is S.STALE else S.LEAVING) if leaving else member.state
-    # A farewell of an earlier departure must not be taken for this one's.
+    # The answer to the leave request of an earlier departure must not count for this one.
     dialogue = None if member.dialogue and says_goodbye(member.dialogue) else member.dialogue
     return replace(
         move(member, state),
@@ -91,7 +91,7 @@ def _leave_after_error_due(member: Member) -> float | None:
 
 
 def _leave_after_error(member: Member, now: float) -> Transition:
-    """The coordinator counts us as a member that it will not hear of again: all others would wait for our session."""
+    """Does the coordinator still count on us, although we will send no more heartbeats? The others would wait for our session."""
     problem, cause = member.problem, member.cause
     assert problem is not None
     assert cause is not None
@@ -165,7 +165,7 @@ def _told(member: Member, outcome: str, now: float, *, clean: bool = True) -> Me
 
 
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Member:
-    """The coordinator answered our farewell."""
+    """The coordinator answered our leave request."""
     if not isinstance(response, Refused):
         return _told(member, _confirmation(flight), now)
     action = policy.LEAVE.get(response.code)
@@ -199,12 +199,12 @@ def is_telling(member: Member) -> bool:
 
 
 def cannot_be_told(member: Member, event: Failed, now: float) -> Member:
-    """No connection can be had, and each further attempt with a wrong password may lock the account."""
+    """No connection can be made, and each further attempt with a wrong password may lock the account."""
     return _told(member, f"not told: {event.detail}", now, clean=False)
 
 
 def failed(member: Member, event: Failed, now: float) -> Member:
-    """No answer to our farewell: once more, until the departure gives up."""
+    """No answer to our leave request: it is sent again until the departure gives up."""
     if event.kind is FailureKind.UNSUPPORTED:
         assert member.departure is not None
         if member.departure.reason_refused:
@@ -238,7 +238,7 @@ def without_callback(departure: Departure, began_at: float, now: float) -> Depar
 
 
 def _give_up(member: Member, now: float) -> Transition:
-    """The time is over. A callback that still runs keeps its partitions: telling the coordinator would be a lie."""
+    """The time is over. While a callback still has its partitions, the coordinator is not told: it would give them away."""
     if member.call is not None:
         return _told(member, f"not told: the {member.call.kind.value} callback still runs", now, clean=False), ()
     why = member.problem.detail if member.problem else "no coordinator was found"

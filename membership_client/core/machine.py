@@ -88,7 +88,7 @@ S = MemberState
 CLASSIC, CONSUMER = GroupProtocol.CLASSIC, GroupProtocol.CONSUMER
 
 LONGEST_THROTTLE_S = 60.0
-"""No quota holds clients back for longer, and after that the group would not know us any more."""
+"""The longest throttle time that is obeyed: quotas ask for less, and a longer one would outlast the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def step(member: Member, event: Event, now: float) -> Transition:
 
 
 def deadline(member: Member) -> float | None:
-    """When time alone will change something; None if never."""
+    """When the next rule is due, if no event comes; None if none is."""
     if member.closed is not None:
         return None
     times = [at for rule in rules_of(member) if (at := rule.due(member)) is not None]
@@ -183,7 +183,7 @@ def _on_close(member: Member, event: Close, now: float) -> Transition:
 
 
 def _on_rebalance(member: Member, event: Rebalance, now: float) -> Transition:
-    """Under KIP-848 the coordinator decides; all a member can do is to say everything once more."""
+    """Under KIP-848 only the coordinator can start a rebalance; the member sends a full heartbeat."""
     if member.protocol is GroupProtocol.CLASSIC:
         return group_join.enforced(member, event.reason or reasons.ENFORCED), ()
     return replace(member, accepted=None), ()
@@ -473,11 +473,11 @@ RULES: tuple[Rule, ...] = (
     topic_check.CHANGE_QUESTION,
     topic_check.LOOK,
 )
-"""In order of precedence: time that ran out first, then what must be given up, then what can be gained."""
+"""In order of precedence: first time limits, then what must be given up, then what can be gained."""
 
 _RULES_OF = {protocol: tuple(rule for rule in RULES if rule.protocol in {None, protocol}) for protocol in GroupProtocol}
 
 
 def rules_of(member: Member) -> tuple[Rule, ...]:
-    """Those that count in the protocol it speaks."""
+    """The rules of the protocol that the member speaks."""
     return _RULES_OF[member.protocol]

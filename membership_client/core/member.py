@@ -128,7 +128,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classic:
-    """What is known of a member only where the classic protocol is spoken."""
+    """The part of a member that only the classic protocol needs."""
 
     given_id: str = ""
     """The member id that the coordinator gave us; empty while it has not."""
@@ -154,17 +154,17 @@ class Classic:
     check_at: float | None = None
     """When the plan is to be compared with the topics: it was made before we came back to lead, or left something out."""
     misfits: frozenset[str] = frozenset()
-    """Topics that plans gave us though we did not want them, since we last joined with other ones."""
+    """Topics that plans gave us although we did not subscribe to them, since we last joined with other topics."""
     mismatched_at: float | None = None
     """When we first heard that no strategy is common to all members."""
     topic_ids: Mapping[str, UUID] = field(default_factory=lambda: MappingProxyType({}))
-    """Which topics our partitions are of, as of when we got them: another may have the name by now. Old brokers tell none."""
+    """The ids of our topics when we got their partitions: another topic may have the name by now. Old brokers have no ids."""
     replaced: frozenset[str] = frozenset()
     """Topics that were deleted and created again under the same name."""
     unidentified: bool = False
     """A plan has come, and the ids of its topics are still to be looked up."""
     calm_at: float | None = None
-    """When we asked what the coordinator last answered without a word of a rebalance."""
+    """When the last request was sent whose answer did not tell of a rebalance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class RunningCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A leave: why, how, until when, what has been done of it."""
+    """A leave under way: its reason, mode and time limit, and what is done already."""
 
     mode: LeaveMode
     reason: str
@@ -213,9 +213,9 @@ class TopicCheck:
     due: float | None = None
     """When they are looked up next; None if none is in question."""
     missing: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
-    """Those that do not exist, each with the nearest name that does."""
+    """Topics that do not exist, each with the nearest name that does."""
     unnamed: frozenset[str] = frozenset()
-    """Those that do not exist, and whose nearest name is still to be looked for."""
+    """Topics that do not exist, and whose nearest name is still to be looked for."""
 
 
 class IdConflictStep(enum.Enum):
@@ -236,7 +236,7 @@ class IdConflict:
     give_up_at: float | None
     detail: str
     epoch: int = 0
-    """Ours when it began: 0 for a join that was refused, more for a member that was thrown out."""
+    """Our epoch when the conflict began: 0 if a join was refused, more if a member was fenced."""
     holder: Holder | None = None
 
 
@@ -317,7 +317,7 @@ class Member:
 
     @property
     def wanted_topics(self) -> frozenset[UUID]:
-        """Of what is to be ours."""
+        """The topics of the target."""
         return self.target.partitions.topics if self.target else frozenset()
 
     @property
@@ -332,7 +332,7 @@ class Member:
 
     @property
     def session_timeout_s(self) -> float:
-        """The classic protocol's; under KIP-848 the brokers set it."""
+        """The session timeout of the classic protocol; under KIP-848 the brokers set it."""
         return self.config.session_timeout_ms / 1000
 
     @property
@@ -356,7 +356,7 @@ Transition = tuple[Member, tuple[Effect, ...]]
 
 
 def move(member: Member, state: MemberState) -> Member:
-    """Transition state, by the table of moves only. An illegal change is a bug in the core, never a user's mistake."""
+    """Change the state, by the table of moves only. An illegal move is a bug in the core, never a user's mistake."""
     if state is not member.state and (member.state, state) not in _MOVES:
         raise AssertionError(f"illegal transition {member.state.name} -> {state.name}")
     return replace(member, state=state)

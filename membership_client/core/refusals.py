@@ -1,4 +1,4 @@
-"""What a refused join, sync or heartbeat means: the policy tables, carried out."""
+"""Carries out the policy tables for a refused join, sync or heartbeat."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ upgrade, because its members' assignor has data of its own, it is too large, or 
 
 
 def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Transition:  # noqa: PLR0911, C901 - one per row
-    """The coordinator refused what was said about our membership. Whatever it knew of us, the next word says everything."""
+    """The coordinator refused what was said about our membership. The next heartbeat says everything."""
     if answer.code in _WITHOUT_KIP_848 and may_fall_back(member):
         return fall_back(member), ()
     member = replace(member, dialogue=None, accepted=None)
@@ -66,7 +66,7 @@ def _action(member: Member, flight: InFlight, answer: Refused) -> Reaction:
     if action is Reaction.NO_GROUP:
         return Reaction.FENCE_UNKNOWN if member.epoch > 0 else Reaction.FATAL
     if action is Reaction.FULL and member.epoch > 0:
-        # A full group turns members away that it no longer knows, before it looks whether it knows them.
+        # A full group refuses members that it no longer knows with this code, before it looks whether it knows them.
         return Reaction.FENCE_UNKNOWN
     if action is Reaction.CONTEST and (member.epoch > 0 or member.config.group_instance_id is None):
         return Reaction.FENCE

@@ -1,4 +1,4 @@
-"""Sending, and what becomes of a request that is not answered."""
+"""Sends requests, and deals with requests that are not answered."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def forget_coordinator(member: Member) -> Member:
 
 
 def unanswered(member: Member, kind: FailureKind, detail: str) -> Member:
-    """Record why an answer is missing, unless something weightier is already known."""
+    """Record why an answer is missing, unless a more serious problem is already known."""
     problem = ProblemKind.NOT_KAFKA if kind is FailureKind.NOT_KAFKA else ProblemKind.UNREACHABLE
     if member.problem and member.problem.kind not in _PASSING:
         return member
@@ -68,7 +68,7 @@ def unanswered(member: Member, kind: FailureKind, detail: str) -> Member:
 
 
 def sentence(detail: str) -> str:
-    """Advice follows what happened."""
+    """The text with a full stop, because advice follows it."""
     return detail if detail.endswith((".", "?")) else f"{detail}."
 
 

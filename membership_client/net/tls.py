@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from membership_client.core.events import FailureKind
 from membership_client.net.channel import HungUp, time_left
-from membership_client.security.tls import Tls
+from membership_client.security.settings import Tls
 from membership_client.security.tls_context import context_of
 
 if TYPE_CHECKING:

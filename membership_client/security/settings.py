@@ -12,7 +12,6 @@ from membership_client.errors import ConfigError
 from membership_client.security import keys
 from membership_client.security.keys import Given, choice, flag, refuse, require, secret, text, word
 from membership_client.security.secret import Secret
-from membership_client.security.tls import Tls
 from membership_client.values import dataclass
 
 if TYPE_CHECKING:
@@ -20,6 +19,40 @@ if TYPE_CHECKING:
 
     from membership_client.security.conversations import Kerberos
     from membership_client.security.tokens import TokenCache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """TLS settings; `tls_context.context_of` makes an SSLContext from them."""
+
+    ca_location: str | None = None
+    """A file or a directory of PEM certificates; None or `probe` uses the authorities of the system."""
+    ca_pem: str | None = field(default=None, repr=False)
+    crl_location: str | None = None
+    """A PEM file with certificates that were revoked."""
+    certificate_location: str | None = None
+    certificate_pem: Secret | None = None
+    """A Secret, because some files hold the private key beside the certificate."""
+    key_location: str | None = None
+    key_pem: Secret | None = None
+    key_password: Secret | None = None
+    store_location: str | None = None
+    """A PKCS#12 file with certificate and key, in place of the fields above."""
+    store_password: Secret | None = None
+    cipher_suites: str | None = None
+    """Cipher suites of TLS 1.2 and older, by OpenSSL's names; None for OpenSSL's default."""
+    verifies: bool = True
+    """Whether the broker's certificate is verified."""
+    checks_host: bool = True
+    """Whether the certificate must name the host of the connection."""
+
+    @property
+    def has_certificate(self) -> bool:
+        return bool(self.certificate_location or self.certificate_pem)
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.key_location or self.key_pem)
 
 
 _PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")

@@ -15,7 +15,7 @@ from pathlib import Path
 from membership_client.errors import ConfigError
 from membership_client.security.keys import require_library
 from membership_client.security.secret import Secret
-from membership_client.security.tls import Tls
+from membership_client.security.settings import Tls
 
 _PIPE_BYTES = 65536
 

@@ -13,7 +13,7 @@ from membership_client.core.machine import Step
 from membership_client.telemetry import names
 from membership_client.telemetry.metrics import Instruments
 from membership_client.telemetry.rebalance_tracker import at_rest
-from membership_client.trace.origin import origin
+from membership_client.trace.journal import origin
 
 
 @dataclass(frozen=True, slots=True)

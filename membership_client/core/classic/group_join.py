@@ -219,13 +219,13 @@ def _heartbeat_due(member: Member) -> float | None:
     return max(member.heartbeat_due, member.dialogue_backoff.not_before)
 
 
-def beat(member: Member, now: float, slot: Slot = "dialogue") -> Transition:
-    """The next one is due an interval later, whatever becomes of this one."""
+def send_heartbeat(member: Member, now: float, slot: Slot = "dialogue") -> Transition:
+    """Send a heartbeat. The next one is due an interval later, even if this one fails."""
     member, effects = send(member, slot, heartbeat(member), now, to=member.coordinator)
     return replace(member, heartbeat_due=now + member.interval_s), effects
 
 
-HEARTBEAT = Rule(_heartbeat_due, beat)
+HEARTBEAT = Rule(_heartbeat_due, send_heartbeat)
 
 
 def confirmed(member: Member, flight: InFlight) -> Member:
@@ -243,7 +243,7 @@ def _settle_due(member: Member) -> float | None:
 
 
 def _settle(member: Member, now: float) -> Transition:
-    """Nothing was taken away that the group would have to be told of."""
+    """Stable at once: no partition was taken away, so there is nothing to tell the group."""
     return replace(move(member, S.STABLE), fences=0), ()
 
 
@@ -262,7 +262,7 @@ FOLLOW_UP = Rule(_follow_due, _follow)
 
 
 def _expire_due(member: Member) -> float | None:
-    """While a join waits for others the coordinator does not count our silence. Who keeps partitions is not silent: join_keepalive.py."""
+    """While a join waits for others the coordinator does not count our session. A member that keeps partitions sends heartbeats meanwhile: join_keepalive.py."""
     waits = may_be_held_back(member.dialogue)
     holds = member.state in IN_GROUP and (member.state is not S.JOINING or bool(member.owned))
     if (waits and not member.owned) or not holds or member.confirmed_at is None:
@@ -282,7 +282,7 @@ EXPIRE = Rule(_expire_due, _expire)
 
 
 def rebalances(member: Member, flight: InFlight, now: float) -> Member:
-    """The coordinator says that the group rebalances; that it says so confirms us."""
+    """The coordinator answers that the group rebalances, which also confirms our membership."""
     if isinstance(flight.request, JoinGroup):
         return slow_down(member, "dialogue_backoff", now)
     if isinstance(flight.request, SyncGroup):
@@ -292,14 +292,14 @@ def rebalances(member: Member, flight: InFlight, now: float) -> Member:
 
 
 def restarted(member: Member, reason: str) -> Member:
-    """A sync came to nothing: what follows is a join."""
+    """A sync failed: a join follows."""
     if member.classic.admission is None:
         return member
     return replace(member, classic=replace(member.classic, admission=None, reason=reason))
 
 
 def enforced(member: Member, reason: str) -> Member:
-    """The group shall rebalance; what was wished first is what it is told."""
+    """Ask for a rebalance. If one is wanted already, its reason stays."""
     if member.state not in IN_GROUP or member.classic.rejoin is not None:
         return member
     return replace(member, classic=replace(member.classic, rejoin=reason))
@@ -341,7 +341,7 @@ def _rejoin(member: Member, now: float) -> Transition:
 REJOIN = Rule(_rejoin_due, _rejoin)
 
 MISMATCH_PATIENCE_S = 10.0
-"""For so long a group may rebalance before we say, without knowing what it assigns by, that we cannot join it."""
+"""How long we wait for a rebalancing group to tell its strategy, before we fail without naming it."""
 
 _BETWEEN_PLANS = frozenset({"PreparingRebalance", "CompletingRebalance"})
 

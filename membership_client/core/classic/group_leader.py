@@ -46,7 +46,7 @@ class FlawedPlanError(Exception):
 
 
 def plan(member: Member) -> Plan:
-    """Everybody's share. Raises what the assignor raises, FlawedPlanError, and KeyError for a strategy that we do not have."""
+    """The share of each member. Raises what the assignor raises, FlawedPlanError, and KeyError for a strategy that we do not have."""
     admission, layouts = member.classic.admission, member.classic.layouts
     assert admission is not None
     assert layouts is not None
@@ -72,7 +72,7 @@ def admitted(member: Member, admission: GroupJoined, stated: Subscribe) -> Class
     A plan by an assignor of the application's own is not compared with the topics: it may leave out what it likes.
     """
     classic, leads = member.classic, admission.leads or _led_before(member, admission)
-    # Who is told of no members knows of its own topics at least.
+    # A leader that gets no list of members knows its own topics at least.
     watched = frozenset[str]().union(*(m.topics for m in admission.members)) or stated.topics if leads else frozenset()
     comes_back = leads and not makes_plan(admission) and admission.strategy in BUILT_IN
     return replace(
@@ -148,7 +148,7 @@ LOOK = Rule(_look_due, _look)
 
 
 def _own_topics(member: Member) -> frozenset[str]:
-    """Of what we own, or are about to."""
+    """The topics of the partitions that we own or are about to own."""
     topics = member.owned.topics | member.wanted_topics
     return frozenset(member.names[topic] for topic in topics)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 
-from membership_client.core.classic.group_join import beat
+from membership_client.core.classic.group_join import send_heartbeat
 from membership_client.core.classic.protocol import heartbeat
 from membership_client.core.error_codes import Code
 from membership_client.core.events import HeartbeatConfirmed, Refused, Response
@@ -34,7 +34,7 @@ def _ask_due(member: Member) -> float | None:
     return max(member.heartbeat_due, member.dialogue_backoff.not_before)
 
 
-ASK = Rule(_ask_due, functools.partial(beat, slot="join_keepalive"))
+ASK = Rule(_ask_due, functools.partial(send_heartbeat, slot="join_keepalive"))
 
 
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Transition:
