@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException, Message
 from confluent_kafka.error import KeyDeserializationError, ValueDeserializationError
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from membership_client.aio.reports import awaited
 from membership_client.arguments import checked_function, with_dots
 from membership_client.consumer.buffer import Reading
 from membership_client.errors import CallbackFailedError
@@ -92,7 +93,7 @@ class Deserializing:
     def _made(self, made: Any) -> Any:
         if not inspect.isawaitable(made):
             return made
-        outcome = asyncio.run_coroutine_threadsafe(_awaited(made), self._loop)
+        outcome = asyncio.run_coroutine_threadsafe(awaited(made), self._loop)
         while True:
             try:
                 return outcome.result(_SLICE_S)
@@ -127,7 +128,3 @@ def _takes_context(function: Callable[..., Any]) -> bool:
         return False
     positional = [one for one in parameters if one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD}]
     return len(positional) > 1 and (positional[1].default is positional[1].empty or positional[1].name == "ctx")
-
-
-async def _awaited(made: Any) -> Any:
-    return await made

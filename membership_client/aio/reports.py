@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from membership_client.runtime.listener import OnWarning
+
+T = TypeVar("T")
 
 _KEYS = ("error_cb", "on_commit", "stats_cb", "throttle_cb")
 
@@ -27,13 +29,13 @@ def warnings_on_loop(loop: asyncio.AbstractEventLoop, on_warning: OnWarning | No
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., Any]) -> Callable[..., None]:
-    running: set[asyncio.Task[None]] = set()
+    running: set[asyncio.Task[Any]] = set()
     """The loop does not keep its tasks."""
 
     def begin(*told: Any) -> None:
         returned = function(*told)
         if inspect.isawaitable(returned):
-            task = loop.create_task(_awaited(returned))
+            task = loop.create_task(awaited(returned))
             running.add(task)
             task.add_done_callback(running.discard)
 
@@ -44,5 +46,6 @@ def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., Any]) -> C
     return tell
 
 
-async def _awaited(returned: Any) -> None:
-    await returned
+async def awaited(returned: Awaitable[T]) -> T:
+    """A coroutine for anything that can be awaited: loops make tasks of coroutines only."""
+    return await returned

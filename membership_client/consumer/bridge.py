@@ -74,8 +74,6 @@ class Bridge:
     pending: Pending | None = None
     holds: tuple[Partitions | None, ...] = ()
     """Long work under way, by its partitions; None for all."""
-    closer: int | None = None
-    """The thread that closes."""
 
 
 # --- what happened -------------------------------------------------------------------------------------------------------
@@ -143,6 +141,7 @@ PHASES: Mapping[Phase, tuple[Phase, ...]] = MappingProxyType(
         Phase.CLOSED: (),
     }
 )
+"""Which phases may follow each, for the drawing in docs/threads.md."""
 
 
 def step(bridge: Bridge, fact: Fact) -> Bridge:
@@ -170,7 +169,7 @@ def visit(bridge: Bridge, role: Role, thread: int, *, certain: bool) -> tuple[Br
     if phase in {Phase.CLOSING, Phase.CLOSED} and role is not Role.CLOSE:
         return bridge, Action.REFUSE
     if phase is Phase.CLOSE_ASKED and role is Role.POLL:
-        return replace(bridge, phase=Phase.CLOSING, closer=thread), Action.CLOSE
+        return replace(bridge, phase=Phase.CLOSING), Action.CLOSE
     if pending is not None and pending.stage is Stage.WAITING and may_run(bridge, role):
         return replace(bridge, pending=replace(pending, stage=Stage.RUNNING, thread=thread)), Action.RUN
     if role is not Role.POLL:
@@ -210,7 +209,7 @@ def _closing(bridge: Bridge, fact: CloseCalled) -> Bridge:
         return bridge
     if fact.later or runs_on(bridge, fact.thread):
         return replace(bridge, phase=Phase.CLOSE_ASKED)
-    return replace(bridge, phase=Phase.CLOSING, closer=fact.thread)
+    return replace(bridge, phase=Phase.CLOSING)
 
 
 def _beside(bridge: Bridge, pending: Pending, role: Role, thread: int, *, certain: bool) -> Action:

@@ -16,9 +16,6 @@ class Spent:
     idle_s: float = 0.0
     busy_s: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.idle_s + other.idle_s, self.busy_s + other.busy_s)
-
 
 class PollTime:
     """A wait for records is made inside `with`; whatever is not spent so is work. Any thread.

@@ -143,7 +143,8 @@ class _Player:
             for name, n in zip(self._topics, self._program.topics, strict=True)
             for number in range(n)
         ]
-        with GroupAdmin(self._world.bootstrap_servers) as admin:
+        # On a busy machine a broker that was started again knows its groups after more than the 10 s of the default.
+        with GroupAdmin(self._world.bootstrap_servers, timeout_s=4 * _PATIENCE_S) as admin:
             found = admin.committed(self._group, wanted)
         return {(self._names[p.topic], p.partition): (o.offset, o.metadata.rstrip("\0")) for p, o in found.items()}
 
