@@ -66,6 +66,8 @@ def _files(names: Sequence[str]) -> list[Path]:
 def _means(files: Sequence[Path], options: argparse.Namespace) -> Means:
     packages = packages_of(files)
     tests = options.tests or dict.fromkeys(test for package in packages for test in package.tests)
+    if not tests:
+        sys.exit("These files are in no package of packages.py: name the tests that judge them, by --tests.")
     seeds = options.seeds if any(package.is_simulated for package in packages) else 0
     return Means(tuple(tests), seeds, options.budget, options.patience)
 
