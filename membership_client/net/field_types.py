@@ -9,8 +9,8 @@ from typing import Any
 
 NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h", "bool": "?"}
 """Those that `struct` reads and writes, with its letters."""
-# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta.
-NUMBERS["timedelta_i64"] = "q"
+# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta, and no date.
+NUMBERS |= {"timedelta_i64": "q", "datetime_i64": "q"}
 
 
 def is_number(field: Field[Any], hint: Any) -> bool:

@@ -123,7 +123,7 @@ def _value_reader(kind: str | None, *, nullable: bool, flexible: bool) -> _Reade
     match kind:
         case "string":
             return _text_reader(bytes.decode, _read_int16, nullable=nullable, flexible=flexible)
-        case "bytes":
+        case "bytes" | "records":
             return _text_reader(bytes, _read_int32, nullable=nullable, flexible=flexible)
         case "uuid":
             return _read_uuid
