@@ -76,8 +76,10 @@ class Brokers:
             return
         try:
             api.handle(self.cluster, call)
-        except Exception:
-            _LOG.exception("The embedded broker failed to handle %s version %d; please report it", api.name, call.version)
+        except Exception:  # noqa: BLE001 - a bug here must not end the thread of all connections
+            _LOG.exception(
+                "The embedded broker failed to handle %s version %d; please report it", api.name, call.version
+            )
             call.reply(refusal(call.request, call.version, Code.UNKNOWN_SERVER_ERROR))
 
     def _reply(self, api: Api, header: Header, now: float, answer: Answer) -> Callable[[Fields | None], None]:

@@ -65,9 +65,9 @@ class HeldFetch:
 
     def _is_ready(self) -> bool:
         """Yes, if there are enough bytes, or an error must be told."""
-        missing = max(1, self._call.request.min_bytes)
-        if not self._wanted:
-            return self._call.request.min_bytes <= 0
+        missing: int = self._call.request.min_bytes
+        if missing <= 0:
+            return True
         for each in self._wanted:
             log, code = self._find(each)
             if log is None or code:
@@ -93,7 +93,7 @@ class HeldFetch:
 
     def _read(self) -> list[Fields]:
         room = min(_MOST_BYTES, getattr(self._call.request, "max_bytes", _MOST_BYTES))
-        answers = []
+        answers: list[Fields] = []
         is_first = True
         for topic in self._call.request.topics:
             partitions = []

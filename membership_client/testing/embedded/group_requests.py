@@ -45,9 +45,7 @@ def list_groups(cluster: Cluster, call: Call) -> None:
     call.reply(
         {
             "groups": [
-                each
-                for each in told
-                if _matches(each["group_state"], states) and _matches(each["group_type"], types)
+                each for each in told if _matches(each["group_state"], states) and _matches(each["group_type"], types)
             ]
         }
     )
@@ -141,7 +139,7 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
 
 
 def _assignment(cluster: Cluster, partitions: Partitions) -> Fields:
-    names = cluster.topics.known.names_of(partitions.topics())
+    names = cluster.topics.known.names_of(partitions.topics)
     told = [{**each, "topic_name": names.get(each["topic_id"], "")} for each in told_partitions(partitions)]
     return {"topic_partitions": told}
 

@@ -6,10 +6,11 @@ import enum
 import uuid
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from membership_client.core.error_codes import Code
-from membership_client.core.events import Request, Response
+from membership_client.core.events import JoinGroup, Request
 from membership_client.net.reader import Undecodable
 from membership_client.testing.described import DescribedMember, GroupDescription
 from membership_client.testing.embedded.codes import BrokerCode
@@ -53,6 +54,9 @@ class Groups:
     def ask(self, group_id: str, request: Request, now: float, client: Client, reply: Reply) -> None:
         """Hand a request to the coordinator, which calls `reply` now or later."""
         self._touch(group_id)
+        if isinstance(request, JoinGroup):
+            settings = replace(self._coordinator.settings, max_size=self._broker_settings.group_max_size)
+            self._coordinator.settings = settings
         self._coordinator.ask(request, now, client, reply)
 
     def _touch(self, group_id: str) -> None:

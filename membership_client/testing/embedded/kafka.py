@@ -166,8 +166,7 @@ class EmbeddedKafka:
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError(f"The condition was not true within {timeout_s:g} s.")
-            with server.changed:
-                server.changed.wait_for(lambda: server.rounds != seen, min(left_s, _LOOK_AGAIN_S))
+            server.await_round(seen, min(left_s, _LOOK_AGAIN_S))
 
     # --- what goes wrong ---------------------------------------------------------------------------------------------
 
@@ -249,8 +248,10 @@ class EmbeddedKafka:
         self._change(arm)
 
     def pause(self) -> None:
-        """The brokers do nothing until `resume()`: connections stay, and nothing is read or answered, as if they were stopped
-        by a signal. Time goes on meanwhile."""
+        """The brokers do nothing until `resume()`, as processes that are stopped by a signal.
+
+        Connections stay, and nothing is read or answered. Time goes on meanwhile.
+        """
         server, _ = self._parts()
         with server.changed:
             server.is_paused = True
@@ -303,7 +304,9 @@ def _listen() -> socket.socket:
 def _checked_topics(value: object) -> dict[str, int]:
     given = optional(checked_mapping, "topics", value) or {}
     return {
-        checked_topic("The name of a topic", name): checked_whole(f"Partitions of topic {name}", count, least=1, most=10_000)
+        checked_topic("The name of a topic", name): checked_whole(
+            f"Partitions of topic {name}", count, least=1, most=10_000
+        )
         for name, count in given.items()
     }
 
@@ -364,5 +367,7 @@ def _find_member(brokers: Brokers, member: str, group: str | None) -> tuple[str,
     ]
     if len(found) != 1:
         where = "any group" if group is None else f"group {group}"
-        raise LookupError(f"{len(found)} members of {where} are called {member!r}; there must be one. Groups: {wanted}.")
+        raise LookupError(
+            f"{len(found)} members of {where} are called {member!r}; there must be one. Groups: {wanted}."
+        )
     return found[0]

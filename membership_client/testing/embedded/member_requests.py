@@ -13,6 +13,7 @@ from membership_client.core.events import (
     GroupJoined,
     Heartbeat,
     HeartbeatAccepted,
+    JoinGroup,
     LeaveGroup,
     MemberIdGiven,
     Refused,
@@ -83,9 +84,7 @@ def _heartbeat_answer(heartbeat: Heartbeat, answer: Response) -> Fields:
 
 
 def told_partitions(partitions: Partitions) -> list[Fields]:
-    return [
-        {"topic_id": topic, "partitions": tuple(sorted(numbers))} for topic, numbers in partitions.by_topic.items()
-    ]
+    return [{"topic_id": topic, "partitions": tuple(sorted(numbers))} for topic, numbers in partitions.by_topic.items()]
 
 
 def refused(answer: Response) -> Fields:
@@ -101,7 +100,7 @@ def refused(answer: Response) -> Fields:
 def join_group(cluster: Cluster, call: Call) -> None:
     request = call.request
     join = _join(call)
-    refusal = _join_refusal(cluster, call, join)
+    refusal = _join_refusal(cluster, join)
     if refusal:
         call.reply({"error_code": refusal, "member_id": request.member_id})
         return
@@ -133,7 +132,7 @@ def _join(call: Call) -> OpaqueJoin:
     )
 
 
-def _join_refusal(cluster: Cluster, call: Call, join: OpaqueJoin) -> int:
+def _join_refusal(cluster: Cluster, join: OpaqueJoin) -> int:
     """The code of what is refused before the group is asked; 0 for none."""
     settings = cluster.settings
     shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
@@ -182,8 +181,8 @@ def _told_members(cluster: Cluster, group_id: str, joined: GroupJoined) -> list[
     ]
 
 
-def metadata_of(said: Any, strategy: str) -> bytes:
-    return dict(said.metadata).get(strategy, b"")
+def metadata_of(said: JoinGroup, strategy: str) -> bytes:
+    return dict(said.metadata).get(strategy, b"") if isinstance(said, OpaqueJoin) else b""
 
 
 def sync_group(cluster: Cluster, call: Call) -> None:

@@ -58,7 +58,7 @@ def _sort_out(
 ) -> tuple[Mapping[TopicPartition, Committed], list[Fields]]:
     """The offsets that can be committed, and the answer for all; with `code`, if there is one, for each of them."""
     accepted: dict[TopicPartition, Committed] = {}
-    answers = []
+    answers: list[Fields] = []
     for wanted in topics:
         topic = cluster.topics.find_by_id(wanted.topic_id) if by_id else cluster.topics.find(wanted.name)
         partitions = []
@@ -97,7 +97,9 @@ def _check_member(cluster: Cluster, call: Call, epoch: int, member_id: str, *, i
     if is_transactional and epoch < 0 and not member_id and instance_id is None:
         return 0
     if kind is GroupType.CONSUMER:
-        return _check_consumer(cluster, group_id, member_id, epoch, can_tell=is_transactional or call.version >= _EPOCH_VERSION)
+        return _check_consumer(
+            cluster, group_id, member_id, epoch, can_tell=is_transactional or call.version >= _EPOCH_VERSION
+        )
     if cluster.groups.classic(group_id) is not None:
         return _check_classic(cluster, group_id, member_id, instance_id, epoch, is_transactional=is_transactional)
     if epoch < 0:

@@ -34,7 +34,11 @@ def _produce_topic(cluster: Cluster, call: Call, wanted: Any) -> Fields:
     by_id = call.version >= _TOPIC_ID_VERSION
     topic = cluster.topics.find_by_id(wanted.topic_id) if by_id else cluster.topics.find(wanted.name)
     answers = [_produce_partition(cluster, call, topic, each) for each in wanted.partition_data]
-    return {"name": getattr(wanted, "name", ""), "topic_id": getattr(wanted, "topic_id", None), "partition_responses": answers}
+    return {
+        "name": getattr(wanted, "name", ""),
+        "topic_id": getattr(wanted, "topic_id", None),
+        "partition_responses": answers,
+    }
 
 
 def _produce_partition(cluster: Cluster, call: Call, topic: FakeTopic | None, wanted: Any) -> Fields:

@@ -77,6 +77,11 @@ class Server:
         with contextlib.suppress(BlockingIOError):  # It is full of wake-ups already.
             self._wake_writer.send(b"\0")
 
+    def await_round(self, seen: int, timeout_s: float) -> None:
+        """Returns when there were more rounds than that, or the time is over."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.rounds != seen, timeout_s)
+
     def disconnect_all(self) -> None:
         """Close the connections of all clients; `changed` is held. They may connect again at once."""
         for connection in tuple(self._connections):

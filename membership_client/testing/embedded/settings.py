@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from membership_client.arguments import shown
 from membership_client.errors import ConfigError
@@ -33,7 +34,8 @@ class BrokerSettings:
     @classmethod
     def of(cls, given: Mapping[str, str | int]) -> BrokerSettings:
         """Raises ConfigError for what is no setting of an embedded broker."""
-        return cls(**{_field_name(name): _checked(name, value) for name, value in given.items()})
+        values: dict[str, Any] = {_field_name(name): _checked(name, value) for name, value in given.items()}
+        return cls(**values)
 
     def as_texts(self) -> dict[str, str]:
         """By Kafka's names, as a broker tells them."""
@@ -71,7 +73,8 @@ GROUP_SETTINGS = {
 
 def of_group(broker: BrokerSettings, own: Mapping[str, str]) -> BrokerSettings:
     """The broker's settings with a group's own."""
-    return dataclasses.replace(broker, **{GROUP_SETTINGS[name]: int(value) for name, value in own.items()})
+    values: dict[str, Any] = {GROUP_SETTINGS[name]: int(value) for name, value in own.items()}
+    return dataclasses.replace(broker, **values)
 
 
 def coordinator_settings(settings: BrokerSettings) -> CoordinatorSettings:

@@ -124,11 +124,7 @@ def _create(cluster: Cluster, wanted: Any, only_check: bool) -> Fields:
     count = len(wanted.assignments) or wanted.num_partitions
     partitions = cluster.settings.num_partitions if count == -1 else count
     try:
-        if wanted.replication_factor > len(cluster.nodes):
-            raise TopicRefusedError(
-                BrokerCode.INVALID_REPLICATION_FACTOR,
-                f"Unable to replicate the partition {wanted.replication_factor} time(s): there are {len(cluster.nodes)} brokers.",
-            )
+        _check_replicas(cluster, wanted.replication_factor)
         cluster.topics.create(wanted.name, partitions, only_check=only_check)
     except TopicRefusedError as error:
         return {"name": wanted.name, "error_code": error.code, "error_message": error.message}
@@ -143,6 +139,14 @@ def _create(cluster: Cluster, wanted: Any, only_check: bool) -> Fields:
         "replication_factor": 1,
         "configs": [_told_setting(*each) for each in _of_topic(settings)],
     }
+
+
+def _check_replicas(cluster: Cluster, wanted: int) -> None:
+    if wanted > len(cluster.nodes):
+        raise TopicRefusedError(
+            BrokerCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {wanted} time(s): the cluster has {len(cluster.nodes)} broker(s).",
+        )
 
 
 def create_partitions(cluster: Cluster, call: Call) -> None:
@@ -211,7 +215,9 @@ def _settings_of(cluster: Cluster, resource_type: int, name: str) -> list[tuple[
 
 
 def _of_topic(own: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    return [(key, value, _OF_TOPIC if key in own else _BY_DEFAULT) for key, value in ({**_TOPIC_DEFAULTS, **own}).items()]
+    return [
+        (key, value, _OF_TOPIC if key in own else _BY_DEFAULT) for key, value in ({**_TOPIC_DEFAULTS, **own}).items()
+    ]
 
 
 def _told_setting(name: str, value: str, source: int) -> Fields:

@@ -35,6 +35,7 @@ class Topics:
         self._added = 0
         """Bytes of records since memory was last looked at."""
         self._logs: dict[UUID, list[PartitionLog]] = {}
+        self._names: dict[UUID, str] = {}
 
     def create(self, name: str, partitions: int, *, only_check: bool = False) -> None:
         """Raises TopicRefusedError."""
@@ -46,7 +47,9 @@ class Topics:
                 BrokerCode.INVALID_PARTITIONS, f"Number of partitions must be 1 to {_MOST_PARTITIONS}."
             )
         if not only_check:
-            self._logs[self.known.create(name, partitions)] = [PartitionLog() for _ in range(partitions)]
+            topic_id = self.known.create(name, partitions)
+            self._names[topic_id] = name
+            self._logs[topic_id] = [PartitionLog() for _ in range(partitions)]
 
     @staticmethod
     def check_name(name: str) -> None:
@@ -75,15 +78,17 @@ class Topics:
         topic = self.known[name]
         self.known.delete(name)
         self.settings.pop(name, None)
+        del self._names[topic.topic_id]
         for log in self._logs.pop(topic.topic_id):
             for watcher in tuple(log.watchers):
                 watcher()
 
     def find(self, name: str) -> FakeTopic | None:
-        return self.known[name] if name in self.known else None
+        return next(iter(self.known.known([name])), None)
 
     def find_by_id(self, topic_id: UUID | None) -> FakeTopic | None:
-        return next((topic for topic in self.known if topic.topic_id == topic_id), None)
+        name = None if topic_id is None else self._names.get(topic_id)
+        return None if name is None else self.find(name)
 
     def log(self, topic: FakeTopic, partition: int) -> PartitionLog | None:
         logs = self._logs.get(topic.topic_id, [])

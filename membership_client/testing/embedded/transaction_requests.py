@@ -68,7 +68,10 @@ def add_partitions(cluster: Cluster, call: Call) -> None:
     unknown = {each for each in wanted if not _exists(cluster, each)}
     if not code and not unknown:
         cluster.transactions.add(transactional_id, call.now, partitions=wanted, groups=set())
-    codes = {each: code or (Code.UNKNOWN_TOPIC_OR_PARTITION if each in unknown else _not_attempted(unknown)) for each in wanted}
+    codes = {
+        each: code or (Code.UNKNOWN_TOPIC_OR_PARTITION if each in unknown else _not_attempted(unknown))
+        for each in wanted
+    }
     call.reply({"results_by_topic_v3_and_below": _results(request.v3_and_below_topics, codes)})
 
 
