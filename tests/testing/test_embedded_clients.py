@@ -121,9 +121,7 @@ def spoken(protocol: str) -> dict[str, Any]:
 def test_a_group_of_their_consumers(embedded: EmbeddedKafka, protocol: str) -> None:
     """One reads and commits; a second takes its half; the first gets it back when the second leaves, and goes on from there."""
     fill(embedded, 40)
-    keys = config(
-        embedded, group_id="g", group_protocol=protocol, auto_offset_reset="earliest", enable_auto_commit=False
-    )
+    keys = config(embedded, group_id="g", auto_offset_reset="earliest", enable_auto_commit=False, **spoken(protocol))
     first, second = TheirConsumer(keys), TheirConsumer(keys)
     first.subscribe(["orders"])
     assert read(first, 40) == list(range(40))

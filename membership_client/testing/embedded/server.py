@@ -76,7 +76,7 @@ class Server:
 
     def wake(self) -> None:
         """Have the thread look at deadlines and answers again."""
-        with contextlib.suppress(BlockingIOError):  # It is full of wake-ups already.
+        with contextlib.suppress(OSError):  # It is full of wake-ups already, or the thread has ended.
             self._wake_writer.send(b"\0")
 
     def await_round(self, seen: int, timeout_s: float) -> None:
