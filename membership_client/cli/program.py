@@ -116,9 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.description, demo.epilog = _DEMO, _DEMO_BROKERS
     where = demo.add_mutually_exclusive_group()
-    where.add_argument(
-        "--broker", choices=["embedded", "kafka"], default="embedded", help="which broker; default: embedded"
-    )
+    where.add_argument("--broker", choices=["embedded", "kafka"], help="which broker; default: embedded")
     where.add_argument(
         "--bootstrap-servers",
         metavar="HOST:PORT,...",

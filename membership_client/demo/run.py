@@ -40,7 +40,8 @@ OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 class Options:
     """The command line."""
 
-    broker: BrokerKind = "embedded"
+    broker: BrokerKind | None = None
+    """None: embedded."""
     bootstrap_servers: str | None = None
     plain: bool = False
     svg: Path | None = None

@@ -1,4 +1,4 @@
-"""Brokers for tests and demonstrations: real Kafka, and librdkafka's mock cluster."""
+"""Brokers for tests and demonstrations: embedded in this process, or real Kafka."""
 
 from membership_client.testing.admin import ClusterAdmin
 from membership_client.testing.described import DescribedMember, GroupDescription
@@ -6,7 +6,6 @@ from membership_client.testing.embedded.kafka import EmbeddedKafka
 from membership_client.testing.jars import cached_kafka_jars
 from membership_client.testing.java import find_java
 from membership_client.testing.kafka import KafkaCluster, KafkaStartError, KafkaUnavailableError
-from membership_client.testing.mock_cluster import MockCluster
 from membership_client.testing.settings import Listener
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "KafkaStartError",
     "KafkaUnavailableError",
     "Listener",
-    "MockCluster",
     "cached_kafka_jars",
     "find_java",
 ]
