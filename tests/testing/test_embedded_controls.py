@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from membership_client import ConfigError, GroupMember, MemberState, RebalanceListener
+from membership_client import ConfigError, MemberState
 from membership_client.core.error_codes import Code
 from membership_client.testing import EmbeddedKafka
 from membership_client.types import TopicPartition
