@@ -37,8 +37,6 @@ class StageSet:
     group: str
     topic: str
     partitions: int
-    describes: bool
-    """Whether the coordinator can be asked for the group's epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +48,6 @@ class StepBegan:
     title: str
     actors: tuple[str, ...]
     """The members that this step starts, kills or ends; all others are bystanders."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSkipped:
-    at: float
-    number: int
-    of: int
-    title: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +148,6 @@ Happening = (
     Remark
     | StageSet
     | StepBegan
-    | StepSkipped
     | StepEnded
     | GroupSeen
     | ReasonsLogged

@@ -10,7 +10,7 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from membership_client.demo.happenings import Happening, ProcessEnded, StepBegan, StepKind, StepSkipped
+from membership_client.demo.happenings import Happening, ProcessEnded, StepBegan, StepKind
 from membership_client.demo.ownership import Span, gaps, owned_spans
 
 _LABEL = 4
@@ -49,7 +49,7 @@ def _marks(happenings: Sequence[Happening], scale: Timescale) -> Text:
     """Where steps began, and where a member was killed."""
     marks = [" "] * scale.columns
     for happening in happenings:
-        if isinstance(happening, StepBegan | StepSkipped):
+        if isinstance(happening, StepBegan):
             marks[scale.column(happening.at)] = str(happening.number)
         if isinstance(happening, ProcessEnded) and happening.code < 0:
             marks[min(scale.column(happening.at) + 1, scale.columns - 1)] = "†"

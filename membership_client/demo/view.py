@@ -15,7 +15,7 @@ from rich.text import Text
 from membership_client import MemberState
 from membership_client.demo.board import Board, board_of
 from membership_client.demo.facts import Facts, facts_of
-from membership_client.demo.happenings import Happening, StepSkipped
+from membership_client.demo.happenings import Happening
 from membership_client.demo.lanes_view import lanes_view
 from membership_client.demo.story import StoryLine, Tone, lines_of, numbers
 from membership_client.demo.summary import verdict
@@ -97,16 +97,12 @@ def _headline(board: Board, now: float) -> Text:
 
 def _score(happenings: Sequence[Happening], board: Board) -> Text:
     """The figures of the running step so far."""
-    match board.step:
-        case None:
-            score = ""
-        case StepSkipped(why=why):
-            score = f"skipped: {why}"
-        case step:
-            facts = facts_of(happenings)[-1]
-            others = ", ".join(name for name in board.rows if name not in step.actors)
-            score = f"moved: {numbers(facts.moved)} · without owner: {facts.longest_ownerless_s:.2f} s"
-            score += f" · callbacks of {others}: {facts.bystander_callbacks}" if others else ""
+    score = ""
+    if board.step is not None:
+        facts = facts_of(happenings)[-1]
+        others = ", ".join(name for name in board.rows if name not in board.step.actors)
+        score = f"moved: {numbers(facts.moved)} · without owner: {facts.longest_ownerless_s:.2f} s"
+        score += f" · callbacks of {others}: {facts.bystander_callbacks}" if others else ""
     return Text(f"     {score}", style="cyan", no_wrap=True, overflow="ellipsis")
 
 
@@ -187,8 +183,8 @@ def summary_view(summary: Summary, width: int) -> Group:
     table.add_column("step", ratio=1)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    for entry in summary.in_order():
-        table.add_row(*(_row(*entry) if isinstance(entry, tuple) else _skipped_row(entry)))
+    for facts, checks in summary.steps:
+        table.add_row(*_row(facts, checks))
     style = "bold green" if summary.as_expected else "bold red"
     return Group(table, *_remarks(summary), Text(verdict(summary), style=style))
 
@@ -207,17 +203,11 @@ def _row(facts: Facts, checks: Sequence[Check]) -> list[str | Text]:
     ]
 
 
-def _skipped_row(skipped: StepSkipped) -> list[str | Text]:
-    return [Text(f"{skipped.number} {skipped.title}", style="dim"), *[""] * len(_HEADINGS)]
-
-
 def _remarks(summary: Summary) -> list[Text]:
-    """Why steps were skipped, and which expectations were not met."""
-    skipped = [Text(f"Step {step.number} was skipped: {step.why}.", style="yellow") for step in summary.skipped]
-    unmet = [
+    """The expectations that were not met."""
+    return [
         Text(f"Step {facts.step.number}: {check.text}.", style="red")
         for facts, checks in summary.steps
         for check in checks
         if not check.met
     ]
-    return skipped + unmet

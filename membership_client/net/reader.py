@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "error_code": "h", "bool": "?"}
 """The types that `struct` reads and writes, with its letters."""
-# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta.
-NUMBERS["timedelta_i64"] = "q"
+# A time of 64 bits stays a number of milliseconds: the longest would be no timedelta, and no date.
+NUMBERS |= {"timedelta_i64": "q", "datetime_i64": "q"}
 
 
 def is_number(field: Field[Any], hint: Any) -> bool:
@@ -162,7 +162,7 @@ def _value_reader(kind: str | None, *, nullable: bool, flexible: bool) -> _Reade
     match kind:
         case "string":
             return _text_reader(bytes.decode, _read_int16, nullable=nullable, flexible=flexible)
-        case "bytes":
+        case "bytes" | "records":
             return _text_reader(bytes, _read_int32, nullable=nullable, flexible=flexible)
         case "uuid":
             return _read_uuid

@@ -34,7 +34,7 @@ _INT32 = struct.Struct(">i").pack
 
 
 def write(message: Any) -> bytes:
-    """One of kio's messages in Kafka's format. None that we send has tagged fields."""
+    """One of kio's messages in Kafka's format. Tagged fields are left out: they are optional by definition."""
     kind: Any = type(message)
     return _message_writer(kind)(message)
 
@@ -42,7 +42,8 @@ def write(message: Any) -> bytes:
 @functools.cache
 def _message_writer(message: Any) -> _Writer:
     hints = typing.get_type_hints(message)
-    writers = [(attrgetter(field.name), _field_writer(message, field, hints[field.name])) for field in fields(message)]
+    plain = [field for field in fields(message) if "tag" not in field.metadata]
+    writers = [(attrgetter(field.name), _field_writer(message, field, hints[field.name])) for field in plain]
     end = _NO_TAGGED_FIELDS if message.__flexible__ else b""
 
     def write_message(value: Any) -> bytes:
@@ -52,8 +53,6 @@ def _message_writer(message: Any) -> _Writer:
 
 
 def _field_writer(message: Any, field: Field[Any], hint: Any) -> _Writer:
-    if "tag" in field.metadata:
-        raise TypeError(f"none of the messages we write had a tagged field such as {message.__name__}.{field.name}")
     kind: str = field.metadata.get("kafka_type", "")
     if is_number(field, hint):
         return struct.Struct(">" + NUMBERS[kind]).pack
@@ -71,7 +70,7 @@ def _value_writer(kind: str, *, nullable: bool, flexible: bool) -> _Writer:
     match kind:
         case "string":
             return _text_writer(str.encode, _INT16, nullable=nullable, flexible=flexible)
-        case "bytes":
+        case "bytes" | "records":
             return _text_writer(bytes, _INT32, nullable=nullable, flexible=flexible)
         case "uuid":
             return _write_uuid

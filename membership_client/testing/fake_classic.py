@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from membership_client.core.error_codes import Code
@@ -37,6 +37,22 @@ Note = Callable[[float, str], None]
 _NEVER = float("inf")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpaqueJoin(JoinGroup):
+    """A JoinGroup as a broker gets it: it hands the bytes of members on and does not read them."""
+
+    protocol_type: str = "consumer"
+    metadata: tuple[tuple[str, bytes], ...] = ()
+    """For each strategy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpaqueSync(SyncGroup):
+    """A SyncGroup as a broker gets it."""
+
+    shares: Mapping[str, bytes] = field(default_factory=dict)
+
+
 class JoinPhase(enum.Enum):
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -55,6 +71,8 @@ class ClassicMember:
     generation: int = -1
     """The last one it joined."""
     share: frozenset[TopicPartition] = frozenset()
+    opaque_share: bytes = b""
+    """The same, of a plan that came in an `OpaqueSync`."""
     join_reply: Reply | None = None
     sync_reply: Reply | None = None
     has_synced: bool = False
@@ -83,6 +101,8 @@ class FakeClassicGroup:
     ends_at: float = _NEVER
     """When the group waits no longer for joins, or for syncs, those that come after the plan included."""
     ids: int = 0
+    id_suffix: Callable[[int], str] = str
+    """What makes an id out of a client's name, by how many were given before."""
 
     # --- JoinGroup ---------------------------------------------------------------------------------------------------
 
@@ -148,7 +168,7 @@ class FakeClassicGroup:
 
     def _new_id(self, name: str) -> str:
         self.ids += 1
-        return f"{name}-{self.ids}"
+        return f"{name}-{self.id_suffix(self.ids)}"
 
     def _add(self, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
         member_id = request.member_id or self._new_id(request.instance_id or client_id)
@@ -167,6 +187,7 @@ class FakeClassicGroup:
         ends = now + request.session_timeout_s
         member = ClassicMember(member_id, client_id, request, ends, holder.generation, holder.share)
         member.planned_topics, member.has_synced = holder.planned_topics, True
+        member.opaque_share = holder.opaque_share
         self.members[member_id] = member
         self.leader_id = member_id if led else self.leader_id
         self.note(now, f"{member_id} replaces {holder.member_id}")
@@ -277,6 +298,8 @@ class FakeClassicGroup:
         self.phase = JoinPhase.STABLE
         for member in self.members.values():
             member.share = frozenset(request.plan.get(member.member_id, ()))
+            if isinstance(request, OpaqueSync):
+                member.opaque_share = request.shares.get(member.member_id, b"")
             if member.sync_reply is not None:
                 reply, member.sync_reply = member.sync_reply, None
                 member.session_ends = now + member.said.session_timeout_s
@@ -321,6 +344,13 @@ class FakeClassicGroup:
             return Refused(Code.FENCED_INSTANCE_ID)
         self._remove(member, now, f"left; client reason: {request.reason}")
         return GroupLeft()
+
+    def expel(self, member_id: str, now: float, why: str) -> bool:
+        """Remove a member as if its session had ended. False if there is no such member."""
+        member = self.members.get(member_id)
+        if member is not None:
+            self._remove(member, now, f"expelled: {why}")
+        return member is not None
 
     def _remove(self, member: ClassicMember, now: float, why: str) -> None:
         for waiting in (member.join_reply, member.sync_reply):
@@ -388,4 +418,5 @@ class FakeClassicGroup:
 
 def _metadata(said: JoinGroup) -> tuple[object, ...]:
     """What members tell each other: a change of it is a reason to rebalance."""
-    return said.strategies, said.topics, said.owned, said.held, said.generation, said.rack
+    opaque = said.metadata if isinstance(said, OpaqueJoin) else ()
+    return said.strategies, said.topics, said.owned, said.held, said.generation, said.rack, opaque

@@ -10,6 +10,7 @@ uniformly), and groups in which both protocols are spoken.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from membership_client.core.error_codes import Code
@@ -92,6 +93,8 @@ class FakeCoordinator:
         self.topics = topics
         self.settings = settings or CoordinatorSettings()
         self.log: list[tuple[float, str]] = []
+        self.id_suffix: Callable[[int], str] = str
+        """See `FakeClassicGroup`."""
         self._groups: dict[str, FakeGroup] = {}
         self._classic: dict[str, FakeClassicGroup] = {}
         self._quiet_until = float("-inf")
@@ -105,7 +108,7 @@ class FakeCoordinator:
         self.advance(now)
         self._quiet_until = float("-inf")
         known = self._classic.get(request.group_id)
-        group = known or FakeClassicGroup(request.group_id, self._note)
+        group = known or FakeClassicGroup(request.group_id, self._note, id_suffix=self.id_suffix)
         group.max_size = self.settings.max_size
         if isinstance(request, JoinGroup):
             self._classic[request.group_id] = group
@@ -176,6 +179,26 @@ class FakeCoordinator:
         """The number of the join that began this membership; None if the coordinator counts on it no longer."""
         group = self._groups.get(group_id)
         return group.terms.get(member_id) if group else None
+
+    def group_ids(self) -> frozenset[str]:
+        return frozenset({*self._groups, *self._classic})
+
+    # --- for those who interfere -------------------------------------------------------------------------------------
+
+    def forget(self, group_id: str) -> None:
+        """The group is deleted, or becomes one of the other protocol; it has no members."""
+        self._groups.pop(group_id, None)
+        self._classic.pop(group_id, None)
+
+    def expel(self, group_id: str, member_id: str, now: float, why: str) -> bool:
+        """Remove a member as if its session had ended. False if the group has no such member."""
+        self.advance(now)
+        self._quiet_until = float("-inf")
+        group, classic = self._groups.get(group_id), self._classic.get(group_id)
+        if group is not None and member_id in group.members:
+            self._expel(group, group.members[member_id], now, why)
+            return True
+        return classic is not None and classic.expel(member_id, now, why)
 
     # --- time --------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from membership_client import MemberConfig
 from membership_client.core.events import Event
 from membership_client.core.member import Member
 from membership_client.trace import Journal, TraceError, read_trace, trace_thread
-from membership_client.trace.origin import origin
+from membership_client.trace.journal import origin
 from membership_client.trace.trace_file import TraceFile, open_for_owner, trace_path
 from membership_client.trace.values import decode
 from membership_client.types import Node, TopicPartition

@@ -1,0 +1,86 @@
+"""What an embedded cluster is configured with, by Kafka's names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from membership_client.arguments import shown
+from membership_client.errors import ConfigError
+from membership_client.testing.fake_coordinator import CoordinatorSettings
+
+_TRUE_OR_FALSE = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Kafka's defaults, except that `KafkaCluster` too lets tests choose short sessions and creates no topics by itself."""
+
+    auto_create_topics_enable: bool = False
+    num_partitions: int = 1
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_max_size: int = 2**31 - 1
+    group_max_size: int = 2**31 - 1
+    group_min_session_timeout_ms: int = 1_000
+    group_max_session_timeout_ms: int = 1_800_000
+    message_max_bytes: int = 1_048_588
+    offset_metadata_max_bytes: int = 4_096
+    transaction_max_timeout_ms: int = 900_000
+
+    @classmethod
+    def of(cls, given: Mapping[str, str | int]) -> BrokerSettings:
+        """Raises ConfigError for what is no setting of an embedded broker."""
+        values: dict[str, Any] = {_field_name(name): _checked(name, value) for name, value in given.items()}
+        return cls(**values)
+
+    def as_texts(self) -> dict[str, str]:
+        """By Kafka's names, as a broker tells them."""
+        return {name.replace("_", "."): str(value).lower() for name, value in dataclasses.asdict(self).items()}
+
+
+def _field_name(name: str) -> str:
+    known = BrokerSettings().as_texts()
+    if name not in known:
+        raise ConfigError(f"{shown(name)} is no setting of an embedded broker. It has {', '.join(sorted(known))}.")
+    return name.replace(".", "_")
+
+
+def _checked(name: str, value: str | int) -> bool | int:
+    if name == "auto.create.topics.enable":
+        if str(value).lower() not in _TRUE_OR_FALSE:
+            raise ConfigError(f"{name} is true or false, not {shown(value)}.")
+        return _TRUE_OR_FALSE[str(value).lower()]
+    try:
+        number = int(value)
+    except ValueError:
+        raise ConfigError(f"{name} is a whole number, not {shown(value)}.") from None
+    if isinstance(value, bool) or not 0 <= number < 2**31:
+        raise ConfigError(f"{name} is a whole number from 0 to {2**31 - 1}, not {shown(value)}.")
+    return number
+
+
+GROUP_SETTINGS = {
+    "consumer.heartbeat.interval.ms": "group_consumer_heartbeat_interval_ms",
+    "consumer.session.timeout.ms": "group_consumer_session_timeout_ms",
+    "consumer.assignment.interval.ms": "group_consumer_assignment_interval_ms",
+}
+"""What may be set for one group, and which setting of the broker it replaces."""
+
+
+def of_group(broker: BrokerSettings, own: Mapping[str, str]) -> BrokerSettings:
+    """The broker's settings with a group's own."""
+    values: dict[str, Any] = {GROUP_SETTINGS[name]: int(value) for name, value in own.items()}
+    return dataclasses.replace(broker, **values)
+
+
+def coordinator_settings(settings: BrokerSettings) -> CoordinatorSettings:
+    return CoordinatorSettings(
+        heartbeat_interval_s=settings.group_consumer_heartbeat_interval_ms / 1000,
+        session_timeout_s=settings.group_consumer_session_timeout_ms / 1000,
+        assignment_interval_s=settings.group_consumer_assignment_interval_ms / 1000,
+        max_size=settings.group_consumer_max_size,
+    )
