@@ -200,3 +200,16 @@ def test_a_dropped_partition_begins_anew() -> None:
     buffer.drop([P0])
     buffer.put(messages((0, 7)))
     assert buffer.positions() == {P0: 7}
+
+
+@pytest.mark.parametrize(("size", "ahead"), [(1023, 1024), (2**40, 1)])
+def test_about_a_megabyte_is_read_ahead(size: int, ahead: int) -> None:
+    """By the size of the newest records; of larger ones there is always one."""
+
+    class Sized(Read):
+        def __len__(self) -> int:
+            return size
+
+    buffer = Buffer()
+    buffer.put([cast("Message", Sized(0, offset)) for offset in range(3)])
+    assert buffer.next_ahead(1000, 10_000) == ahead
