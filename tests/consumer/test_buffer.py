@@ -156,3 +156,39 @@ def test_a_batch_is_cleared_with_the_buffer() -> None:
     buffer.fill(batch, 1)
     buffer.clear()
     assert buffer.close_batch(batch) == []
+
+
+def test_a_cleared_buffer_has_nothing_of_any_partition() -> None:
+    """Neither in line nor withheld, and whatever was noted of their beginnings is forgotten."""
+    buffer = Buffer()
+    buffer.restart([P0, P1])
+    buffer.read(lambda *_: messages((0, 7), (1, 3)), 2, 0.0)
+    buffer.withhold([P0])
+    buffer.clear()
+    buffer.release([P0])
+    assert taken(buffer) == []
+    buffer.put(messages((0, 7), (1, 3)))
+    assert buffer.positions() == {P0: 7, P1: 3}
+
+
+def test_a_dropped_partition_begins_anew() -> None:
+    """When it comes back, its first record may have been handed out by another consumer."""
+    buffer = Buffer()
+    buffer.restart([P0])
+    buffer.read(lambda *_: messages((0, 7)), 1, 0.0)
+    buffer.drop([P0])
+    buffer.put(messages((0, 7)))
+    assert buffer.positions() == {P0: 7}
+
+
+@pytest.mark.parametrize(("size", "ahead"), [(1023, 1024), (2**40, 1)])
+def test_about_a_megabyte_is_read_ahead(size: int, ahead: int) -> None:
+    """By the size of the newest records; of larger ones there is always one."""
+
+    class Sized(Read):
+        def __len__(self) -> int:
+            return size
+
+    buffer = Buffer()
+    buffer.put([cast("Message", Sized(0, offset)) for offset in range(3)])
+    assert buffer.next_ahead(1000, 10_000) == ahead

@@ -10,6 +10,7 @@ import pytest
 
 from membership_client.core import reasons
 from membership_client.core.assignors.registry import register_assignor
+from membership_client.core.classic.group_leader import resubscribed
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     ClassicHeartbeat,
@@ -32,10 +33,11 @@ from membership_client.core.events import (
     TopicsDescribed,
     Unsubscribe,
 )
+from membership_client.core.member import Member
 from membership_client.subscriptions import Assignment, MemberSubscription, TopicLayout
 from membership_client.types import MemberState, TopicPartition
 from tests.core.classic_play import BEAT_S, REBALANCE_IN_PROGRESS, ClassicPlay, admitted, share
-from tests.core.play import BROKER
+from tests.core.play import BROKER, config
 
 S = MemberState
 COOPERATIVE = "cooperative-sticky"
@@ -293,3 +295,13 @@ def test_a_plan_of_an_own_assignor_is_never_compared() -> None:
 
 def _nothing_for_all(members: Sequence[MemberSubscription], _topics: object) -> Assignment:
     return {member.member_id: [] for member in members}
+
+
+def test_only_the_first_pattern_makes_a_member_look_again() -> None:
+    """What names have asked for is enough for other names, and what a pattern has asked for is everything."""
+    member = Member(config=config(), member_id="m")
+    member = replace(member, classic=replace(member.classic, layouts={}))
+    by_pattern = replace(member, subscription=Subscribe(regex="o.*"))
+    assert resubscribed(member, Subscribe(topics=frozenset({"bills"}))) is member
+    assert resubscribed(by_pattern, Subscribe(regex="b.*")) is by_pattern
+    assert resubscribed(member, Subscribe(regex="b.*")).classic.layouts is None

@@ -27,11 +27,7 @@ class Package:
 
 
 _RUNTIME = ("tests/unit", "tests/worker", "tests/arguments")
-_CONSUMER = (
-    "tests/consumer/simulation",
-    "tests/consumer/test_buffer.py",
-    "tests/consumer/test_handing_out.py",
-)
+_BUFFER = ("tests/consumer/test_buffer.py", "tests/consumer/test_handing_out.py")
 _TRACE = tuple(
     f"tests/trace/test_{name}.py"
     for name in ("commits", "files", "format", "journal", "line", "refusals", "torn", "trace_file", "trace_thread")
@@ -63,8 +59,7 @@ PACKAGES = (
     Package("runtime/listener.py", _RUNTIME),
     Package("runtime/ownership.py", _RUNTIME),
     Package("arguments.py", _RUNTIME),
-    Package("consumer/bridge.py", _CONSUMER),
-    Package("consumer/buffer.py", _CONSUMER),
+    Package("consumer/buffer.py", _BUFFER),
     Package("leases", _LEASES),
 )
 
