@@ -185,10 +185,10 @@ def test_a_dropped_partition_begins_anew() -> None:
 def test_about_a_megabyte_is_read_ahead(size: int, ahead: int) -> None:
     """By the size of the newest records; of larger ones there is always one."""
 
-    class Sized(Read):
+    class Sized(Message):
         def __len__(self) -> int:
             return size
 
     buffer = Buffer()
-    buffer.put([cast("Message", Sized(0, offset)) for offset in range(3)])
+    buffer.put([Sized(topic="t", partition=0, offset=offset) for offset in range(3)])
     assert buffer.next_ahead(1000, 10_000) == ahead
