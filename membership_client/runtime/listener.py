@@ -108,10 +108,28 @@ def callbacks_of(listener: object, *, coroutines: bool = False) -> dict[Callback
 
     `coroutines` says that the caller awaits what they return.
     """
+    _refuse_misspelled(type(listener))
     found = {kind: getattr(listener, name, None) for kind, name in _METHODS.items()}
     if not any(found.values()):
         raise ListenerError(f"{type(listener).__name__} has none of {', '.join(_METHODS.values())}. {_SIGNATURE}")
     return {kind: _checked(_METHODS[kind], method, coroutines) for kind, method in found.items() if method is not None}
+
+
+def _refuse_misspelled(listener: type) -> None:
+    """A method such as `on_partition_revoked`, or `on_assigned` in a listener that overrides nothing, would never be called."""
+    known = [name for name in vars(RebalanceListener) if name.startswith("on_")]
+    unknown = [name for name in dir(listener) if name.startswith("on_") and name not in known]
+    if not unknown:
+        return
+    import difflib  # noqa: PLC0415 - for mistakes only
+
+    overrides_none = all(getattr(listener, name, None) is getattr(RebalanceListener, name) for name in known)
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5 if overrides_none else 0.85)
+        if near:
+            raise ListenerError(
+                f"{listener.__name__}.{name} is no callback and would never be called: name it {near[0]}."
+            )
 
 
 def _checked(name: str, method: object, coroutines: bool) -> Callback:

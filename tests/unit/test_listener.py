@@ -101,6 +101,28 @@ def test_a_callback_that_could_never_be_called_is_refused(listener: object, name
         GroupMember(CONFIG, listener=listener)
 
 
+@pytest.mark.parametrize(
+    ("methods", "meant"),
+    [
+        (["on_assigned", "on_revoked"], "on_partitions_assigned"),
+        (["on_lost"], "on_partitions_lost"),
+        (["on_partitions_assigned", "on_partition_revoked"], "on_partitions_revoked"),
+        (["on_partitions_assigned", "on_budget_warnings"], "on_budget_warning"),
+    ],
+)
+def test_a_misspelled_callback_is_refused(methods: list[str], meant: str) -> None:
+    """With the name that was meant. It was accepted, and never called."""
+    misspelled = type("Mine", (RebalanceListener,), {name: lambda self, partitions: None for name in methods})
+    with pytest.raises(ListenerError, match=f"name it {meant}"):
+        GroupMember(CONFIG, listener=misspelled())
+
+
+def test_a_listener_may_have_other_methods() -> None:
+    """Names of its own, also those of another library, beside callbacks that it overrides."""
+    methods = {name: lambda self, partitions: None for name in ("on_partitions_revoked", "on_assign", "on_start")}
+    assert set(callbacks_of(type("Mine", (RebalanceListener,), methods)())) == set(CallbackKind)
+
+
 def test_the_base_class_does_nothing_and_is_complete() -> None:
     """Whoever overrides one method gets harmless others: above all, lost is not revoked."""
     assert set(callbacks_of(RebalanceListener())) == set(CallbackKind)
