@@ -288,7 +288,7 @@ def test_offsets_are_listed_by_an_administrator(three_brokers: EmbeddedKafka) ->
     """From all leaders."""
     fill(three_brokers, 8)
     admin = AdminClient(config(three_brokers))
-    wanted = {TheirPartition("orders", number): OffsetSpec.latest() for number in range(4)}
+    wanted = {TheirPartition("orders", number): OffsetSpec.latest() for number in range(4)}  # type: ignore[no-untyped-call]
     found = [each.result(PATIENCE_S).offset for each in admin.list_offsets(wanted).values()]
     assert found == [2, 2, 2, 2]
 
