@@ -15,7 +15,7 @@ from membership_client.testing.embedded.apis import APIS
 from membership_client.testing.embedded.broker import Brokers, NoAnswer
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.settings import BrokerSettings
-from membership_client.testing.embedded.wire import _builder
+from membership_client.testing.embedded.wire import message_builder
 from membership_client.types import Node
 
 VERSIONS = [(api.name, api.key, version) for api in APIS.values() for version in range(api.first, api.last + 1)]
@@ -35,12 +35,12 @@ def ask(asked: Brokers, api_key: int, version: int, **fields: Any) -> Any:
     )
     payload = io.BytesIO()
     entity_writer(type(header))(payload, header)
-    entity_writer(schema)(payload, _builder(schema)(fields))
+    entity_writer(schema)(payload, message_builder(schema)(fields))
     answers: list[bytes | NoAnswer] = []
     asked.receive(1, payload.getvalue(), 0.0, answers.append)
-    if not answers or isinstance(answers[0], NoAnswer):
+    answer = answers[0] if answers else NoAnswer.NONE_WANTED
+    if isinstance(answer, NoAnswer):
         return None
-    (answer,) = answers
     (size, correlation_id) = struct.unpack_from(">ii", answer)
     assert (size, correlation_id) == (len(answer) - 4, 5)
     wanted: Any = load_response_schema(api_key, version)

@@ -17,6 +17,9 @@ from membership_client.types import TopicPartition
 
 LEADER_EPOCH = 0
 """Leaders never change."""
+_LATEST, _NEWEST, _LATEST_TIERED = -1, -3, -5
+_EARLIEST = frozenset({-2, -4})
+"""Of all records, and of those that are not in tiered storage."""
 _READ_COMMITTED = 1
 _IMPLICIT_VERSION = 12
 """From here on, a transactional write adds its partition to the transaction."""
@@ -109,16 +112,13 @@ def _list_partition(cluster: Cluster, call: Call, name: str, wanted: Any, commit
 
 
 def _offset_of(log: PartitionLog, timestamp: int, committed: bool) -> tuple[int, int]:
-    match timestamp:
-        case -1:
-            return log.stable_end if committed else log.end, -1
-        case -2 | -4:
-            return log.start, -1
-        case -3:
-            return log.newest() or (-1, -1)
-        case -5:
-            return -1, -1
-    return log.first_since(timestamp) or (-1, -1)
+    if timestamp == _LATEST:
+        return log.stable_end if committed else log.end, -1
+    if timestamp in _EARLIEST:
+        return log.start, -1
+    if timestamp == _LATEST_TIERED:
+        return -1, -1
+    return (log.newest() if timestamp == _NEWEST else log.first_since(timestamp)) or (-1, -1)
 
 
 def offset_for_leader_epoch(cluster: Cluster, call: Call) -> None:

@@ -21,7 +21,8 @@ _NO_OPERATIONS = -(2**31)
 _TOPIC, _BROKER, _GROUP = 2, 4, 32
 _OF_TOPIC, _OF_BROKER, _BY_DEFAULT, _OF_GROUP = 1, 4, 5, 8
 """Where the value of a setting comes from."""
-_SET, _DELETE = 0, 1
+_DELETE = 1
+"""The operation that takes a setting back."""
 
 _TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -199,19 +200,19 @@ def _unknown(resource_type: int) -> int:
 
 def _settings_of(cluster: Cluster, resource_type: int, name: str) -> list[tuple[str, str, int]] | None:
     """Name, value and source of each; None if there is no such resource."""
-    match resource_type:
-        case 2:
-            return None if cluster.topics.find(name) is None else _of_topic(cluster.topics.settings.get(name, {}))
-        case 4:
-            return [(key, value, _OF_BROKER) for key, value in cluster.settings.as_texts().items()]
-        case 32:
-            own = cluster.groups.settings.get(name, {})
-            all_of_it = dataclasses.asdict(cluster.groups.settings_of(name))
-            return [
-                (key, str(all_of_it[field]), _OF_GROUP if key in own else _BY_DEFAULT)
-                for key, field in GROUP_SETTINGS.items()
-            ]
-    return None
+    if resource_type == _TOPIC and cluster.topics.find(name) is not None:
+        return _of_topic(cluster.topics.settings.get(name, {}))
+    if resource_type == _BROKER:
+        return [(key, value, _OF_BROKER) for key, value in cluster.settings.as_texts().items()]
+    return _of_group(cluster, name) if resource_type == _GROUP else None
+
+
+def _of_group(cluster: Cluster, group_id: str) -> list[tuple[str, str, int]]:
+    own = cluster.groups.settings.get(group_id, {})
+    values = dataclasses.asdict(cluster.groups.settings_of(group_id))
+    return [
+        (key, str(values[field]), _OF_GROUP if key in own else _BY_DEFAULT) for key, field in GROUP_SETTINGS.items()
+    ]
 
 
 def _of_topic(own: Mapping[str, str]) -> list[tuple[str, str, int]]:

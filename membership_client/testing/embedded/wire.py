@@ -61,7 +61,7 @@ def read_request(header: Header, payload: bytes) -> Any:
 def write_answer(header: Header, version: int, fields: Fields) -> bytes:
     """The answer to a request, size prefix included."""
     schema = answer_schema(header.api_key, version)
-    body = write(_builder(schema)(fields))
+    body = write(message_builder(schema)(fields))
     tags = b"\0" if schema.__header_schema__.__flexible__ else b""
     return _FRAME.pack(4 + len(tags) + len(body), header.correlation_id) + tags + body
 
@@ -92,7 +92,8 @@ def _tagged_fields() -> Any:
 
 
 @functools.cache
-def _builder(message: Any) -> Callable[[Fields], Any]:
+def message_builder(message: Any) -> Callable[[Fields], Any]:
+    """What makes one of kio's messages of its fields."""
     hints = typing.get_type_hints(message)
     plain = [field for field in dataclasses.fields(message) if "tag" not in field.metadata]
     parts = [(field.name, _default(field, hints[field.name]), _converter(hints[field.name])) for field in plain]
@@ -126,9 +127,9 @@ def _default(field: dataclasses.Field[Any], hint: Any) -> Any:
 def _converter(hint: Any) -> Callable[[Any], Any] | None:
     hint, _ = without_none(hint)
     if is_array(hint) and is_message(item_of(hint)):
-        build = _builder(item_of(hint))
+        build = message_builder(item_of(hint))
         return lambda items: None if items is None else tuple(map(build, items))
     if is_message(hint):
-        build_one = _builder(hint)
+        build_one = message_builder(hint)
         return lambda fields: None if fields is None else build_one(fields)
     return None
