@@ -1,0 +1,168 @@
+"""One run in virtual time: records, brokers, instances of a program, and what is done to them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from membership_client.core.error_codes import Code
+from membership_client.testing.fake_cluster import FakeCluster
+from membership_client.testing.fake_coordinator import CoordinatorSettings
+from membership_client.testing.kit.events import (
+    Crash,
+    ExpireSession,
+    Fence,
+    GroupEvent,
+    Join,
+    Leave,
+    LoseAnswer,
+    MoveCoordinator,
+    Stall,
+)
+from membership_client.testing.kit.history import Entry, History, Record, What
+from membership_client.testing.kit.instance import Instance
+from membership_client.testing.kit.scheduler import Scheduler
+from membership_client.testing.kit.threads import virtual_threads
+from membership_client.types import Offset, TopicPartition
+
+GROUP = "group"
+HEARTBEAT_INTERVAL_S = 1.0
+SESSION_TIMEOUT_S = 6.0
+STORY_S = 20.0
+"""Events are in this time, and records arrive in it."""
+SETTLE_S = 20.0
+"""After the last event: sessions end, the group rebalances, and the program reads what is left."""
+CLOSE_S = 60.0
+_GAP_S = 0.5
+
+Program = Callable[[Instance], object]
+Records = int | Iterable[tuple[bytes | str | None, bytes | str]]
+
+
+class World:
+    """Everything that one run has. Used once."""
+
+    def __init__(self, program: Program, seed: int, topic: str, partitions: int, records: Records) -> None:
+        self.scheduler = Scheduler(seed)
+        settings = CoordinatorSettings(
+            heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
+        )
+        self.cluster = FakeCluster({topic: partitions}, settings)
+        self.scheduler.on_time = lambda: self.cluster.advance(self.scheduler.now)
+        self.history = History()
+        self.logs: dict[TopicPartition, list[Record]] = {TopicPartition(topic, n): [] for n in range(partitions)}
+        self.offsets: dict[TopicPartition, Offset] = {}
+        self.instances: list[Instance] = []
+        self.member_ids: list[str] = []
+        self._program = program
+        self._topic = topic
+        self._produce(records)
+
+    def _produce(self, records: Records) -> None:
+        """Half of them before the run, the others in the time of the story."""
+        given = [(f"key-{n % 7}", f"value-{n}") for n in range(records)] if isinstance(records, int) else list(records)
+        for number, (key, value) in enumerate(given):
+            key_bytes = _as_bytes(key) if key is not None else b"%d" % number
+            partition = TopicPartition(self._topic, zlib.crc32(key_bytes) % len(self.logs))
+            log = self.logs[partition]
+            at = max(0.0, (2 * number / len(given) - 1) * STORY_S)
+            log.append(Record(partition, len(log), key_bytes if key is not None else b"", _as_bytes(value), at))
+            self.history.records.append(log[-1])
+
+    # --- the run -----------------------------------------------------------------------------------------------------
+
+    def run(self, story: Sequence[GroupEvent]) -> None:
+        """From the first instance to the end of the last. Raises StuckError."""
+        last = max((event.at + getattr(event, "for_s", 0.0) for event in story), default=0.0)
+        with virtual_threads(self.scheduler):
+            try:
+                self.start("a")
+                for event in story:
+                    self.scheduler.at(event.at, partial(self._do, event))
+                self.scheduler.run(max(last, STORY_S))
+                if not any(instance.alive for instance in self.instances):
+                    self.start("last")
+                self.scheduler.run(self.scheduler.now + SETTLE_S)
+                self._close()
+            finally:
+                self.scheduler.end()
+
+    def _close(self) -> None:
+        for instance in self.instances:
+            instance.interrupt()
+        self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in self.instances))
+
+    def start(self, name: str) -> None:
+        incarnation = 1 + sum(instance.name == name for instance in self.instances)
+        self.instances.append(Instance(self, name, incarnation))
+        self.instances[-1].start(self._program)
+
+    # --- what is done ------------------------------------------------------------------------------------------------
+
+    def _do(self, event: GroupEvent) -> None:
+        instance = self._running(getattr(event, "name", ""))
+        if isinstance(event, Join | MoveCoordinator) or instance is not None:
+            self.add(What.EVENT, text=repr(event))
+        if isinstance(event, MoveCoordinator):
+            self._move_coordinator()
+        elif isinstance(event, Join):
+            if instance is not None:
+                instance.kill()
+            self.start(event.name)
+        elif instance is not None:
+            self._do_to(instance, event)
+
+    def _do_to(self, instance: Instance, event: Any) -> None:
+        match event:
+            case Leave():
+                instance.interrupt()
+            case Crash():
+                instance.kill()
+            case Stall():
+                instance.stall(event.for_s)
+            case LoseAnswer():
+                instance.lose_answer()
+            case Fence() | ExpireSession():
+                for membership in instance.memberships():
+                    why = "fenced by the test" if isinstance(event, Fence) else "its session expired"
+                    self.cluster.groups.expel(GROUP, membership.member.known_as, self.scheduler.now, why)
+                    if isinstance(event, Fence):
+                        membership.fence()
+
+    def _move_coordinator(self) -> None:
+        cluster = self.cluster
+        if cluster.coordinator is None:
+            return
+        following = cluster.nodes[cluster.coordinator.node_id % len(cluster.nodes)]
+        cluster.coordinator = None
+        self.scheduler.at(self.scheduler.now + _GAP_S, lambda: cluster.move(following, self.scheduler.now))
+
+    def _running(self, name: str) -> Instance | None:
+        return next((one for one in reversed(self.instances) if one.name == name and one.alive), None)
+
+    # --- the broker's side of records and offsets --------------------------------------------------------------------
+
+    def readable(self, partition: TopicPartition, offset: int) -> Record | None:
+        log = self.logs.get(partition, [])
+        return log[offset] if 0 <= offset < len(log) and log[offset].at <= self.scheduler.now else None
+
+    def end_offset(self, partition: TopicPartition) -> int:
+        return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
+
+    def commit_code(self, member_id: str, epoch: int) -> int:
+        """What Kafka answers to a commit of this member; 0 if it takes it. Which partitions it owns is not looked at."""
+        if self.cluster.coordinator is None:
+            return Code.NOT_COORDINATOR
+        enrolled = self.cluster.groups.member(GROUP, member_id)
+        if enrolled is None:
+            return Code.UNKNOWN_MEMBER_ID
+        return 0 if enrolled.epoch == epoch else Code.STALE_MEMBER_EPOCH
+
+    def add(self, what: What, instance: str = "", **more: Any) -> None:
+        self.history.add(Entry(self.scheduler.now, instance, what, **more))
+
+
+def _as_bytes(value: bytes | str) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
