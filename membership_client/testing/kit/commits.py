@@ -36,6 +36,8 @@ class Commits:
         self._stores = _flag(config.get("enable.auto.offset.store", True))
         self._interval_s = float(config.get("auto.commit.interval.ms", 5000)) / 1000
         self._due_at = self._interval_s
+        self._under_way = 0
+        """Commits that no thread waits for."""
         self._stored: dict[TopicPartition, Offset] = {}
 
     # --- stored offsets ----------------------------------------------------------------------------------------------
@@ -57,6 +59,8 @@ class Commits:
         gone = {p: self._stored.pop(p) for p in partitions if p in self._stored}
         if commit and self._is_automatic and gone:
             self._commit(gone)
+        if commit and self._under_way:  # As in librdkafka, whose unassign waits for its commits.
+            self._world.scheduler.wait(lambda: not self._under_way, _TIMEOUT_S)
 
     def commit_when_due(self) -> None:
         if self._is_automatic and self._world.scheduler.now >= self._due_at:
@@ -96,9 +100,22 @@ class Commits:
         """Without waiting for the outcome."""
         if offsets:
             self._ask(offsets)
-            member = self._membership.member
-            handle = partial(self._handle, dict(offsets), member.known_as, member.epoch)
-            self._world.scheduler.at(self._world.scheduler.now + LATENCY_S, handle)
+            self._under_way += 1
+            self._send_at(dict(offsets), LATENCY_S, self._world.scheduler.now + _TIMEOUT_S)
+
+    def _send_at(self, offsets: Mapping[TopicPartition, Offset], delay_s: float, give_up_at: float) -> None:
+        member, scheduler = self._membership.member, self._world.scheduler
+        arrive = partial(self._finish, offsets, member.known_as, member.epoch, give_up_at)
+        scheduler.at(scheduler.now + delay_s, arrive)
+
+    def _finish(
+        self, offsets: Mapping[TopicPartition, Offset], member_id: str, epoch: int, give_up_at: float
+    ) -> None:
+        code = self._handle(offsets, member_id, epoch, is_last=self._world.scheduler.now >= give_up_at)
+        if code in _AGAIN and self._world.scheduler.now < give_up_at and self._membership.alive:
+            self._send_at(offsets, _RETRY_S, give_up_at)
+        else:
+            self._under_way -= 1
 
     def _commit(self, offsets: Mapping[TopicPartition, Offset]) -> int:
         """Until the broker has answered; the code is 0 if it has taken them."""

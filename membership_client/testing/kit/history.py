@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from membership_client.types import TopicPartition
@@ -45,6 +45,10 @@ class Entry:
     offset: int | None = None
     """Of the record that was processed; of a commit, that of the next record to read."""
     text: str = ""
+
+    def about(self, partition: TopicPartition | None) -> Entry:
+        """The same without other partitions, if it is about this one."""
+        return replace(self, partitions=(partition,)) if partition is not None and partition in self.partitions else self
 
     def __str__(self) -> str:
         where = ", ".join(f"{p.topic}-{p.partition}" for p in self.partitions)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException
 
 from membership_client.testing.kit.history import What
 from membership_client.testing.kit.membership import Membership
@@ -66,11 +67,11 @@ class Instance:
             program(self)
         except KeyboardInterrupt:
             pass
-        except Exception:  # noqa: BLE001 - it belongs to the history
-            self._world.add(What.RAISED, self._label, text=traceback.format_exc(limit=-3))
-        for consumer in self._consumers:
-            consumer.abandon()
+        except KafkaException as error:
+            self._world.add(What.RAISED, self._label, text=repr(error))
+            self._world.start_again(self.name)
         self._world.add(What.ENDED, self._label)
+        self.kill()
 
     def interrupt(self) -> None:
         """The next poll raises KeyboardInterrupt, or the one that waits."""

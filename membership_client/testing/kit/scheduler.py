@@ -61,6 +61,8 @@ class Scheduler:
         self.random = random.Random(seed)  # noqa: S311 - chosen by a seed on purpose
         self.on_time: Callable[[], None] = lambda: None
         """Called whenever the clock has moved."""
+        self.on_raised: Callable[[Task, BaseException], None] = lambda _task, _error: None
+        """Called when a task has ended by an exception."""
         self.tasks: list[Task] = []
         self.by_thread: dict[int, Task] = {}
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
@@ -158,6 +160,8 @@ class Scheduler:
             )
         if task.done:
             self.tasks.remove(task)
+            if task.raised is not None:
+                self.on_raised(task, task.raised)
 
     def kill(self, owner: object) -> None:
         """Every task of this owner gets Killed with its next turn."""

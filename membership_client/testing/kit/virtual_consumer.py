@@ -111,17 +111,16 @@ class VirtualConsumer:
 
     def poll(self, timeout: float = -1) -> VirtualMessage | None:
         """The next record, or None after `timeout`. Raises KeyboardInterrupt when the instance is told to end."""
-        found: list[VirtualMessage] = []
         self._check_open()
         self._pass_time()
-        self._wait_and_call(lambda: bool(found) or self._find(found), None if timeout < 0 else timeout)
-        return found[0] if found else None
+        self._wait_and_call(self._has_record, None if timeout < 0 else timeout)
+        return self._take() if self._has_record() else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[VirtualMessage]:
         first = self.poll(timeout)
         messages = [] if first is None else [first]
-        while messages and len(messages) < num_messages and self._find(messages):
-            pass
+        while messages and len(messages) < num_messages and self._has_record():
+            messages.append(self._take())
         return messages
 
     def __iter__(self) -> Iterator[VirtualMessage]:
@@ -137,18 +136,19 @@ class VirtualConsumer:
         if self.membership.member.state is MemberState.FATAL:
             raise KafkaException(KafkaError(KafkaError._FATAL, str(error_of(self.membership.member))))
 
-    def _find(self, found: list[VirtualMessage]) -> bool:
-        """Takes the next record of any partition that can be read. No record comes while a callback waits."""
-        if self.membership.pending is not None:
-            return False
+    def _has_record(self) -> bool:
+        """No record comes while a callback waits."""
+        return self.membership.pending is None and any(
+            self._world.readable(partition, self._position(partition)) for partition in self._fetched()
+        )
+
+    def _take(self) -> VirtualMessage:
+        """The next record of any partition that has one."""
         readable = [record for p in self._fetched() if (record := self._world.readable(p, self._position(p)))]
-        if not readable:
-            return False
         record = self._world.scheduler.random.choice(readable)
         self._positions[record.partition] = record.offset + 1
         self._commits.handed_out(record.partition, record.offset + 1)
-        found.append(VirtualMessage(record))
-        return True
+        return VirtualMessage(record)
 
     def _fetched(self) -> list[TopicPartition]:
         return sorted(p for p in self.membership.owned() if p not in self._paused)
@@ -248,14 +248,14 @@ class VirtualConsumer:
 
     def _end(self, call: RunCallback, error: BaseException | None) -> None:
         assert self._context is not None
+        if call.kind is not CallbackKind.ASSIGNED:
+            self._forget(call.partitions, is_kept=call.kind is CallbackKind.REVOKED and not self._context.lost)
         what = What.RAISED if error else What.RETURNED
         self._world.add(what, self._label, partitions=call.partitions, text=repr(error) if error else "")
-        is_kept = call.kind is CallbackKind.REVOKED and not self._context.lost
-        if call.kind is not CallbackKind.ASSIGNED:
-            self._forget(call.partitions, is_kept=is_kept)
-        self._context, self._being_assigned = None, ()
-        if is_kept:
+        # A member that the coordinator has removed has nothing to release, whether it knows that yet or not.
+        if call.kind is CallbackKind.REVOKED and self._world.is_enrolled(self.membership.member.known_as):
             self._world.add(What.RELEASED, self._label, partitions=call.partitions)
+        self._context, self._being_assigned = None, ()
         self.membership.returned(call, as_text(error) if error else None)
 
     def _forget(self, partitions: tuple[TopicPartition, ...], *, is_kept: bool) -> None:
@@ -299,5 +299,6 @@ def _member_config(config: Mapping[str, Any]) -> MemberConfig:
         group_id="group",
         group_protocol="consumer",
         group_instance_id=config.get("group.instance.id"),
+        request_timeout_ms=2000,
         max_poll_interval_ms=int(config.get("max.poll.interval.ms", 300_000)),
     )

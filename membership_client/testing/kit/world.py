@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from membership_client.core.error_codes import Code
@@ -23,19 +25,22 @@ from membership_client.testing.kit.events import (
 )
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
-from membership_client.testing.kit.scheduler import Scheduler
+from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
 from membership_client.types import Offset, TopicPartition
 
 GROUP = "group"
 HEARTBEAT_INTERVAL_S = 1.0
 SESSION_TIMEOUT_S = 6.0
-STORY_S = 20.0
+STORY_S = 10.0
 """Events are in this time, and records arrive in it."""
-SETTLE_S = 20.0
+SETTLE_S = 15.0
 """After the last event: sessions end, the group rebalances, and the program reads what is left."""
 CLOSE_S = 60.0
+RESTART_S = 1.0
 _GAP_S = 0.5
+
+_KIT = str(Path(__file__).parent)
 
 Program = Callable[[Instance], object]
 Records = int | Iterable[tuple[bytes | str | None, bytes | str]]
@@ -56,6 +61,9 @@ class World:
         self.offsets: dict[TopicPartition, Offset] = {}
         self.instances: list[Instance] = []
         self.member_ids: list[str] = []
+        self.scheduler.on_raised = self._raised
+        self._errors: list[str] = []
+        self._closing = False
         self._program = program
         self._topic = topic
         self._produce(records)
@@ -74,7 +82,7 @@ class World:
     # --- the run -----------------------------------------------------------------------------------------------------
 
     def run(self, story: Sequence[GroupEvent]) -> None:
-        """From the first instance to the end of the last. Raises StuckError."""
+        """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
         last = max((event.at + getattr(event, "for_s", 0.0) for event in story), default=0.0)
         with virtual_threads(self.scheduler):
             try:
@@ -88,16 +96,31 @@ class World:
                 self._close()
             finally:
                 self.scheduler.end()
+        if self._errors:
+            raise AssertionError(self._errors[0])
 
     def _close(self) -> None:
+        self._closing = True
         for instance in self.instances:
             instance.interrupt()
         self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in self.instances))
+        if late := [one.name for one in self.instances if one.alive]:
+            raise StuckError(f"Instance {late[0]} does not end within {CLOSE_S:g} s after KeyboardInterrupt out of poll().")
 
     def start(self, name: str) -> None:
         incarnation = 1 + sum(instance.name == name for instance in self.instances)
         self.instances.append(Instance(self, name, incarnation))
         self.instances[-1].start(self._program)
+
+    def start_again(self, name: str) -> None:
+        """A moment later, as platforms do with a process that has failed."""
+        if not self._closing:
+            self.scheduler.at(self.scheduler.now + RESTART_S, lambda: None if self._running(name) else self.start(name))
+
+    def _raised(self, task: Task, error: BaseException) -> None:
+        self.add(What.RAISED, task.name, text=repr(error))
+        frames = traceback.format_list(one for one in traceback.extract_tb(error.__traceback__) if _KIT not in one.filename)
+        self._errors.append(f"{task.name} raised {error!r}:\n{''.join(frames)}".strip())
 
     # --- what is done ------------------------------------------------------------------------------------------------
 
@@ -150,6 +173,10 @@ class World:
 
     def end_offset(self, partition: TopicPartition) -> int:
         return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
+
+    def is_enrolled(self, member_id: str) -> bool:
+        """Does the coordinator count on this member?"""
+        return self.cluster.groups.member(GROUP, member_id) is not None
 
     def commit_code(self, member_id: str, epoch: int) -> int:
         """What Kafka answers to a commit of this member; 0 if it takes it. Which partitions it owns is not looked at."""
