@@ -31,9 +31,7 @@ class Queue:
         )
         try:
             while True:
-                message = self.consumer.poll(0.0 if self.waiting else 1.0)
-                if message is not None:
-                    self.waiting.append(message)
+                self.waiting += self.consumer.consume(5, timeout=0.0 if self.waiting else 1.0)
                 if len(self.waiting) >= MOST_WAITING and not self.paused:
                     self.consumer.pause(self.assigned)
                     self.paused = True

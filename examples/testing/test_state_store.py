@@ -17,6 +17,7 @@ class Counts:
         self.checkpoints = checkpoints
         self.counts = {}
         self.next_offset = {}
+        self.saved = {}
 
     def on_assign(self, consumer, partitions):
         for partition in partitions:
@@ -26,7 +27,7 @@ class Counts:
 
     def load(self, number):
         counts, offset = self.checkpoints.get(number, (Counter(), 0))
-        self.counts[number], self.next_offset[number] = Counter(counts), offset
+        self.counts[number], self.next_offset[number], self.saved[number] = Counter(counts), offset, offset
 
     def on_revoke(self, consumer, partitions):
         for partition in partitions:
@@ -36,7 +37,10 @@ class Counts:
         """The checkpoint belongs to another member now. What we have in memory is thrown away by the next `load`."""
 
     def save(self, number):
-        self.checkpoints[number] = Counter(self.counts[number]), self.next_offset[number]
+        _, saved = self.checkpoints.get(number, (None, 0))
+        if saved == self.saved[number]:  # Otherwise another member has been here, and this process was away.
+            self.checkpoints[number] = Counter(self.counts[number]), self.next_offset[number]
+            self.saved[number] = self.next_offset[number]
 
     def run(self):
         self.consumer.subscribe(
@@ -63,7 +67,7 @@ class CountsWithBug(Counts):
     def load(self, number):
         counts, offset = self.checkpoints.get(number, (Counter(), 0))
         self.counts.setdefault(number, Counter(counts))  # Kept since the last time: records count twice.
-        self.next_offset[number] = offset
+        self.next_offset[number] = self.saved[number] = offset
 
 
 CONFIG = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
@@ -81,7 +85,7 @@ def program_with_bug(instance):
 
 def counts_are_right(history):
     counted = sum((counts for counts, _ in history.durable["checkpoints"].values()), Counter())
-    assert counted == Counter(record.key for record in history.records)
+    assert counted == Counter(record.key for record in history.records), "The counts are wrong."
 
 
 CHECKS = [nothing_processed_after_revoke, no_commit_after_loss, counts_are_right]
@@ -92,5 +96,5 @@ def test_no_story_breaks_it():
 
 
 def test_the_bug_is_found():
-    with pytest.raises(StoryError):
+    with pytest.raises(StoryError, match="counts"):
         explore(program_with_bug, checks=CHECKS)

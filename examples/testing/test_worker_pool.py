@@ -45,8 +45,7 @@ class Pool:
     def on_lost(self, consumer, partitions):
         for partition in partitions:
             gone = self.running.pop((partition.topic, partition.partition), {}).values()
-            for work in gone:
-                work.cancel()
+            wait([work for work in gone if not work.cancel()])
 
     def run(self):
         self.consumer.subscribe(["orders"], on_revoke=self.on_revoke, on_lost=self.on_lost)
@@ -65,7 +64,8 @@ class Pool:
 class PoolWithBug(Pool):
     def on_revoke(self, consumer, partitions):
         self.commit_done()  # The threads go on with the rest, beside the next owner.
-        self.on_lost(consumer, partitions)
+        for partition in partitions:
+            self.running.pop((partition.topic, partition.partition), None)
 
 
 CONFIG = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}

@@ -28,35 +28,36 @@ class CheckError(AssertionError):
 
 Check: TypeAlias = Callable[[History], None]
 
-_BEGAN = (What.ASSIGNED, What.REVOKED, What.LOST)
-_Held: TypeAlias = dict[tuple[str, TopicPartition], What]
-"""By instance and partition: ASSIGNED while it is held, REVOKED while it is being released, LOST once it is gone."""
+_BEGAN = {What.ASSIGNED, What.REVOKED, What.LOST}
+_ENDED = {What.RETURNED, What.RAISED}
+_GONE = {What.RETURNED, What.LOST}
+_Told: TypeAlias = dict[tuple[str, TopicPartition], What]
+"""By instance and partition: which callback began last, and RETURNED once one that took the partition away has returned."""
 
 
-def _told(history: History) -> Iterator[tuple[Entry, _Held]]:
+def _told(history: History) -> Iterator[tuple[Entry, _Told]]:
     """Each entry, with what the callbacks had told each instance about each partition before it."""
-    held: _Held = {}
+    told: _Told = {}
     for entry in history.entries:
-        yield entry, held
-        if entry.what in _BEGAN:
-            held.update({(entry.instance, partition): entry.what for partition in entry.partitions})
-        elif entry.what in {What.RETURNED, What.RAISED, What.RELEASED}:
-            for partition in entry.partitions:
-                if held.get((entry.instance, partition)) is What.REVOKED:
-                    held[entry.instance, partition] = What.LOST
+        yield entry, told
+        for key in ((entry.instance, partition) for partition in entry.partitions):
+            if entry.what in _BEGAN:
+                told[key] = entry.what
+            elif entry.what in _ENDED and told.get(key) in {What.REVOKED, What.LOST}:
+                told[key] = What.RETURNED
 
 
 def nothing_processed_after_revoke(history: History) -> None:
-    """No instance processes a record of a partition once `on_revoke` for it has returned, or `on_lost` has begun."""
-    for entry, held in _told(history):
-        if entry.what is What.PROCESSED and held.get((entry.instance, entry.partitions[0])) is What.LOST:
+    """No instance processes a record of a partition once `on_revoke` or `on_lost` for it has returned."""
+    for entry, told in _told(history):
+        if entry.what is What.PROCESSED and told.get((entry.instance, entry.partitions[0])) is What.RETURNED:
             raise CheckError("A record was processed after its partition was revoked or lost:", entry=entry)
 
 
 def no_commit_after_loss(history: History) -> None:
     """No instance asks to commit offsets of a partition once `on_revoke` for it has returned, or `on_lost` has begun."""
-    for entry, held in _told(history):
-        if entry.what is What.COMMIT_SENT and held.get((entry.instance, entry.partitions[0])) is What.LOST:
+    for entry, told in _told(history):
+        if entry.what is What.COMMIT_SENT and told.get((entry.instance, entry.partitions[0])) in _GONE:
             raise CheckError("An offset was committed after its partition was revoked or lost:", entry=entry)
 
 
@@ -97,6 +98,9 @@ class at_least_once_in:  # noqa: N801 - used as a function
 
     output: Output
 
+    def __repr__(self) -> str:
+        return f"at_least_once_in({getattr(self.output, '__name__', self.output)})"
+
     def __post_init__(self) -> None:
         checked_function("output", self.output, "the dict `durable` of the run")
 
@@ -109,6 +113,9 @@ class exactly_once_in:  # noqa: N801 - used as a function
     """Every record's value is in what `output(durable)` returns, and none twice."""
 
     output: Output
+
+    def __repr__(self) -> str:
+        return f"exactly_once_in({getattr(self.output, '__name__', self.output)})"
 
     def __post_init__(self) -> None:
         checked_function("output", self.output, "the dict `durable` of the run")
@@ -142,7 +149,7 @@ class callbacks_within:  # noqa: N801 - used as a function
         for entry in history.entries:
             if entry.what in _BEGAN:
                 began[entry.instance] = entry
-            elif entry.what in {What.RETURNED, What.RAISED} and entry.instance in began:
+            elif entry.what in _ENDED and entry.instance in began:
                 took_s = entry.at - began[entry.instance].at
                 if took_s > self.budget_s:
                     raise CheckError(f"A callback took {took_s:.3f} s; its budget is {self.budget_s:g} s:", entry=entry)

@@ -27,15 +27,17 @@ from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
-from membership_client.types import Offset, TopicPartition
+from membership_client.types import MemberState, Offset, TopicPartition
 
 GROUP = "group"
-HEARTBEAT_INTERVAL_S = 1.0
+HEARTBEAT_INTERVAL_S = 2.0
 SESSION_TIMEOUT_S = 6.0
 STORY_S = 10.0
 """Events are in this time, and records arrive in it."""
-SETTLE_S = 15.0
-"""After the last event: sessions end, the group rebalances, and the program reads what is left."""
+SETTLE_S = 40.0
+"""So long, at most, the group has to settle after the last event: sessions end, and the program reads what is left."""
+QUIET_S = HEARTBEAT_INTERVAL_S + 0.5
+"""The group has settled when every member is stable, and nothing has happened for so long."""
 CLOSE_S = 60.0
 RESTART_S = 1.0
 _GAP_S = 0.5
@@ -64,6 +66,7 @@ class World:
         self.scheduler.on_raised = self._raised
         self._errors: list[str] = []
         self._closing = False
+        self._story_ended_at = STORY_S
         self._program = program
         self._topic = topic
         self._produce(records)
@@ -83,21 +86,31 @@ class World:
 
     def run(self, story: Sequence[GroupEvent]) -> None:
         """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
-        last = max((event.at + getattr(event, "for_s", 0.0) for event in story), default=0.0)
+        self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
         with virtual_threads(self.scheduler):
             try:
                 self.start("a")
                 for event in story:
                     self.scheduler.at(event.at, partial(self._do, event))
-                self.scheduler.run(max(last, STORY_S))
+                self.scheduler.run(self._story_ended_at)
                 if not any(instance.alive for instance in self.instances):
                     self.start("last")
-                self.scheduler.run(self.scheduler.now + SETTLE_S)
+                self.scheduler.run(self.scheduler.now + SETTLE_S, self._has_settled)
                 self._close()
             finally:
                 self.scheduler.end()
         if self._errors:
             raise AssertionError(self._errors[0])
+
+    def _has_settled(self) -> bool:
+        last = max(self.history.entries[-1].at, self._story_ended_at)
+        return self.scheduler.now >= last + QUIET_S and self._is_stable()
+
+    def _is_stable(self) -> bool:
+        """Is every member stable, and does each partition have an owner that runs?"""
+        running = [one for instance in self.instances if instance.alive for one in instance.memberships()]
+        owned = {partition for one in running for partition in one.owned()}
+        return all(one.member.state is MemberState.STABLE for one in running) and owned == set(self.logs)
 
     def _close(self) -> None:
         self._closing = True
