@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from membership_client.testing import KafkaCluster, MockCluster
+from membership_client.testing import KafkaCluster
 from membership_client.testing.jars import OLD_KAFKA_VERSION
+from tests.mock_cluster import MockCluster
 from tests.needs import need, show_progress_of
 from tests.summaries import add_summary, summaries
 from tests.tiers import tier_of
@@ -114,7 +115,7 @@ def kafka_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., Kafk
 
 @pytest.fixture
 def mock_cluster() -> Iterator[MockCluster]:
-    """A mock cluster, fresh for one test."""
+    """The mock cluster of librdkafka, fresh for one test."""
     with MockCluster() as cluster:
         yield cluster
 

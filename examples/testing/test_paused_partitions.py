@@ -31,7 +31,9 @@ class Queue:
         )
         try:
             while True:
-                self.waiting += self.consumer.consume(5, timeout=0.0 if self.waiting else 1.0)
+                # Not `self.waiting += consume(...)`: Python would read the list before on_gone, inside consume, replaces it.
+                messages = self.consumer.consume(5, timeout=0.0 if self.waiting else 1.0)
+                self.waiting += messages
                 if len(self.waiting) >= MOST_WAITING and not self.paused:
                     self.consumer.pause(self.assigned)
                     self.paused = True

@@ -66,8 +66,8 @@ Put this into ~/.bashrc (or zsh into ~/.zshrc): eval "$(membership-client comple
 """
 
 _DEMO_BROKERS = """\
-The broker is embedded: real Kafka where Java 17 or newer and Kafka's jars are found (scripts/test brings both),
-otherwise librdkafka's mock cluster, which needs neither but cannot tell every step.
+The broker is embedded in this process and needs nothing. Real Kafka needs Java 17 or newer and Kafka's jars, which
+scripts/test brings.
 """
 
 
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.description, demo.epilog = _DEMO, _DEMO_BROKERS
     where = demo.add_mutually_exclusive_group()
-    where.add_argument("--broker", choices=["kafka", "mock"], help="which embedded broker; default: kafka if possible")
+    where.add_argument("--broker", choices=["embedded", "kafka"], help="which broker; default: embedded")
     where.add_argument(
         "--bootstrap-servers",
         metavar="HOST:PORT,...",

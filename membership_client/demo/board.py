@@ -16,7 +16,6 @@ from membership_client.demo.happenings import (
     StageSet,
     Started,
     StepBegan,
-    StepSkipped,
 )
 
 
@@ -47,7 +46,7 @@ class Board:
     """All members and all partitions at one moment."""
 
     stage: StageSet | None = None
-    step: StepBegan | StepSkipped | None = None
+    step: StepBegan | None = None
     rows: Mapping[str, Row] = field(default_factory=lambda: MappingProxyType({}))
     owners: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -64,7 +63,7 @@ def advance(board: Board, happening: Happening) -> Board:
     match happening:
         case StageSet():
             return replace(board, stage=happening)
-        case StepBegan() | StepSkipped():
+        case StepBegan():
             return replace(board, step=happening)
         case Called():
             return replace(board, owners=_owners_after(board.owners, happening))

@@ -84,9 +84,8 @@ def _new_process(facts: Facts) -> Iterator[Check]:
 
 def _epoch_stays(facts: Facts) -> Iterator[Check]:
     before, after = facts.epoch_before, facts.epoch_after
-    source = "" if facts.epoch_from_coordinator else ", as far as its members know"
-    same = f"the group epoch stayed {after}{source}"
-    yield Check(before == after, same if before == after else f"the group epoch rose from {before} to {after}{source}")
+    same = f"the group epoch stayed {after}"
+    yield Check(before == after, same if before == after else f"the group epoch rose from {before} to {after}")
 
 
 def _nobody_notices(facts: Facts) -> Iterator[Check]:

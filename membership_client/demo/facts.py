@@ -18,7 +18,6 @@ from membership_client.demo.happenings import (
     StepBegan,
     StepEnded,
     StepKind,
-    StepSkipped,
 )
 from membership_client.demo.kit import GroupSeen
 from membership_client.demo.ownership import Span, gaps, overlaps, owned_spans, owner_at
@@ -43,7 +42,6 @@ class Facts:
     """How often each member was given a new target."""
     epoch_before: int
     epoch_after: int
-    epoch_from_coordinator: bool
     pids: Mapping[str, tuple[int, ...]]
     """The processes each member started."""
     recovered_s: Mapping[str, float]
@@ -80,10 +78,6 @@ def facts_of(happenings: Sequence[Happening]) -> list[Facts]:
     return [_facts(step, happenings) for step in began]
 
 
-def skipped_in(happenings: Sequence[Happening]) -> list[StepSkipped]:
-    return [h for h in happenings if isinstance(h, StepSkipped)]
-
-
 def _facts(step: StepBegan, happenings: Sequence[Happening]) -> Facts:
     stage = next(h for h in happenings if isinstance(h, StageSet))
     ended = next((h for h in happenings if isinstance(h, StepEnded) and h.number == step.number), None)
@@ -102,9 +96,8 @@ def _facts(step: StepBegan, happenings: Sequence[Happening]) -> Facts:
         shared=tuple(sorted(p for p, lane in lanes.items() if _shared_within(lane, step.at, until))),
         callbacks=Counter(h.name for h in within if isinstance(h, Called)),
         rebalances=_rebalances(within),
-        epoch_before=_epoch(happenings, step.at, from_coordinator=stage.describes),
-        epoch_after=_epoch(happenings, until, from_coordinator=stage.describes),
-        epoch_from_coordinator=stage.describes,
+        epoch_before=_epoch(happenings, step.at),
+        epoch_after=_epoch(happenings, until),
         pids=_pids(within),
         recovered_s=_recoveries(within),
         closed=tuple(h for h in within if isinstance(h, Closed)),
@@ -138,11 +131,9 @@ def _rebalances(within: Sequence[Happening]) -> Mapping[str, int]:
     return counts
 
 
-def _epoch(happenings: Sequence[Happening], at: float, *, from_coordinator: bool) -> int:
-    """The group's epoch as the coordinator last told it, or the highest a member held."""
-    if from_coordinator:
-        return next((h.epoch for h in reversed(happenings) if isinstance(h, GroupSeen) and h.at <= at), 0)
-    return max((h.epoch for h in happenings if isinstance(h, Seen) and h.at <= at), default=0)
+def _epoch(happenings: Sequence[Happening], at: float) -> int:
+    """The group's epoch as the coordinator last told it."""
+    return next((h.epoch for h in reversed(happenings) if isinstance(h, GroupSeen) and h.at <= at), 0)
 
 
 def _pids(within: Sequence[Happening]) -> Mapping[str, tuple[int, ...]]:

@@ -37,8 +37,6 @@ class StageSet:
     group: str
     topic: str
     partitions: int
-    describes: bool
-    """The coordinator can be asked for the group's epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +48,6 @@ class StepBegan:
     title: str
     actors: tuple[str, ...]
     """The members something is done to; all others are bystanders."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSkipped:
-    at: float
-    number: int
-    of: int
-    title: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,15 +145,5 @@ class Closed:
 
 Told = Seen | Called | Closed
 Happening = (
-    Remark
-    | StageSet
-    | StepBegan
-    | StepSkipped
-    | StepEnded
-    | GroupSeen
-    | ReasonsLogged
-    | Started
-    | ProcessEnded
-    | Complained
-    | Told
+    Remark | StageSet | StepBegan | StepEnded | GroupSeen | ReasonsLogged | Started | ProcessEnded | Complained | Told
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from membership_client.demo.happenings import ProcessEnded, StepBegan, StepKind, StepSkipped
+from membership_client.demo.happenings import ProcessEnded, StepBegan, StepKind
 from membership_client.demo.ownership import owned_spans
 from membership_client.demo.timescale import Cell, Timescale
 
@@ -51,7 +51,7 @@ def _marks(happenings: Sequence[Happening], scale: Timescale) -> Text:
     """Where steps began, and where somebody was killed."""
     marks = [" "] * scale.columns
     for happening in happenings:
-        if isinstance(happening, StepBegan | StepSkipped):
+        if isinstance(happening, StepBegan):
             marks[scale.column(happening.at)] = str(happening.number)
         if isinstance(happening, ProcessEnded) and happening.code < 0:
             marks[min(scale.column(happening.at) + 1, scale.columns - 1)] = "†"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from membership_client import LeaveMode
-from membership_client.demo.happenings import StageSet, StepBegan, StepEnded, StepKind, StepSkipped
+from membership_client.demo.happenings import StageSet, StepBegan, StepEnded, StepKind
 from membership_client.demo.member_handle import MemberHandle
 from membership_client.demo.wire import Leave, MemberRole
 
@@ -40,8 +40,6 @@ class PlayStep:
     actors: tuple[str, ...]
     act: Callable[[], bool]
     """Does it, and says whether the group settled in time."""
-    impossible: str | None = None
-    """Why it cannot be done on this stage."""
 
 
 class Play:
@@ -72,7 +70,6 @@ class Play:
                 group=stage.group,
                 topic=stage.topic,
                 partitions=stage.partitions,
-                describes=stage.admin is not None,
             )
         )
         steps = self._steps()
@@ -90,16 +87,11 @@ class Play:
                 f"{C} is killed with SIGKILL; its replacement takes over",
                 (C,),
                 self._one_is_replaced,
-                self._stage.no_takeover,
             ),
             PlayStep(StepKind.LEAVE, "everyone leaves, with a reason", (A, B, C), self._all_leave),
         ]
 
     def _perform(self, step: PlayStep, number: int, of: int) -> bool:
-        if step.impossible is not None:
-            skipped = StepSkipped(at=time.monotonic(), number=number, of=of, title=step.title, why=step.impossible)
-            self._recording.add(skipped)
-            return True
         self._recording.add(
             StepBegan(at=time.monotonic(), number=number, of=of, scene=step.scene, title=step.title, actors=step.actors)
         )

@@ -21,9 +21,8 @@ from membership_client.demo.stage import (
     DemoCluster,
     Say,
     StageError,
-    choose_broker,
+    embedded_stage,
     kafka_stage,
-    mock_stage,
     user_stage,
 )
 from membership_client.demo.summary import Summary, summarize
@@ -42,6 +41,7 @@ class Options:
     """The command line."""
 
     broker: BrokerKind | None = None
+    """None: embedded."""
     bootstrap_servers: str | None = None
     plain: bool = False
     svg: Path | None = None
@@ -120,8 +120,4 @@ def _photograph(recording: Recording, summary: Summary, file: Path) -> None:
 def _stage(options: Options, say: Say) -> AbstractContextManager[DemoCluster]:
     if options.bootstrap_servers is not None:
         return user_stage(options.bootstrap_servers, say)
-    broker = options.broker
-    if broker is None:
-        broker, why = choose_broker()
-        say(why)
-    return kafka_stage(say) if broker == "kafka" else mock_stage(say)
+    return kafka_stage(say) if options.broker == "kafka" else embedded_stage(say)

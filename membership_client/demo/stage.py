@@ -1,4 +1,4 @@
-"""Where the play takes place: an embedded Kafka, an embedded mock, or the user's cluster."""
+"""Where the play takes place: an embedded broker, real Kafka, or the user's cluster."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from confluent_kafka.admin import AdminClient
 from membership_client import MemberConfig
 from membership_client.demo.happenings import ReasonsLogged
 from membership_client.demo.kit import GroupSeen
-from membership_client.testing import ClusterAdmin, KafkaCluster, MockCluster, cached_kafka_jars, find_java
+from membership_client.testing import ClusterAdmin, EmbeddedKafka, KafkaCluster
 from membership_client.testing.jars import KAFKA_VERSION
 
 Say = Callable[[str], None]
 """How a stage says what it is doing while it is set."""
 
-BrokerKind = Literal["kafka", "mock"]
+BrokerKind = Literal["embedded", "kafka"]
 
 _PARTITIONS = 6
 """Divides evenly among two members and among three."""
-_MOCK_PARTITIONS = 4
-"""The mock cluster gives every topic four."""
 _HEARTBEAT_MS = 1000
 _CONTACT_TIMEOUT_S = 5
 _DELETE_TIMEOUT_S = 10
@@ -49,17 +47,13 @@ class DemoCluster:
     partitions: int
     patience_s: float
     """How long the group may take to settle."""
-    admin: ClusterAdmin | None = None
-    """Asks the coordinator; None where it cannot be asked."""
-    log: Callable[[], str] | None = None
-    """What the broker logged, where we can read it."""
-    no_takeover: str | None = None
-    """Why the takeover of a killed member cannot be shown here, if it cannot."""
+    admin: ClusterAdmin
+    """Asks the coordinator."""
+    reasons: Callable[[], tuple[str, ...]] | None = None
+    """Why members left, as the broker logged it, where we can read its log."""
 
     def look(self) -> GroupSeen | None:
-        """The coordinator's view of the group; None where it cannot be asked or knows no such group yet."""
-        if self.admin is None:
-            return None
+        """The coordinator's view of the group; None where it knows no such group yet."""
         try:
             described = self.admin.describe(self.group)
         except LookupError:
@@ -70,19 +64,29 @@ class DemoCluster:
 
     def reasons_logged(self) -> ReasonsLogged | None:
         """Why members left, in the broker's own words; None where its log cannot be read."""
-        if self.log is None:
-            return None
-        found = re.findall(rf"\[GroupId {re.escape(self.group)}\].*client reason: (.*?) \(org", self.log())
-        return ReasonsLogged(at=time.monotonic(), reasons=tuple(found))
+        return None if self.reasons is None else ReasonsLogged(at=time.monotonic(), reasons=self.reasons())
 
 
-def choose_broker() -> tuple[BrokerKind, str]:
-    """The best broker this machine can embed, and why."""
-    if cached_kafka_jars() is None:
-        return "mock", "Kafka's jars are not in the cache (scripts/test fetches them), so the mock cluster is used"
-    if find_java() is None:
-        return "mock", "no Java 17 or newer was found, so the mock cluster is used"
-    return "kafka", "Java and Kafka's jars were found, so real Kafka is used"
+_INTERVAL = f"the group's heartbeat interval is {_HEARTBEAT_MS / 1000:g} s (Kafka's default: 5 s), to keep this lively"
+
+
+@contextlib.contextmanager
+def embedded_stage(say: Say) -> Iterator[DemoCluster]:
+    """A broker of ours in this process, gone when the context ends."""
+    say("starting an embedded broker in this process; --broker kafka starts a real one")
+    settings = {"group.consumer.heartbeat.interval.ms": _HEARTBEAT_MS}
+    with EmbeddedKafka(topics={"orders": _PARTITIONS}, settings=settings) as kafka:
+        say(_INTERVAL)
+        yield DemoCluster(
+            title="EmbeddedKafka, which behaves as Kafka 4.3 does",
+            bootstrap_servers=kafka.bootstrap_servers,
+            topic="orders",
+            group="orders-app",
+            partitions=_PARTITIONS,
+            patience_s=30,
+            admin=ClusterAdmin(kafka.bootstrap_servers),
+            reasons=lambda: tuple(re.findall(r"left; client reason: (.*)", "\n".join(kafka.log()))),
+        )
 
 
 @contextlib.contextmanager
@@ -93,9 +97,7 @@ def kafka_stage(say: Say) -> Iterator[DemoCluster]:
         admin = ClusterAdmin(kafka.bootstrap_servers)
         admin.create_topic("orders", _PARTITIONS)
         admin.set_group_config("orders-app", consumer_heartbeat_interval_ms=_HEARTBEAT_MS)
-        say(
-            f"the group's heartbeat interval is set to {_HEARTBEAT_MS / 1000:g} s (Kafka's default: 5 s), to keep this lively"
-        )
+        say(_INTERVAL)
         yield DemoCluster(
             title=f"real Kafka {KAFKA_VERSION}, embedded",
             bootstrap_servers=kafka.bootstrap_servers,
@@ -104,28 +106,7 @@ def kafka_stage(say: Say) -> Iterator[DemoCluster]:
             partitions=_PARTITIONS,
             patience_s=30,
             admin=admin,
-            log=kafka.log,
-        )
-
-
-@contextlib.contextmanager
-def mock_stage(say: Say) -> Iterator[DemoCluster]:
-    """The mock cluster of librdkafka, gone when the context ends."""
-    say("starting librdkafka's mock cluster")
-    with MockCluster() as mock:
-        # A topic appears when somebody first asks for it by name.
-        AdminClient({"bootstrap.servers": mock.bootstrap_servers, "log_level": 0}).list_topics(
-            "orders", timeout=_CONTACT_TIMEOUT_S
-        )
-        say("the mock cannot describe groups, so epochs are what members hold; and it cannot tell step 4, the takeover")
-        yield DemoCluster(
-            title="librdkafka's mock cluster, embedded",
-            bootstrap_servers=mock.bootstrap_servers,
-            topic="orders",
-            group="orders-app",
-            partitions=_MOCK_PARTITIONS,
-            patience_s=30,
-            no_takeover="the mock cluster does not know static members that died without leaving; use --broker kafka",
+            reasons=lambda: tuple(re.findall(r"\[GroupId orders-app\].*client reason: (.*?) \(org", kafka.log())),
         )
 
 

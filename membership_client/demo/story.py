@@ -18,7 +18,6 @@ from membership_client.demo.happenings import (
     StageSet,
     Started,
     StepBegan,
-    StepSkipped,
 )
 from membership_client.demo.kit import GroupSeen, Remark
 
@@ -139,8 +138,8 @@ def _gone(happening: ProcessEnded | Closed) -> Line | None:
 
 def _stage(happening: Happening) -> Line | None:
     match happening:
-        case StepBegan() | StepSkipped():
-            return Line(happening.at, "", _step_title(happening), "step")
+        case StepBegan():
+            return Line(happening.at, "", f"{happening.number}/{happening.of} {happening.title}", "step")
         case StageSet():
             text = f"the stage is set: {happening.title}"
         case GroupSeen():
@@ -152,8 +151,3 @@ def _stage(happening: Happening) -> Line | None:
         case _:
             return None
     return Line(happening.at, "", text, "note")
-
-
-def _step_title(step: StepBegan | StepSkipped) -> str:
-    why = f": skipped, because {step.why}" if isinstance(step, StepSkipped) else ""
-    return f"{step.number}/{step.of} {step.title}{why}"

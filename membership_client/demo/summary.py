@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from membership_client.demo.expectations import Check, checks_of
-from membership_client.demo.facts import Facts, facts_of, skipped_in
+from membership_client.demo.facts import Facts, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from membership_client.demo.happenings import Happening, StepSkipped
+    from membership_client.demo.happenings import Happening
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,9 @@ class Summary:
     """Computed from the recording and from nothing else."""
 
     steps: tuple[tuple[Facts, tuple[Check, ...]], ...]
-    skipped: tuple[StepSkipped, ...]
     missing: int
-    """Steps that were neither done nor skipped on purpose."""
+    """Steps that were not reached."""
     happenings: int
-
-    def in_order(self) -> list[tuple[Facts, tuple[Check, ...]] | StepSkipped]:
-        """Steps that were done and steps that were skipped, by number."""
-        entries: list[tuple[Facts, tuple[Check, ...]] | StepSkipped] = [*self.steps, *self.skipped]
-        return sorted(entries, key=lambda entry: (entry[0].step if isinstance(entry, tuple) else entry).number)
 
     @property
     def failures(self) -> int:
@@ -39,12 +33,11 @@ class Summary:
 
 
 def summarize(happenings: Sequence[Happening]) -> Summary:
-    facts, skipped = facts_of(happenings), skipped_in(happenings)
-    planned = max([*(f.step.of for f in facts), *(s.of for s in skipped)], default=0)
+    facts = facts_of(happenings)
+    planned = max((f.step.of for f in facts), default=0)
     return Summary(
         steps=tuple((f, tuple(checks_of(f))) for f in facts),
-        skipped=tuple(skipped),
-        missing=planned - len(facts) - len(skipped),
+        missing=planned - len(facts),
         happenings=len(happenings),
     )
 
@@ -70,23 +63,19 @@ def ownerless_text(facts: Facts) -> str:
 def plain_lines(summary: Summary) -> list[str]:
     """The summary for pipes and logs."""
     lines = ["", f"SUMMARY, computed from {summary.happenings} recorded happenings"]
-    for entry in summary.in_order():
-        lines += _step_lines(*entry) if isinstance(entry, tuple) else _skipped_lines(entry)
+    for facts, checks in summary.steps:
+        lines += _step_lines(facts, checks)
     return [*lines, "", verdict(summary)]
-
-
-def _skipped_lines(skipped: StepSkipped) -> list[str]:
-    return [f"step {skipped.number}/{skipped.of}: {skipped.title}", f"    skipped: {skipped.why}"]
 
 
 def _step_lines(facts: Facts, checks: Sequence[Check]) -> list[str]:
     step = facts.step
-    burnt, source = facts.epoch_after - facts.epoch_before, "" if facts.epoch_from_coordinator else " as members saw it"
+    burnt = facts.epoch_after - facts.epoch_before
     return [
         f"step {step.number}/{step.of}: {step.title} ({facts.seconds:.1f} s)",
         f"    moved: {moves_text(facts)}",
         f"    without an owner: {ownerless_text(facts)}",
-        f"    group epoch{source}: {facts.epoch_before} -> {facts.epoch_after} ({burnt} burnt)",
+        f"    group epoch: {facts.epoch_before} -> {facts.epoch_after} ({burnt} burnt)",
         f"    callbacks: {sum(facts.callbacks.values())}, of bystanders: {facts.bystander_callbacks}",
         f"    rebalances seen by bystanders: {facts.bystander_rebalances}",
         *(f"    {'ok' if check.met else 'NOT AS EXPECTED'}: {check.text}" for check in checks),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from membership_client.demo.expectations import Check
-    from membership_client.demo.happenings import StepSkipped
     from membership_client.demo.summary import Summary
 
 
@@ -30,8 +29,8 @@ def summary_view(summary: Summary, width: int) -> Group:
     table.add_column("step", ratio=1)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    for entry in summary.in_order():
-        table.add_row(*(_row(*entry) if isinstance(entry, tuple) else _skipped_row(entry)))
+    for facts, checks in summary.steps:
+        table.add_row(*_row(facts, checks))
     style = "bold green" if summary.as_expected else "bold red"
     return Group(table, *_remarks(summary), Text(verdict(summary), style=style))
 
@@ -50,17 +49,11 @@ def _row(facts: Facts, checks: Sequence[Check]) -> list[str | Text]:
     ]
 
 
-def _skipped_row(skipped: StepSkipped) -> list[str | Text]:
-    return [Text(f"{skipped.number} {skipped.title}", style="dim"), *[""] * len(_HEADINGS)]
-
-
 def _remarks(summary: Summary) -> list[Text]:
-    """Why steps were skipped, and what did not come out as expected."""
-    skipped = [Text(f"Step {step.number} was skipped: {step.why}.", style="yellow") for step in summary.skipped]
-    unmet = [
+    """What did not come out as expected."""
+    return [
         Text(f"Step {facts.step.number}: {check.text}.", style="red")
         for facts, checks in summary.steps
         for check in checks
         if not check.met
     ]
-    return skipped + unmet

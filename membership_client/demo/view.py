@@ -13,7 +13,7 @@ from rich.text import Text
 from membership_client.demo.board import Board, board_of
 from membership_client.demo.colours import Colours
 from membership_client.demo.facts import facts_of
-from membership_client.demo.happenings import Happening, StepSkipped
+from membership_client.demo.happenings import Happening
 from membership_client.demo.lanes_view import lanes_view
 from membership_client.demo.members_view import members_view
 from membership_client.demo.story import Line, Tone, lines_of, numbers
@@ -83,16 +83,12 @@ def _headline(board: Board, now: float) -> Text:
 
 def _score(happenings: Sequence[Happening], board: Board) -> Text:
     """What the running step has come to so far."""
-    match board.step:
-        case None:
-            score = ""
-        case StepSkipped(why=why):
-            score = f"skipped: {why}"
-        case step:
-            facts = facts_of(happenings)[-1]
-            others = ", ".join(name for name in board.rows if name not in step.actors)
-            score = f"moved: {numbers(facts.moved)} · without owner: {facts.longest_ownerless_s:.2f} s"
-            score += f" · callbacks of {others}: {facts.bystander_callbacks}" if others else ""
+    score = ""
+    if board.step is not None:
+        facts = facts_of(happenings)[-1]
+        others = ", ".join(name for name in board.rows if name not in board.step.actors)
+        score = f"moved: {numbers(facts.moved)} · without owner: {facts.longest_ownerless_s:.2f} s"
+        score += f" · callbacks of {others}: {facts.bystander_callbacks}" if others else ""
     return Text(f"     {score}", style="cyan", no_wrap=True, overflow="ellipsis")
 
 

@@ -1,4 +1,4 @@
-"""Brokers for tests and demonstrations: real Kafka, and librdkafka's mock cluster."""
+"""Brokers for tests and demonstrations: embedded in this process, or real Kafka."""
 
 from membership_client.testing.admin import ClusterAdmin
 from membership_client.testing.described import DescribedMember, GroupDescription
@@ -31,7 +31,6 @@ from membership_client.testing.kit.events import (
 from membership_client.testing.kit.explore import Explored, StoryError, explore, play
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
-from membership_client.testing.mock_cluster import MockCluster
 from membership_client.testing.settings import Listener
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "Leave",
     "Listener",
     "LoseAnswer",
-    "MockCluster",
     "MoveCoordinator",
     "Record",
     "Stall",

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from membership_client.admin import GroupAdmin, Setting, SettingRefusedError, UnsupportedByBrokerError
-from membership_client.testing import MockCluster
 from tests.integration.members import eventually
+from tests.mock_cluster import MockCluster
 
 SESSION, BEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 ASSIGNMENT = "consumer.assignment.interval.ms"

@@ -5,6 +5,7 @@ Not fed are the methods of ClusterAdmin: each waits half a minute for a cluster 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, testing
-from membership_client.testing import KafkaCluster, Listener, MockCluster
-from tests.arguments.bad_values import EMPTY, TEXTS
+from membership_client.core.error_codes import Code
+from membership_client.testing import EmbeddedKafka, KafkaCluster, Listener
+from tests.arguments.bad_values import CALLABLE, EMPTY, TEXTS
 from tests.arguments.feeding import Table, feed
 from tests.arguments.kinds import Kind
 from tests.arguments.surface import Place, places
-from tests.arguments.tables import BOOLS, INT64, NAMES, NOBODY, NONE
+from tests.arguments.tables import BOOLS, INT64, NAMES, NOBODY, NONE, SECONDS
 
 JAVA = Path("java")
 JARS = [Path("kafka.jar")]
@@ -39,8 +41,28 @@ TABLE = Table(
         "bootstrap_servers": Kind(NOBODY, NAMES),
         "listener": Kind("FAR"),
         "version": _VERSION,
+        "topics": Kind({"orders": 1}, NONE | {"dict", "{'x': 1}"}),
+        "name": Kind("orders", NAMES),
+        "topic": Kind("orders", NAMES),
+        "partitions": Kind(1, frozenset({"1"})),
+        "total": Kind(2, frozenset({"1"})),
+        "group": Kind("shop", TEXTS),
+        "member": Kind("one", TEXTS),
+        "api": Kind("OffsetCommit"),
+        "code": Kind(int(Code.NOT_COORDINATOR), frozenset({"1", "-1"})),
+        "times": Kind(1, frozenset({"1", "2**31"})),
+        "seconds": SECONDS,
+        "loading_s": SECONDS,
+        "timeout_s": SECONDS,
+        "condition": Kind(lambda: True, CALLABLE, raises=frozenset({"function"})),
     },
     by_place={
+        "membership_client.testing.EmbeddedKafka": {
+            "settings": Kind({"num.partitions": 1}, NONE | {"dict"}),
+        },
+        "membership_client.testing.EmbeddedKafka.create_topic": {"name": Kind("new", NAMES)},
+        "membership_client.testing.EmbeddedKafka.fence": {"group": Kind(None, TEXTS | NONE)},
+        "membership_client.testing.EmbeddedKafka.expire_session": {"group": Kind(None, TEXTS | NONE)},
         "membership_client.testing.KafkaCluster": {
             "settings": Kind(
                 {"x": 1},
@@ -73,7 +95,6 @@ PLACES = [
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "KafkaCluster": lambda: KafkaCluster(java=JAVA, jars=JARS, listeners=LISTENERS),
-    "MockCluster": MockCluster,
 }
 
 
@@ -85,7 +106,19 @@ def test_bad_values(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert not complaints, "\n".join(map(str, complaints))
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place.owner is not None], ids=str)
+@pytest.mark.parametrize("place", [place for place in PLACES if place.owner == "EmbeddedKafka"], ids=str)
+def test_an_embedded_cluster_that_runs(place: Place) -> None:
+    """What is not there may be looked up, and raises LookupError, as the contract says."""
+
+    def call(**given: Any) -> None:
+        with EmbeddedKafka(topics={"orders": 1}) as kafka, contextlib.suppress(LookupError):
+            getattr(kafka, place.name)(**given)
+
+    complaints = list(feed(place, call, TABLE))
+    assert not complaints, "\n".join(map(str, complaints))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.owner == "KafkaCluster"], ids=str)
 def test_what_is_not_there(place: Place) -> None:
     """Of a cluster that was not started: a broker or a listener by any value is refused with a sentence."""
     made: Any = MAKERS[place.owner or ""]()

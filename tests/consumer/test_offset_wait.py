@@ -11,10 +11,10 @@ from confluent_kafka import Producer
 from membership_client import Consumer
 from membership_client.consumer.offset_wait import OffsetWait, reason
 from membership_client.errors import OffsetTimeoutError
-from membership_client.testing import MockCluster
 from membership_client.types import TopicPartition
 from tests.consumer.helpers import World
 from tests.integration.members import eventually
+from tests.mock_cluster import MockCluster
 
 
 def test_a_wait_is_told_of_after_seconds_and_then_once_a_minute() -> None:

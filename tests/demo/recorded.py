@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Recorded = list[Happening]
 
 
-def stage(partitions: int = 2, *, describes: bool = True) -> StageSet:
-    return StageSet(at=0.0, title="nowhere", group="g", topic="t", partitions=partitions, describes=describes)
+def stage(partitions: int = 2) -> StageSet:
+    return StageSet(at=0.0, title="nowhere", group="g", topic="t", partitions=partitions)
 
 
 def began(at: float, scene: StepKind, actors: Sequence[str], number: int = 1, of: int = 1) -> StepBegan:

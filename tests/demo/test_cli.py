@@ -28,7 +28,7 @@ def test_help_tells_what_the_demonstration_shows(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["dance"], ["demo", "--broker", "rabbit"], ["demo", "--broker", "mock", "--bootstrap-servers", "h:1"]],
+    [[], ["dance"], ["demo", "--broker", "rabbit"], ["demo", "--broker", "embedded", "--bootstrap-servers", "h:1"]],
 )
 def test_a_wrong_command_line_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -36,7 +36,7 @@ def end(demo: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
 @pytest.mark.parametrize("moment", ["starting", "orders-b starts", " takes "])
 def test_an_interrupt_ends_members_and_broker(number: signal.Signals, moment: str) -> None:
     """While the broker starts, while members join, and when they are at work."""
-    launch = Launch(("--plain", "--broker", "mock"))
+    launch = Launch(("--plain",))
     with launch.start() as demo:
         await_line(demo, moment)
         code, complaints = end(demo, number)
@@ -59,7 +59,7 @@ def test_an_interrupt_ends_a_real_broker_too(moment: str) -> None:
 
 def test_members_and_broker_die_with_a_demonstration_that_is_killed() -> None:
     """Nobody is there to end them: they notice by themselves."""
-    launch = Launch(("--plain", "--broker", "mock"))
+    launch = Launch(("--plain",))
     with launch.start() as demo:
         await_line(demo, " takes ")
         assert len(launch.descendants()) > 1
@@ -70,7 +70,7 @@ def test_members_and_broker_die_with_a_demonstration_that_is_killed() -> None:
 
 def test_a_reader_that_goes_away_ends_it() -> None:
     """`membership-client demo | head` must not play on for nobody."""
-    launch = Launch(("--plain", "--broker", "mock"))
+    launch = Launch(("--plain",))
     with launch.start() as demo:
         await_line(demo, "orders-a starts")
         assert demo.stdout is not None
@@ -81,7 +81,7 @@ def test_a_reader_that_goes_away_ends_it() -> None:
 
 def test_a_member_killed_by_a_curious_hand_is_not_as_expected() -> None:
     """They are real processes with their numbers on the screen; somebody will try."""
-    launch = Launch(("--plain", "--broker", "mock"))
+    launch = Launch(("--plain",))
     with launch.start() as demo:
         assert demo.stdout is not None
         found = next(match for line in demo.stdout if (match := re.search(r"orders-c starts as process (\d+)", line)))

@@ -50,12 +50,12 @@ def read_all(terminal: int) -> bytes:
 
 
 def test_a_terminal_gets_the_live_view_and_then_the_summary(tmp_path: Path) -> None:
-    code, sent = run_on_a_terminal("--broker", "mock", "--svg", str(tmp_path / "demo.svg"))
+    code, sent = run_on_a_terminal("--svg", str(tmp_path / "demo.svg"))
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
     assert code == 0, shown[-3000:]
     for heading in ("member", "instance id", "state", "epoch", "heartbeat", "owns", "what happened, and why"):
         assert heading in shown
     assert "RECONCILING" in shown, "a member that gives up partitions is seen doing so"
-    assert "All 19 expectations were met." in shown.splitlines()[-2]
+    assert "All 27 expectations were met." in shown.splitlines()[-2]
     assert sent.count("\x1b[?25l") == sent.count("\x1b[?25h") == 1, "the cursor is hidden once and comes back"
     assert "orders-a" in (tmp_path / "demo.svg").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client import MemberState
-from membership_client.demo.happenings import Happening, StepKind, StepSkipped
+from membership_client.demo.happenings import Happening, StepKind
 from membership_client.demo.summary import Summary, plain_lines, summarize, verdict
 from tests.demo.recorded import (
     Recorded,
@@ -93,13 +93,6 @@ def test_an_empty_recording_proves_nothing() -> None:
     assert not summarize([]).as_expected
 
 
-def test_a_skipped_step_is_no_failure_but_is_named_in_its_place() -> None:
-    skipped = StepSkipped(at=3.5, number=2, of=2, title="the takeover", why="no coordinator")
-    lines = plain_lines(summarize([*settled_pair(), skipped]))
-    assert lines[-1] == "All 4 expectations were met."
-    assert lines[lines.index("step 2/2: the takeover") + 1] == "    skipped: no coordinator"
-
-
 def test_a_latecomer_may_take_partitions_but_bystanders_may_not_swap_theirs() -> None:
     def late(*moves: Happening) -> Recorded:
         step = began(4, StepKind.LATE, "c", number=2, of=2)
@@ -137,17 +130,3 @@ def leave(*, clean: bool = True, members_left: int = 0, logged: tuple[str, ...] 
 )
 def test_a_farewell_is_checked_with_the_coordinator(recording: Recorded, complaints: list[str]) -> None:
     assert unmet(summarize(recording)) == complaints
-
-
-def test_without_a_coordinator_to_ask_the_members_epochs_count_and_it_is_said() -> None:
-    recording: Recorded = [
-        stage(describes=False),
-        began(1, StepKind.JOIN, "a"),
-        started(1, "a", 1),
-        seen(2, "a", 1, epoch=7),
-        takes(2, "a", 1, 0, 1),
-        ended(3),
-    ]
-    summary = summarize(recording)
-    assert (summary.steps[0][0].epoch_before, summary.steps[0][0].epoch_after) == (0, 7)
-    assert "    group epoch as members saw it: 0 -> 7 (7 burnt)" in plain_lines(summary)

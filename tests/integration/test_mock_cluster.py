@@ -14,7 +14,7 @@ from tests.integration.members import PATIENCE_S, eventually
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from membership_client.testing import MockCluster
+    from tests.mock_cluster import MockCluster
 
 PARTITIONS = 4
 

@@ -14,7 +14,7 @@ from tests.net.conversation import Conversation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from membership_client.testing import MockCluster
+    from tests.mock_cluster import MockCluster
 
 
 @pytest.fixture

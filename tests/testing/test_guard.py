@@ -34,15 +34,6 @@ print(json.dumps([kafka._brokers[1]._process.pid, str(kafka._directory)]), flush
 time.sleep(600)
 """
 
-MOCK_OWNER = """
-import json, time
-from membership_client.testing import MockCluster
-mock = MockCluster()
-mock.start()
-print(json.dumps([mock._process.pid, ""]), flush=True)
-time.sleep(600)
-"""
-
 
 def is_gone(pid: int) -> bool:
     """No such process, or one that only waits to be reaped by whoever inherited it."""
@@ -63,7 +54,6 @@ def await_gone(pid: int, directory: str) -> bool:
     "owner",
     [
         pytest.param(SLEEPER_OWNER, id="process"),
-        pytest.param(MOCK_OWNER, id="mock cluster"),
         pytest.param(KAFKA_OWNER, id="kafka", marks=pytest.mark.kafka),
     ],
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from membership_client.testing import MockCluster
+from tests.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import TopicMetadata

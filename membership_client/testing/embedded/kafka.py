@@ -110,7 +110,7 @@ class EmbeddedKafka:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Raises ConfigError if there is such a topic, or it cannot be made like that."""
-        topics = _checked_topics({name: partitions})
+        topics = _checked_topics({checked_topic("name", name): partitions})
         self._change(lambda brokers, _now: _create(brokers, topics))
 
     def add_partitions(self, name: str, total: int) -> None:
@@ -240,7 +240,9 @@ class EmbeddedKafka:
         Where Kafka answers with a code for each topic or partition, each gets it.
         """
         name, count = _checked_api(api), checked_whole("times", times, least=1)
-        number = checked_whole("code", int(code) if isinstance(code, Code) else code, least=-1, most=2**15 - 1)
+        number = checked_whole("code", code, least=-1, most=2**15 - 1)
+        if number == 0:
+            raise ConfigError("code must be an error code, not 0, which means that there is none.")
 
         def arm(brokers: Brokers, _now: float) -> None:
             brokers.faults.codes[name].extend([number] * count)

@@ -119,7 +119,10 @@ class PartitionLog:
         first = self._open.pop(producer_id, None)
         timestamp = self._batches[-1].max_timestamp if self._batches else -1
         marker = self._keep(end_marker(producer_id, epoch, timestamp, committed=committed))
-        self._producers[producer_id] = _Producer(epoch)
+        known = self._producers.get(producer_id)
+        if known is None or known.epoch != epoch:
+            # From now on, what a fenced producer sends is refused.
+            self._producers[producer_id] = _Producer(epoch)
         if not committed and first is not None:
             self.aborted.append(AbortedTransaction(producer_id, first, marker))
 

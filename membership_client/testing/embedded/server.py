@@ -31,6 +31,8 @@ class _Connection:
     outgoing: bytearray = field(default_factory=bytearray)
     is_busy: bool = False
     """A request is handled, or its answer held back."""
+    watched: int = 0
+    """What the selector waits for."""
     is_closed: bool = False
 
 
@@ -74,7 +76,7 @@ class Server:
 
     def wake(self) -> None:
         """Have the thread look at deadlines and answers again."""
-        with contextlib.suppress(BlockingIOError):  # It is full of wake-ups already.
+        with contextlib.suppress(OSError):  # It is full of wake-ups already, or the thread has ended.
             self._wake_writer.send(b"\0")
 
     def await_round(self, seen: int, timeout_s: float) -> None:
@@ -131,7 +133,7 @@ class Server:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = _Connection(sock, node_id)
         self._connections.add(connection)
-        self._selector.register(sock, selectors.EVENT_READ, connection)
+        self._watch(connection)
 
     def _read(self, connection: _Connection) -> None:
         try:
@@ -181,24 +183,20 @@ class Server:
         """Read on only if what has come was handled: a client that sends without reading fills its own buffers."""
         events = 0 if connection.waiting else selectors.EVENT_READ
         events |= selectors.EVENT_WRITE if connection.outgoing else 0
-        key = self._selector.get_map().get(connection.sock)
-        if key is None or key.events != events:
-            self._set_events(connection, events, is_registered=key is not None)
-
-    def _set_events(self, connection: _Connection, events: int, *, is_registered: bool) -> None:
-        if not events:
+        if events == connection.watched:
+            return
+        if connection.watched:
             self._selector.unregister(connection.sock)
-        elif is_registered:
-            self._selector.modify(connection.sock, events, connection)
-        else:
+        if events:
             self._selector.register(connection.sock, events, connection)
+        connection.watched = events
 
     def _close(self, connection: _Connection) -> None:
         if connection.is_closed:
             return
         connection.is_closed = True
         self._connections.discard(connection)
-        with contextlib.suppress(KeyError):
+        if connection.watched:
             self._selector.unregister(connection.sock)
         connection.sock.close()
 
