@@ -29,6 +29,7 @@ from membership_client.testing.kit.events import (
     Stall,
 )
 from membership_client.testing.kit.explore import Explored, StoryError, explore, play
+from membership_client.testing.kit.group import KafkaGroup
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
 from membership_client.testing.settings import Listener
@@ -48,6 +49,7 @@ __all__ = [
     "Instance",
     "Join",
     "KafkaCluster",
+    "KafkaGroup",
     "KafkaStartError",
     "KafkaUnavailableError",
     "Leave",

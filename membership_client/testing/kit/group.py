@@ -1,0 +1,278 @@
+"""`KafkaGroup`: a group to play with on an embedded broker, with the real client and its threads."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import confluent_kafka
+
+from membership_client.arguments import (
+    checked_function,
+    checked_mapping,
+    checked_seconds,
+    checked_text,
+    checked_topic,
+    checked_whole,
+)
+from membership_client.consumer.consumer import Consumer
+from membership_client.testing.embedded.kafka import EmbeddedKafka
+from membership_client.testing.kit.checks import CHECKS, Check
+from membership_client.testing.kit.history import Entry, History, Record, What
+from membership_client.testing.kit.recorded_consumer import RecordedConsumer
+from membership_client.types import TopicPartition
+
+_END_S = 30.0
+
+
+class KafkaGroup:
+    """Instances of a program in one group, each on a thread with a real consumer, and the history of all of them.
+
+        def test_orders(kafka_group):
+            kafka_group.produce(20)
+            kafka_group.join("a", program)
+            kafka_group.wait_processed(20)
+            kafka_group.join("b", program)
+            kafka_group.fence("a")
+            kafka_group.check()
+
+    `program(instance)` is the one of `explore`: it gets its consumer from `instance.consumer(config)`, and tells what it has
+    processed to `instance.processed(message)`. All methods are for the thread of the test. `kafka` has more to be done.
+    """
+
+    def __init__(
+        self, kafka: EmbeddedKafka, *, topic: str = "orders", partitions: int = 4, group_id: str = "group"
+    ) -> None:
+        self.kafka = kafka
+        self.topic = checked_topic("topic", topic)
+        self.group_id = checked_text("group_id", group_id)
+        self.history = History()
+        self.config = {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": self.group_id,
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+        }
+        """What a consumer of any library needs to join the group."""
+        self._partitions = checked_whole("partitions", partitions, least=1)
+        self._began_at = time.monotonic()
+        self._instances: dict[str, RecordedInstance] = {}
+        kafka.create_topic(self.topic, self._partitions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def produce(self, records: int | Iterable[tuple[str | bytes, str | bytes]]) -> None:
+        """So many records, or these keys and values. They can be read when it returns."""
+        before = len(self.history.records)
+        given = _numbered(before, checked_whole("records", records)) if isinstance(records, int) else list(records)
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
+        for key, value in given:
+            record = self._record(_as_bytes(key), _as_bytes(value))
+            producer.produce(self.topic, record.value, record.key, record.partition.partition)
+        if producer.flush(_END_S):
+            raise TimeoutError(f"The embedded broker did not take all records within {_END_S:g} s.")
+
+    def _record(self, key: bytes, value: bytes) -> Record:
+        partition = TopicPartition(self.topic, zlib.crc32(key) % self._partitions)
+        offset = sum(record.partition == partition for record in self.history.records)
+        self.history.records.append(record := Record(partition, offset, key, value, self._now()))
+        return record
+
+    # --- what happens to the group -----------------------------------------------------------------------------------
+
+    def join(
+        self,
+        name: str,
+        program: Callable[[Any], object],
+        *,
+        consumer: Callable[[Mapping[str, Any]], Any] = Consumer,
+    ) -> None:
+        """Start an instance of the program. `consumer` makes its consumer: ours, or `confluent_kafka.Consumer`."""
+        checked_function("program", program, "an instance")
+        checked_function("consumer", consumer, "a configuration")
+        instance = RecordedInstance(self, checked_text("name", name), consumer)
+        if name in self._instances:
+            raise ValueError(f"An instance {name!r} has joined already: choose another name, or let it leave first.")
+        self._instances[name] = instance
+        self.add("", What.EVENT, text=f"join({name!r})")
+        instance.start(program)
+
+    def leave(self, name: str) -> None:
+        """The program's next poll raises KeyboardInterrupt. Returns when it has ended; raises what it has raised."""
+        self.add("", What.EVENT, text=f"leave({name!r})")
+        self._instance(name).interrupt()
+        self._instances.pop(name).join()
+
+    def fence(self, name: str) -> None:
+        """See `EmbeddedKafka.fence`."""
+        self.kafka.fence(self.member_id(name), group=self.group_id)
+        self.add("", What.EVENT, text=f"fence({name!r})")
+
+    def expire_session(self, name: str) -> None:
+        """See `EmbeddedKafka.expire_session`."""
+        self.kafka.expire_session(self.member_id(name), group=self.group_id)
+        self.add("", What.EVENT, text=f"expire_session({name!r})")
+
+    def member_id(self, name: str) -> str:
+        """Of the instance's member, which the coordinator must know: this waits for it."""
+        self._instance(name)
+        self.wait_for(lambda: self._member_ids(name))
+        return self._member_ids(name)[0]
+
+    def _member_ids(self, name: str) -> list[str]:
+        return [one.member_id for one in self.kafka.describe(self.group_id).members if one.client_id == name]
+
+    def _instance(self, name: str) -> RecordedInstance:
+        if name not in self._instances:
+            raise LookupError(f"There is no instance {name!r}: these run: {sorted(self._instances)}.")
+        return self._instances[name]
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    def wait_for(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+        """Until the condition is true, LookupErrors of it aside. Raises TimeoutError with the history, and what programs raise."""
+
+        def is_true() -> bool:
+            for instance in self._instances.values():
+                instance.check_raised()
+            return bool(condition())
+
+        try:
+            self.kafka.wait_for(is_true, checked_seconds("timeout_s", timeout_s))
+        except TimeoutError as error:
+            raise TimeoutError(f"{error} What happened:\n{self.history}") from None
+
+    def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
+        """Until the instances have processed so many different records."""
+        wanted = checked_whole("count", count)
+        self.wait_for(lambda: len(set(self.history.processed)) >= wanted, timeout_s)
+
+    def wait_assigned(self, *names: str, timeout_s: float = 30.0) -> None:
+        """Until these instances, and no others, share the partitions, and all callbacks for that have returned."""
+        self.wait_for(lambda: self._owners() == set(names), timeout_s)
+
+    def _owners(self) -> set[str]:
+        members = self.kafka.describe(self.group_id).members
+        owned = [partition for one in members for partition in one.current]
+        is_settled = all(one.current == one.target for one in members) and len(owned) == self._partitions
+        return {one.client_id for one in members} if is_settled else set()
+
+    def check(self, *checks: Check) -> History:
+        """End all instances and apply the checks, or those that `explore` has. Returns the history."""
+        self.stop()
+        for check in checks or CHECKS:
+            check(self.history)
+        return self.history
+
+    def stop(self) -> None:
+        """End all instances, as `leave` does."""
+        for instance in self._instances.values():
+            instance.interrupt()
+        while self._instances:
+            self._instances.popitem()[1].join()
+
+    # --- for instances -----------------------------------------------------------------------------------------------
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began_at
+
+    def add(self, instance: str, what: What, **more: Any) -> None:
+        """A line of the history. Any thread."""
+        self.history.add(Entry(self._now(), instance, what, **more))
+
+    def note_commits(self, partitions: Iterable[TopicPartition]) -> None:
+        """What the broker has of these. Any thread."""
+        committed = self.kafka.committed(self.group_id)
+        for partition in partitions:
+            if partition in committed:
+                self.add("", What.COMMITTED, partitions=(partition,), offset=committed[partition])
+
+
+class RecordedInstance:
+    """What a program gets on an embedded broker: as `Instance`, with a real consumer."""
+
+    def __init__(self, group: KafkaGroup, name: str, consumer: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.name = name
+        self.durable: dict[str, Any] = group.history.durable
+        self._group = group
+        self._consumer = consumer
+        self._interrupted = threading.Event()
+        self._raised: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    # --- for programs ------------------------------------------------------------------------------------------------
+
+    def consumer(self, config: Mapping[str, Any] | None = None) -> RecordedConsumer:
+        """A real consumer in the group, with these keys besides."""
+        more = checked_mapping("config", config or {})
+        return RecordedConsumer(self._consumer({**self._group.config, "client.id": self.name, **more}), self)
+
+    def processed(self, message: Any) -> None:
+        """The program has put the effect of this record where it cannot be taken back."""
+        partition = TopicPartition(message.topic(), message.partition())
+        self.add(What.PROCESSED, partitions=(partition,), offset=message.offset())
+
+    # --- for the recorded consumer -----------------------------------------------------------------------------------
+
+    def add(self, what: What, **more: Any) -> None:
+        self._group.add(self.name, what, **more)
+
+    def released(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self._group.note_commits(partitions)
+        with contextlib.suppress(LookupError):
+            if any(one.client_id == self.name for one in self._group.kafka.describe(self._group.group_id).members):
+                self.add(What.RELEASED, partitions=partitions)
+
+    def check_interrupt(self) -> None:
+        if self._interrupted.is_set():
+            self._interrupted.clear()
+            raise KeyboardInterrupt
+
+    # --- for the group -----------------------------------------------------------------------------------------------
+
+    def start(self, program: Callable[[Any], object]) -> None:
+        self.add(What.STARTED)
+        self._thread = threading.Thread(target=self._run, args=(program,), name=f"instance-{self.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self, program: Callable[[Any], object]) -> None:
+        try:
+            program(self)
+        except KeyboardInterrupt:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
+            self._raised = error
+            self.add(What.RAISED, text=repr(error))
+        self.add(What.ENDED)
+
+    def interrupt(self) -> None:
+        self._interrupted.set()
+
+    def check_raised(self) -> None:
+        if self._raised is not None:
+            raise self._raised
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join(_END_S)
+            if self._thread.is_alive():
+                raise TimeoutError(f"Instance {self.name} does not end within {_END_S:g} s after KeyboardInterrupt.")
+        self.check_raised()
+
+
+def _numbered(before: int, count: int) -> list[tuple[str, str]]:
+    return [(f"key-{number % 7}", f"value-{number}") for number in range(before, before + count)]
+
+
+def _as_bytes(value: bytes | str) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
