@@ -61,7 +61,7 @@ def program_with_bug(instance):
 
 
 def test_no_story_breaks_it():
-    explore(program, seeds=20)
+    explore(program, seeds=10)
 
 
 def test_the_bug_is_found():

@@ -54,11 +54,15 @@ CONFIG = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
 
 
 def program(instance):
-    Mails(instance.consumer(CONFIG), instance.durable.setdefault("journal", {}), instance.durable.setdefault("sent", [])).run()
+    Mails(
+        instance.consumer(CONFIG), instance.durable.setdefault("journal", {}), instance.durable.setdefault("sent", [])
+    ).run()
 
 
 def program_with_bug(instance):
-    MailsWithBug(instance.consumer(CONFIG), instance.durable.setdefault("journal", {}), instance.durable.setdefault("sent", [])).run()
+    MailsWithBug(
+        instance.consumer(CONFIG), instance.durable.setdefault("journal", {}), instance.durable.setdefault("sent", [])
+    ).run()
 
 
 def sent(durable):
@@ -66,7 +70,7 @@ def sent(durable):
 
 
 def test_no_story_breaks_it():
-    explore(program, events=[Join, Crash], checks=[at_least_once_in(sent)], seeds=20)
+    explore(program, events=[Join, Crash], checks=[at_least_once_in(sent)], seeds=10)
 
 
 def test_the_bug_is_found():

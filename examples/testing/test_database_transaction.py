@@ -22,7 +22,9 @@ class Rows:
         self.database = database
 
     def on_assign(self, consumer, partitions):
-        consumer.incremental_assign([TopicPartition(p.topic, p.partition, self.next_offset(p.partition)) for p in partitions])
+        consumer.incremental_assign(
+            [TopicPartition(p.topic, p.partition, self.next_offset(p.partition)) for p in partitions]
+        )
 
     def next_offset(self, number):
         self.database.execute("INSERT OR IGNORE INTO offsets VALUES (?, 0)", (number,))
@@ -80,7 +82,7 @@ def rows(durable):
 
 
 def test_no_story_breaks_it():
-    explore(program, checks=[exactly_once_in(rows)], seeds=20)
+    explore(program, checks=[exactly_once_in(rows)], seeds=10)
 
 
 def test_the_bug_is_found():

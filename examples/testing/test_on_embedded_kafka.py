@@ -4,6 +4,7 @@ import confluent_kafka
 import pytest
 
 from membership_client import Consumer
+from membership_client.testing import What
 
 
 def program(instance):
@@ -39,7 +40,7 @@ def test_a_member_that_is_fenced_comes_back(kafka_group):
     kafka_group.join("a", program)
     kafka_group.wait_assigned("a")
     kafka_group.fence("a")
-    kafka_group.wait_for(lambda: "on_lost" in [name for _, name, _ in kafka_group.history.callbacks])
+    kafka_group.wait_for(lambda: any(kafka_group.history.of(What.LOST)))
     kafka_group.produce(20)
     kafka_group.wait_processed(20)
     kafka_group.check()

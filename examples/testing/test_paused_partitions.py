@@ -26,9 +26,7 @@ class Queue:
         self.waiting = [m for m in self.waiting if (m.topic(), m.partition()) not in gone]
 
     def run(self):
-        self.consumer.subscribe(
-            ["orders"], on_assign=self.on_assign, on_revoke=self.on_gone, on_lost=self.on_gone
-        )
+        self.consumer.subscribe(["orders"], on_assign=self.on_assign, on_revoke=self.on_gone, on_lost=self.on_gone)
         try:
             while True:
                 # Not `self.waiting += consume(...)`: Python would read the list before on_gone, inside consume, replaces it.
@@ -69,7 +67,7 @@ def program_with_bug(instance):
 
 
 def test_no_story_breaks_it():
-    explore(program, seeds=20)
+    explore(program, seeds=10)
 
 
 def test_the_bug_is_found():

@@ -43,9 +43,7 @@ class Counts:
             self.saved[number] = self.next_offset[number]
 
     def run(self):
-        self.consumer.subscribe(
-            ["orders"], on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost
-        )
+        self.consumer.subscribe(["orders"], on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
         try:
             while True:
                 message = self.consumer.poll(1.0)
@@ -92,7 +90,7 @@ CHECKS = [nothing_processed_after_revoke, no_commit_after_loss, counts_are_right
 
 
 def test_no_story_breaks_it():
-    explore(program, checks=CHECKS, seeds=20)
+    explore(program, checks=CHECKS, seeds=10)
 
 
 def test_the_bug_is_found():

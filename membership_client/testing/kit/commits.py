@@ -46,9 +46,7 @@ class Commits:
         if self._stores:
             self._stored[partition] = Offset(following)
 
-    def store(
-        self, message: Any, offsets: Iterable[TheirPartition] | None, owned: Collection[TopicPartition]
-    ) -> None:
+    def store(self, message: Any, offsets: Iterable[TheirPartition] | None, owned: Collection[TopicPartition]) -> None:
         wanted = _wanted(message, offsets)
         if not set(wanted).issubset(owned):
             raise KafkaException(KafkaError(KafkaError._STATE, "store_offsets() of a partition that is not assigned"))
@@ -108,9 +106,7 @@ class Commits:
         arrive = partial(self._finish, offsets, member.known_as, member.epoch, give_up_at)
         scheduler.at(scheduler.now + delay_s, arrive)
 
-    def _finish(
-        self, offsets: Mapping[TopicPartition, Offset], member_id: str, epoch: int, give_up_at: float
-    ) -> None:
+    def _finish(self, offsets: Mapping[TopicPartition, Offset], member_id: str, epoch: int, give_up_at: float) -> None:
         code = self._handle(offsets, member_id, epoch, is_last=self._world.scheduler.now >= give_up_at)
         if code in _AGAIN and self._world.scheduler.now < give_up_at and self._membership.alive:
             self._send_at(offsets, _RETRY_S, give_up_at)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from membership_client.arguments import checked_function, checked_instance, checked_topic, checked_whole
 from membership_client.errors import ConfigError
 from membership_client.testing.kit.checks import CHECKS, Check
-from membership_client.testing.kit.events import ALL_EVENTS, Crash, GroupEvent, Join, MoveCoordinator, Stall
+from membership_client.testing.kit.events import ALL_EVENTS, Crash, GroupEvent, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
 from membership_client.testing.kit.world import STORY_S, Program, Records, World
 
@@ -78,7 +78,9 @@ def play(
     same run. Raises StoryError if a check fails, a thread raises, or the program raises anything but a KafkaException.
     """
     stage = _stage(program, checks, topic, partitions, records)
-    told = tuple(checked_instance("An event of the story", event, ALL_EVENTS) for event in story)
+    told = tuple(story)
+    for event in told:
+        checked_instance("An event of the story", event, StoryEvent)
     history, error = stage.run(told, checked_whole("seed", seed))
     if error is not None:
         raise StoryError(_told(stage, told, seed, history, error), seed, told, history) from error
@@ -173,30 +175,20 @@ def _shortest(
 ) -> _Failure:
     """Leaves events out one by one, then rounds their times, as long as it fails."""
     best: _Failure = (story, history, error)
-    for _, candidate in zip(range(_MOST_TRIES), _Candidates(lambda: best[0]), strict=False):
+    tried: set[tuple[GroupEvent, ...]] = set()
+    while len(tried) < _MOST_TRIES and (candidate := _simpler(best[0], tried)) is not None:
+        tried.add(candidate)
         history, failed = stage.run(candidate, seed)
         if failed is not None:
             best = (candidate, history, failed)
     return best
 
 
-class _Candidates:
-    """Shorter or rounder stories than the best so far, each once."""
-
-    def __init__(self, best: Callable[[], tuple[GroupEvent, ...]]) -> None:
-        self._best = best
-        self._tried: set[tuple[GroupEvent, ...]] = set()
-
-    def __iter__(self) -> Iterator[tuple[GroupEvent, ...]]:
-        while (candidate := self._next()) is not None:
-            self._tried.add(candidate)
-            yield candidate
-
-    def _next(self) -> tuple[GroupEvent, ...] | None:
-        best = self._best()
-        shorter = (best[:index] + best[index + 1 :] for index in range(len(best)))
-        rounder = (tuple(replace(event, at=round(event.at, digits)) for event in best) for digits in (0, 1))
-        return next((one for one in (*shorter, *rounder) if one != best and one not in self._tried), None)
+def _simpler(story: tuple[GroupEvent, ...], tried: set[tuple[GroupEvent, ...]]) -> tuple[GroupEvent, ...] | None:
+    """A shorter or rounder story that was not tried yet."""
+    shorter = (story[:index] + story[index + 1 :] for index in range(len(story)))
+    rounder = (tuple(replace(event, at=round(event.at, digits)) for event in story) for digits in (0, 1))
+    return next((one for one in (*shorter, *rounder) if one != story and one not in tried), None)
 
 
 # --- the text --------------------------------------------------------------------------------------------------------
@@ -204,7 +196,17 @@ class _Candidates:
 
 def _told(stage: _Stage, story: Sequence[GroupEvent], seed: int, history: History, error: AssertionError) -> str:
     return "\n".join(
-        [str(error), "", "To play it again:", "", *_code(stage, story, seed), "", "What happened:", "", *_shown(history, error)]
+        [
+            str(error),
+            "",
+            "To play it again:",
+            "",
+            *_code(stage, story, seed),
+            "",
+            "What happened:",
+            "",
+            *_shown(history, error),
+        ]
     )
 
 

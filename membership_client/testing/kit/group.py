@@ -24,6 +24,8 @@ from membership_client.testing.embedded.kafka import EmbeddedKafka
 from membership_client.testing.kit.checks import CHECKS, Check
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.recorded_consumer import RecordedConsumer
+from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
+from membership_client.testing.kit.recorder import Recorder
 from membership_client.types import TopicPartition
 
 _END_S = 30.0
@@ -190,12 +192,15 @@ class KafkaGroup:
         """A line of the history. Any thread."""
         self.history.add(Entry(self._now(), instance, what, **more))
 
-    def note_commits(self, partitions: Iterable[TopicPartition]) -> None:
-        """What the broker has of these. Any thread."""
+    def released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
+        """A revoke has returned: what the broker has by now is committed in time. Any thread."""
         committed = self.kafka.committed(self.group_id)
         for partition in partitions:
             if partition in committed:
-                self.add("", What.COMMITTED, partitions=(partition,), offset=committed[partition])
+                self.add(instance, What.COMMITTED, partitions=(partition,), offset=committed[partition])
+        with contextlib.suppress(LookupError):
+            if self._member_ids(instance):  # One that was removed has nothing to release.
+                self.add(instance, What.RELEASED, partitions=partitions)
 
 
 class RecordedInstance:
@@ -204,7 +209,9 @@ class RecordedInstance:
     def __init__(self, group: KafkaGroup, name: str, consumer: Callable[[Mapping[str, Any]], Any]) -> None:
         self.name = name
         self.durable: dict[str, Any] = group.history.durable
-        self._group = group
+        self.config: dict[str, Any] = {**group.config, "client.id": name}
+        """For members and consumers that the program makes itself. Its `client.id` is how the group finds them."""
+        self._recorder = Recorder(group, name)
         self._consumer = consumer
         self._interrupted = threading.Event()
         self._raised: BaseException | None = None
@@ -215,25 +222,19 @@ class RecordedInstance:
     def consumer(self, config: Mapping[str, Any] | None = None) -> RecordedConsumer:
         """A real consumer in the group, with these keys besides."""
         more = checked_mapping("config", config or {})
-        return RecordedConsumer(self._consumer({**self._group.config, "client.id": self.name, **more}), self)
+        return RecordedConsumer(self._consumer({**self.config, **more}), self._recorder, self.check_interrupt)
+
+    def listener(self, listener: object) -> RecordedListener:
+        """The listener, recorded: for a `GroupMember` or a consumer of `membership_client.aio` made with `config`."""
+        return recorded_listener(listener, self._recorder)
 
     def processed(self, message: Any) -> None:
         """The program has put the effect of this record where it cannot be taken back."""
         partition = TopicPartition(message.topic(), message.partition())
-        self.add(What.PROCESSED, partitions=(partition,), offset=message.offset())
-
-    # --- for the recorded consumer -----------------------------------------------------------------------------------
-
-    def add(self, what: What, **more: Any) -> None:
-        self._group.add(self.name, what, **more)
-
-    def released(self, partitions: tuple[TopicPartition, ...]) -> None:
-        self._group.note_commits(partitions)
-        with contextlib.suppress(LookupError):
-            if any(one.client_id == self.name for one in self._group.kafka.describe(self._group.group_id).members):
-                self.add(What.RELEASED, partitions=partitions)
+        self._recorder.add(What.PROCESSED, partitions=(partition,), offset=message.offset())
 
     def check_interrupt(self) -> None:
+        """Raises KeyboardInterrupt, once, when the instance is told to end. For loops that do not use `consumer`."""
         if self._interrupted.is_set():
             self._interrupted.clear()
             raise KeyboardInterrupt
@@ -241,7 +242,7 @@ class RecordedInstance:
     # --- for the group -----------------------------------------------------------------------------------------------
 
     def start(self, program: Callable[[Any], object]) -> None:
-        self.add(What.STARTED)
+        self._recorder.add(What.STARTED)
         self._thread = threading.Thread(target=self._run, args=(program,), name=f"instance-{self.name}", daemon=True)
         self._thread.start()
 
@@ -252,8 +253,8 @@ class RecordedInstance:
             pass
         except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
             self._raised = error
-            self.add(What.RAISED, text=repr(error))
-        self.add(What.ENDED)
+            self._recorder.add(What.RAISED, text=repr(error))
+        self._recorder.add(What.ENDED)
 
     def interrupt(self) -> None:
         self._interrupted.set()

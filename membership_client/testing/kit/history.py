@@ -33,6 +33,9 @@ class What(enum.Enum):
     COMMIT_REFUSED = "is refused the commit of"
 
 
+NO_CALLBACK = "(no callback is set)"
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One thing that happened. `at` is in seconds since the run began."""
@@ -48,13 +51,17 @@ class Entry:
 
     def about(self, partition: TopicPartition | None) -> Entry:
         """The same without other partitions, if it is about this one."""
-        return replace(self, partitions=(partition,)) if partition is not None and partition in self.partitions else self
+        return (
+            replace(self, partitions=(partition,)) if partition is not None and partition in self.partitions else self
+        )
 
     def __str__(self) -> str:
         where = ", ".join(f"{p.topic}-{p.partition}" for p in self.partitions)
         offset = "" if self.offset is None else f"@{self.offset}"
         who = self.instance or "-"
-        return " ".join(part for part in (f"{self.at:8.3f} s  {who:4}", self.what.value, where + offset, self.text) if part)
+        return " ".join(
+            part for part in (f"{self.at:8.3f} s  {who:4}", self.what.value, where + offset, self.text) if part
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,11 @@ class History:
 
     @property
     def callbacks(self) -> list[tuple[str, str, tuple[TopicPartition, ...]]]:
-        """Instance, callback (`on_assign`, `on_revoke`, `on_lost`) and partitions, in the order in which they began."""
-        began = self.of(What.ASSIGNED, What.REVOKED, What.LOST)
+        """Instance, callback (`on_assign`, `on_revoke`, `on_lost`) and partitions, in the order in which they began.
+
+        What happened to partitions for which the program has no callback is in `entries` only.
+        """
+        began = (entry for entry in self.of(What.ASSIGNED, What.REVOKED, What.LOST) if entry.text != NO_CALLBACK)
         return [(entry.instance, entry.what.value.split()[0], entry.partitions) for entry in began]
 
     @property

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from membership_client.consumer.hooks import Hook
 from membership_client.runtime.listener import accepts
-from membership_client.testing.kit.history import What, as_partitions
+from membership_client.testing.kit.history import NO_CALLBACK, What, as_partitions
+from membership_client.testing.kit.recorded_listener import recorded_listener
+from membership_client.testing.kit.recorder import Recorder
 from membership_client.types import TopicPartition
 
 _SLICE_S = 0.05
 """So often a poll looks whether its program is told to end."""
-_NO_CALLBACK = "(no callback is set)"
-
-
-class Recorder(Protocol):
-    """Where it is written down."""
-
-    def add(self, what: What, **more: Any) -> None: ...
-    def released(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """A revoke has returned: what is committed by now counts."""
-
-    def check_interrupt(self) -> None:
-        """Raises KeyboardInterrupt if the program was told to end."""
 
 
 class RecordedConsumer:
     """Passes everything on to the real consumer; `subscribe`, `commit` and the polls also write the history."""
 
-    def __init__(self, consumer: Any, recorder: Recorder) -> None:
+    def __init__(self, consumer: Any, recorder: Recorder, check_interrupt: Callable[[], None]) -> None:
         self._consumer = consumer
         self._recorder = recorder
+        self._check_interrupt = check_interrupt
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
@@ -43,7 +34,11 @@ class RecordedConsumer:
         on_assign: Hook | None = None,
         on_revoke: Hook | None = None,
         on_lost: Hook | None = None,
+        **more: Any,
     ) -> None:
+        if more.get("listener") is not None:
+            self._consumer.subscribe(list(topics), listener=recorded_listener(more["listener"], self._recorder))
+            return
         self._consumer.subscribe(
             list(topics),
             on_assign=self._hook(What.ASSIGNED, on_assign),
@@ -58,17 +53,9 @@ class RecordedConsumer:
         return lambda _, partitions, context: self._call(what, partitions, hook, self, partitions, context)
 
     def _call(self, what: What, partitions: Iterable[Any], hook: Hook | None, *arguments: Any) -> None:
-        whole = as_partitions(partitions)
-        self._recorder.add(what, partitions=whole, text="" if hook else _NO_CALLBACK)
-        try:
+        with self._recorder.callback(what, as_partitions(partitions), "" if hook else NO_CALLBACK):
             if hook is not None:
                 hook(*arguments)
-        except BaseException as error:
-            self._recorder.add(What.RAISED, partitions=whole, text=repr(error))
-            raise
-        self._recorder.add(What.RETURNED, partitions=whole)
-        if what is What.REVOKED:
-            self._recorder.released(whole)
 
     def poll(self, timeout: float = -1) -> Any:
         return self._in_slices(timeout, self._consumer.poll, None)
@@ -79,7 +66,7 @@ class RecordedConsumer:
     def _in_slices(self, timeout: float, ask: Callable[[float], Any], nothing: Any) -> Any:
         ends_at = time.monotonic() + timeout if timeout >= 0 else float("inf")
         while True:
-            self._recorder.check_interrupt()
+            self._check_interrupt()
             left_s = ends_at - time.monotonic()
             found = ask(max(0.0, min(_SLICE_S, left_s)))
             if found or left_s <= _SLICE_S:

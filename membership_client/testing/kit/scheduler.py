@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 
 MOST_TURNS = 200_000
 """A run with more is taken for a program that never waits for anything that takes time."""
+REAL_TIMEOUT_S = 20.0
+"""So long a turn may take by the real clock."""
 
 _real_lock = _thread.allocate_lock
 
 
-class Killed(BaseException):  # noqa: N818 - not an error: it ends a thread whose process was killed
+class Killed(BaseException):
     """Raised by every call of a killed instance, so that its program does nothing any more."""
 
 
@@ -46,11 +48,10 @@ class Task:
 
     def due_at(self, now: float) -> float:
         """When it may have a turn; infinite if something else must happen first."""
-        if self.killed or self.is_ready():
-            due = now
-        else:
-            due = float("inf") if self.until is None else self.until
-        return due if self.killed else max(due, self.stalled_until)
+        if self.killed:
+            return now
+        later = float("inf") if self.until is None else self.until
+        return max(now if self.is_ready() else later, self.stalled_until)
 
 
 class Scheduler:
@@ -151,7 +152,9 @@ class Scheduler:
     def _give_turn(self, task: Task) -> None:
         self._turns += 1
         if self._turns > MOST_TURNS:
-            raise StuckError(f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s.")
+            raise StuckError(
+                f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s."
+            )
         task.gate.release()
         if not self._back.acquire(timeout=REAL_TIMEOUT_S):
             raise StuckError(
@@ -176,7 +179,3 @@ class Scheduler:
                 return
             self.tasks[0].killed = True
             self._give_turn(self.tasks[0])
-
-
-REAL_TIMEOUT_S = 20.0
-"""So long a turn may take by the real clock."""

@@ -118,6 +118,15 @@ class _Threads:
     def sleep(self, real: Callable[[float], None]) -> Callable[[float], None]:
         return lambda seconds: self._scheduler.wait(timeout_s=seconds) if self._task() else real(seconds)
 
+    @staticmethod
+    def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of a class gets the object that it is called on; a bound method does not."""
+
+        def method(*arguments: Any, **named: Any) -> Any:
+            return function(*arguments, **named)
+
+        return method
+
     def start(self, thread: threading.Thread) -> None:
         parent = self._task()
         if parent is None:
@@ -129,7 +138,7 @@ class _Threads:
         self._outside.is_set = True
         try:
             # It was made with virtual locks, and the new thread is no task yet when it sets it.
-            thread._started = threading.Event()  # type: ignore[attr-defined] # noqa: SLF001
+            thread._started = threading.Event()  # type: ignore[attr-defined]
             self._real["start"](thread)
         finally:
             self._outside.is_set = False
@@ -158,10 +167,10 @@ def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
         (threading, "_allocate_lock", lock),
         (threading, "RLock", threads.choose(VirtualRLock, threading.RLock)),
         (threading, "_time", monotonic),
-        (threading.Thread, "start", lambda thread: threads.start(thread)),
-        (threading.Thread, "join", lambda thread, timeout=None: threads.join(thread, timeout)),
-        (threading.Thread, "is_alive", lambda thread: threads.is_alive(thread)),
-        (queue, "SimpleQueue", threads.choose(lambda _: queue._PySimpleQueue(), queue.SimpleQueue)),  # type: ignore[attr-defined] # noqa: SLF001
+        (threading.Thread, "start", threads.as_method(threads.start)),
+        (threading.Thread, "join", threads.as_method(threads.join)),
+        (threading.Thread, "is_alive", threads.as_method(threads.is_alive)),
+        (queue, "SimpleQueue", threads.choose(lambda _: queue._PySimpleQueue(), queue.SimpleQueue)),  # type: ignore[attr-defined]
         (queue, "time", monotonic),
         (time, "sleep", threads.sleep(time.sleep)),
         (time, "monotonic", monotonic),

@@ -15,7 +15,7 @@ from membership_client.core.events import CallbackKind, Close, RunCallback, Subs
 from membership_client.core.view import error_of
 from membership_client.runtime.listener import Callback, CallbackContext, as_text
 from membership_client.testing.kit.commits import Commits
-from membership_client.testing.kit.history import What, as_partitions
+from membership_client.testing.kit.history import NO_CALLBACK, What, as_partitions
 from membership_client.testing.kit.membership import Membership
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.types import MemberState, TopicPartition
@@ -28,7 +28,6 @@ _BEGAN = {
     CallbackKind.REVOKED: What.REVOKED,
     CallbackKind.LOST: What.LOST,
 }
-NO_CALLBACK = "(no callback is set)"
 _SHORTEST_POLL_S, _LONGEST_POLL_S = 0.002, 0.02
 _CLOSE_S = 30.0
 
@@ -172,7 +171,9 @@ class VirtualConsumer:
 
     def position(self, partitions: Iterable[TheirPartition]) -> list[TheirPartition]:
         return [
-            TheirPartition(p.topic, p.partition, self._positions.get(TopicPartition(p.topic, p.partition), OFFSET_INVALID))
+            TheirPartition(
+                p.topic, p.partition, self._positions.get(TopicPartition(p.topic, p.partition), OFFSET_INVALID)
+            )
             for p in partitions
         ]
 
@@ -196,7 +197,11 @@ class VirtualConsumer:
         self._check_open()
         return self._commits.commit(message, offsets, asynchronous=asynchronous)
 
-    def committed(self, partitions: Iterable[TheirPartition], timeout: float = 10.0) -> list[TheirPartition]:
+    def committed(
+        self,
+        partitions: Iterable[TheirPartition],
+        timeout: float = 10.0,  # noqa: ARG002 - the virtual broker always answers
+    ) -> list[TheirPartition]:
         self._check_open()
         return self._commits.committed(partitions)
 

@@ -118,7 +118,9 @@ class World:
             instance.interrupt()
         self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in self.instances))
         if late := [one.name for one in self.instances if one.alive]:
-            raise StuckError(f"Instance {late[0]} does not end within {CLOSE_S:g} s after KeyboardInterrupt out of poll().")
+            raise StuckError(
+                f"Instance {late[0]} does not end within {CLOSE_S:g} s after KeyboardInterrupt out of poll()."
+            )
 
     def start(self, name: str) -> None:
         incarnation = 1 + sum(instance.name == name for instance in self.instances)
@@ -132,7 +134,9 @@ class World:
 
     def _raised(self, task: Task, error: BaseException) -> None:
         self.add(What.RAISED, task.name, text=repr(error))
-        frames = traceback.format_list(one for one in traceback.extract_tb(error.__traceback__) if _KIT not in one.filename)
+        frames = traceback.format_list(
+            one for one in traceback.extract_tb(error.__traceback__) if _KIT not in one.filename
+        )
         self._errors.append(f"{task.name} raised {error!r}:\n{''.join(frames)}".strip())
 
     # --- what is done ------------------------------------------------------------------------------------------------
