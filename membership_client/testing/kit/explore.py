@@ -36,7 +36,7 @@ class Explored:
 
     runs: int
     rebalances: int
-    """Callbacks of all instances in all runs."""
+    """How often an instance got or lost partitions, in all runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,8 @@ def explore(
         if error is not None:
             story, history, error = _shortest(stage, story, seed, history, error)
             raise StoryError(_told(stage, story, seed, history, error), seed, story, history) from error
-        runs, rebalances = runs + 1, rebalances + len(history.callbacks)
+        changes = history.of(What.ASSIGNED, What.REVOKED, What.LOST)
+        runs, rebalances = runs + 1, rebalances + sum(bool(entry.partitions) for entry in changes)
     return Explored(runs, rebalances)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import heapq
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -108,7 +109,7 @@ class Scheduler:
     def spawn(self, name: str, owner: object, function: Callable[[], object]) -> Task:
         """A new task on a new thread."""
         task = self.add(Task(name, owner))
-        _thread.start_new_thread(self.carry, (task, function))
+        threading.Thread(target=self.carry, args=(task, function), name=name, daemon=True).start()
         return task
 
     def add(self, task: Task) -> Task:
