@@ -36,6 +36,9 @@ class Commits:
         self._stores = _flag(config.get("enable.auto.offset.store", True))
         self._interval_s = float(config.get("auto.commit.interval.ms", 5000)) / 1000
         self._due_at = self._interval_s
+        self._asked = 0
+        self._taken: dict[TopicPartition, int] = {}
+        """By partition, which of the commits the broker has taken last: an older one that is tried again must not undo it."""
         self._under_way = 0
         """Commits that no thread waits for."""
         self._stored: dict[TopicPartition, Offset] = {}
@@ -97,19 +100,28 @@ class Commits:
     def _send(self, offsets: Mapping[TopicPartition, Offset]) -> None:
         """Without waiting for the outcome."""
         if offsets:
-            self._ask(offsets)
+            number = self._ask(offsets)
             self._under_way += 1
-            self._send_at(dict(offsets), LATENCY_S, self._world.scheduler.now + _TIMEOUT_S)
+            self._send_at(dict(offsets), number, LATENCY_S, self._world.scheduler.now + _TIMEOUT_S)
 
-    def _send_at(self, offsets: Mapping[TopicPartition, Offset], delay_s: float, give_up_at: float) -> None:
+    def _send_at(
+        self, offsets: Mapping[TopicPartition, Offset], number: int, delay_s: float, give_up_at: float
+    ) -> None:
         member, scheduler = self._membership.member, self._world.scheduler
-        arrive = partial(self._finish, offsets, member.known_as, member.epoch, give_up_at)
+        arrive = partial(self._finish, offsets, number, member.known_as, member.epoch, give_up_at)
         scheduler.at(scheduler.now + delay_s, arrive)
 
-    def _finish(self, offsets: Mapping[TopicPartition, Offset], member_id: str, epoch: int, give_up_at: float) -> None:
-        code = self._handle(offsets, member_id, epoch, is_last=self._world.scheduler.now >= give_up_at)
+    def _finish(
+        self,
+        offsets: Mapping[TopicPartition, Offset],
+        number: int,
+        member_id: str,
+        epoch: int,
+        give_up_at: float,
+    ) -> None:
+        code = self._handle(offsets, number, member_id, epoch, is_last=self._world.scheduler.now >= give_up_at)
         if code in _AGAIN and self._world.scheduler.now < give_up_at and self._membership.alive:
-            self._send_at(offsets, _RETRY_S, give_up_at)
+            self._send_at(offsets, number, _RETRY_S, give_up_at)
         else:
             self._under_way -= 1
 
@@ -117,34 +129,37 @@ class Commits:
         """Until the broker has answered; the code is 0 if it has taken them."""
         scheduler = self._world.scheduler
         give_up_at = scheduler.now + _TIMEOUT_S
-        self._ask(offsets)
+        number = self._ask(offsets)
         while True:
             scheduler.wait(timeout_s=LATENCY_S)
             member = self._membership.member
-            code = self._handle(offsets, member.known_as, member.epoch, is_last=scheduler.now >= give_up_at)
+            code = self._handle(offsets, number, member.known_as, member.epoch, is_last=scheduler.now >= give_up_at)
             is_lost = self._membership.take_lost_answer()
             scheduler.wait(timeout_s=_LOST_ANSWER_S if is_lost else LATENCY_S)
             if not is_lost and (code not in _AGAIN or scheduler.now >= give_up_at):
                 return code
             scheduler.wait(timeout_s=_RETRY_S)
 
-    def _ask(self, offsets: Mapping[TopicPartition, Offset]) -> None:
+    def _ask(self, offsets: Mapping[TopicPartition, Offset]) -> int:
+        """The number of a new commit."""
+        self._asked += 1
         for partition, offset in offsets.items():
             self._world.add(What.COMMIT_SENT, self._label, partitions=(partition,), offset=offset.offset)
+        return self._asked
 
     def _handle(
-        self, offsets: Mapping[TopicPartition, Offset], member_id: str, epoch: int, *, is_last: bool = True
+        self, offsets: Mapping[TopicPartition, Offset], number: int, member_id: str, epoch: int, *, is_last: bool
     ) -> int:
         """On the broker."""
         code = self._world.commit_code(member_id, epoch)
         if code in _AGAIN and not is_last:
             return code
         for partition, offset in offsets.items():
-            what = What.COMMIT_REFUSED if code else What.COMMITTED
-            text = Code(code).name if code else ""
-            self._world.add(what, self._label, partitions=(partition,), offset=offset.offset, text=text)
-            if not code:
-                self._world.offsets[partition] = offset
+            what, text = (What.COMMIT_REFUSED, Code(code).name) if code else (What.COMMITTED, "")
+            if code or self._taken.get(partition, 0) <= number:
+                self._world.add(what, self._label, partitions=(partition,), offset=offset.offset, text=text)
+            if not code and self._taken.get(partition, 0) <= number:
+                self._world.offsets[partition], self._taken[partition] = offset, number
         return code
 
 

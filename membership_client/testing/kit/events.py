@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import TypeAlias
 
 from membership_client.arguments import checked_seconds, checked_text
 
@@ -84,9 +83,7 @@ class LoseAnswer(_InstanceEvent):
     """The next request of the instance is handled, but its answer never arrives."""
 
 
-GroupEvent: TypeAlias = Join | Leave | Crash | Fence | ExpireSession | Stall | MoveCoordinator | LoseAnswer
-
-ALL_EVENTS: tuple[type[GroupEvent], ...] = (
+ALL_EVENTS: tuple[type[StoryEvent], ...] = (
     Join,
     Leave,
     Crash,

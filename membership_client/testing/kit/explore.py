@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from membership_client.arguments import checked_function, checked_instance, checked_topic, checked_whole
 from membership_client.errors import ConfigError
 from membership_client.testing.kit.checks import CHECKS, Check
-from membership_client.testing.kit.events import ALL_EVENTS, Crash, GroupEvent, Join, MoveCoordinator, Stall, StoryEvent
+from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
 from membership_client.testing.kit.world import STORY_S, Program, Records, World
 
@@ -23,7 +23,7 @@ _SHOWN_LINES = 40
 class StoryError(AssertionError):
     """A check failed. The text has the story as code; `seed`, `story` and `history` have it as values."""
 
-    def __init__(self, text: str, seed: int, story: tuple[GroupEvent, ...], history: History) -> None:
+    def __init__(self, text: str, seed: int, story: tuple[StoryEvent, ...], history: History) -> None:
         super().__init__(text)
         self.seed = seed
         self.story = story
@@ -49,7 +49,7 @@ class _Stage:
     partitions: int
     records: Records
 
-    def run(self, story: Sequence[GroupEvent], seed: int) -> tuple[History, AssertionError | None]:
+    def run(self, story: Sequence[StoryEvent], seed: int) -> tuple[History, AssertionError | None]:
         world = World(self.program, seed, self.topic, self.partitions, self.records)
         try:
             world.run(story)
@@ -62,7 +62,7 @@ class _Stage:
 
 def play(
     program: Program,
-    story: Iterable[GroupEvent] = (),
+    story: Iterable[StoryEvent] = (),
     *,
     seed: int = 0,
     checks: Iterable[Check] = CHECKS,
@@ -90,7 +90,7 @@ def play(
 def explore(
     program: Program,
     *,
-    events: Iterable[type[GroupEvent]] = ALL_EVENTS,
+    events: Iterable[type[StoryEvent]] = ALL_EVENTS,
     seeds: int | Iterable[int] = 100,
     checks: Iterable[Check] = CHECKS,
     topic: str = "orders",
@@ -130,7 +130,7 @@ def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: in
     )
 
 
-def _checked_kinds(events: Iterable[type[GroupEvent]]) -> tuple[type[GroupEvent], ...]:
+def _checked_kinds(events: Iterable[type[StoryEvent]]) -> tuple[type[StoryEvent], ...]:
     kinds = tuple(events)
     if unknown := [kind for kind in kinds if kind not in ALL_EVENTS]:
         names = ", ".join(kind.__name__ for kind in ALL_EVENTS)
@@ -143,7 +143,7 @@ def _checked_kinds(events: Iterable[type[GroupEvent]]) -> tuple[type[GroupEvent]
 # --- stories by seed -------------------------------------------------------------------------------------------------
 
 
-def _stories(kinds: Sequence[type[GroupEvent]], seed: int) -> Iterator[GroupEvent]:
+def _stories(kinds: Sequence[type[StoryEvent]], seed: int) -> Iterator[StoryEvent]:
     """The events of a seed. Half of them come soon after the one before: what goes wrong goes wrong together."""
     chance = random.Random(f"story {seed}")  # noqa: S311 - chosen by a seed on purpose
     at = chance.uniform(0.2, STORY_S / 2)
@@ -162,21 +162,21 @@ def _stories(kinds: Sequence[type[GroupEvent]], seed: int) -> Iterator[GroupEven
             yield Join(name, at=round(at + chance.uniform(0.1, 3.0), 2))
 
 
-def _about(kind: Callable[..., GroupEvent], name: str, at: float) -> GroupEvent:
+def _about(kind: Callable[..., StoryEvent], name: str, at: float) -> StoryEvent:
     return kind(name, at=at)
 
 
 # --- shorter stories -------------------------------------------------------------------------------------------------
 
-_Failure = tuple[tuple[GroupEvent, ...], History, AssertionError]
+_Failure = tuple[tuple[StoryEvent, ...], History, AssertionError]
 
 
 def _shortest(
-    stage: _Stage, story: tuple[GroupEvent, ...], seed: int, history: History, error: AssertionError
+    stage: _Stage, story: tuple[StoryEvent, ...], seed: int, history: History, error: AssertionError
 ) -> _Failure:
     """Leaves events out one by one, then rounds their times, as long as it fails."""
     best: _Failure = (story, history, error)
-    tried: set[tuple[GroupEvent, ...]] = set()
+    tried: set[tuple[StoryEvent, ...]] = set()
     while len(tried) < _MOST_TRIES and (candidate := _simpler(best[0], tried)) is not None:
         tried.add(candidate)
         history, failed = stage.run(candidate, seed)
@@ -185,7 +185,7 @@ def _shortest(
     return best
 
 
-def _simpler(story: tuple[GroupEvent, ...], tried: set[tuple[GroupEvent, ...]]) -> tuple[GroupEvent, ...] | None:
+def _simpler(story: tuple[StoryEvent, ...], tried: set[tuple[StoryEvent, ...]]) -> tuple[StoryEvent, ...] | None:
     """A shorter or rounder story that was not tried yet."""
     shorter = (story[:index] + story[index + 1 :] for index in range(len(story)))
     rounder = (tuple(replace(event, at=round(event.at, digits)) for event in story) for digits in (0, 1))
@@ -195,7 +195,7 @@ def _simpler(story: tuple[GroupEvent, ...], tried: set[tuple[GroupEvent, ...]]) 
 # --- the text --------------------------------------------------------------------------------------------------------
 
 
-def _told(stage: _Stage, story: Sequence[GroupEvent], seed: int, history: History, error: AssertionError) -> str:
+def _told(stage: _Stage, story: Sequence[StoryEvent], seed: int, history: History, error: AssertionError) -> str:
     return "\n".join(
         [
             str(error),
@@ -211,7 +211,7 @@ def _told(stage: _Stage, story: Sequence[GroupEvent], seed: int, history: Histor
     )
 
 
-def _code(stage: _Stage, story: Sequence[GroupEvent], seed: int) -> list[str]:
+def _code(stage: _Stage, story: Sequence[StoryEvent], seed: int) -> list[str]:
     """The call of `play` that runs this story, with what differs from the defaults."""
     defaults = {"topic": "orders", "partitions": 4, "records": 30}
     given = {name: getattr(stage, name) for name in defaults}

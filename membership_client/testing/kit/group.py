@@ -57,9 +57,8 @@ class KafkaGroup:
             "bootstrap.servers": kafka.bootstrap_servers,
             "group.id": self.group_id,
             "group.protocol": "consumer",
-            "auto.offset.reset": "earliest",
         }
-        """What a consumer of any library needs to join the group."""
+        """What any client needs to join the group."""
         self._partitions = checked_whole("partitions", partitions, least=1)
         self._began_at = time.monotonic()
         self._instances: dict[str, RecordedInstance] = {}
@@ -142,17 +141,17 @@ class KafkaGroup:
     # --- what is seen ------------------------------------------------------------------------------------------------
 
     def wait_for(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-        """Until the condition is true, LookupErrors of it aside. Raises TimeoutError with the history, and what programs raise."""
-
-        def is_true() -> bool:
-            for instance in self._instances.values():
-                instance.check_raised()
-            return bool(condition())
-
+        """Until the condition is true; see `EmbeddedKafka.wait_for`. Raises TimeoutError, and what a program has raised."""
         try:
-            self.kafka.wait_for(is_true, checked_seconds("timeout_s", timeout_s))
+            # A KeyError of a program is a LookupError, too: it must not look like a condition that is not true yet.
+            self.kafka.wait_for(lambda: self._raised() or condition(), checked_seconds("timeout_s", timeout_s))
         except TimeoutError as error:
             raise TimeoutError(f"{error} What happened:\n{self.history}") from None
+        if (raised := self._raised()) is not None:
+            raise raised
+
+    def _raised(self) -> BaseException | None:
+        return next((one.raised for one in self._instances.values() if one.raised is not None), None)
 
     def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
         """Until the instances have processed so many different records."""
@@ -214,15 +213,19 @@ class RecordedInstance:
         self._recorder = Recorder(group, name)
         self._consumer = consumer
         self._interrupted = threading.Event()
-        self._raised: BaseException | None = None
+        self.raised: BaseException | None = None
         self._thread: threading.Thread | None = None
 
     # --- for programs ------------------------------------------------------------------------------------------------
 
     def consumer(self, config: Mapping[str, Any] | None = None) -> RecordedConsumer:
-        """A real consumer in the group, with these keys besides."""
+        """A real consumer in the group, with these keys besides; it begins with the earliest record."""
         more = checked_mapping("config", config or {})
-        return RecordedConsumer(self._consumer({**self.config, **more}), self._recorder, self.check_interrupt)
+        return RecordedConsumer(
+            self._consumer({**self.config, "auto.offset.reset": "earliest", **more}),
+            self._recorder,
+            self.check_interrupt,
+        )
 
     def listener(self, listener: object) -> RecordedListener:
         """The listener, recorded: for a `GroupMember` or a consumer of `membership_client.aio` made with `config`."""
@@ -252,23 +255,20 @@ class RecordedInstance:
         except KeyboardInterrupt:
             pass
         except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
-            self._raised = error
+            self.raised = error
             self._recorder.add(What.RAISED, text=repr(error))
         self._recorder.add(What.ENDED)
 
     def interrupt(self) -> None:
         self._interrupted.set()
 
-    def check_raised(self) -> None:
-        if self._raised is not None:
-            raise self._raised
-
     def join(self) -> None:
         if self._thread is not None:
             self._thread.join(_END_S)
             if self._thread.is_alive():
                 raise TimeoutError(f"Instance {self.name} does not end within {_END_S:g} s after KeyboardInterrupt.")
-        self.check_raised()
+        if self.raised is not None:
+            raise self.raised
 
 
 def _numbered(before: int, count: int) -> list[tuple[str, str]]:

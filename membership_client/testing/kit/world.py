@@ -16,12 +16,12 @@ from membership_client.testing.kit.events import (
     Crash,
     ExpireSession,
     Fence,
-    GroupEvent,
     Join,
     Leave,
     LoseAnswer,
     MoveCoordinator,
     Stall,
+    StoryEvent,
 )
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
@@ -84,7 +84,7 @@ class World:
 
     # --- the run -----------------------------------------------------------------------------------------------------
 
-    def run(self, story: Sequence[GroupEvent]) -> None:
+    def run(self, story: Sequence[StoryEvent]) -> None:
         """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
         self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
         with virtual_threads(self.scheduler):
@@ -93,14 +93,20 @@ class World:
                 for event in story:
                     self.scheduler.at(event.at, partial(self._do, event))
                 self.scheduler.run(self._story_ended_at)
-                if not any(instance.alive for instance in self.instances):
-                    self.start("last")
+                self._keep_one_running()
                 self.scheduler.run(self.scheduler.now + SETTLE_S, self._has_settled)
                 self._close()
             finally:
                 self.scheduler.end()
         if self._errors:
             raise AssertionError(self._errors[0])
+
+    def _keep_one_running(self) -> None:
+        """Until the end: otherwise the records that are left would be nobody's."""
+        if not self._closing:
+            if not any(instance.alive for instance in self.instances):
+                self.start("last")
+            self.scheduler.at(self.scheduler.now + RESTART_S, self._keep_one_running)
 
     def _has_settled(self) -> bool:
         last = max(self.history.entries[-1].at, self._story_ended_at)
@@ -141,7 +147,7 @@ class World:
 
     # --- what is done ------------------------------------------------------------------------------------------------
 
-    def _do(self, event: GroupEvent) -> None:
+    def _do(self, event: StoryEvent) -> None:
         instance = self._running(getattr(event, "name", ""))
         if isinstance(event, Join | MoveCoordinator) or instance is not None:
             self.add(What.EVENT, text=repr(event))

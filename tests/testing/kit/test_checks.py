@@ -100,4 +100,7 @@ def test_what_was_committed_by_another_instance_counts() -> None:
 
 def test_callbacks_are_listed_in_their_order() -> None:
     """With the names that applications give them."""
-    assert history(What.ASSIGNED, What.RETURNED, What.LOST).callbacks == [("a", "on_assign", (P,)), ("a", "on_lost", (P,))]
+    assert history(What.ASSIGNED, What.RETURNED, What.LOST).callbacks == [
+        ("a", "on_assign", (P,)),
+        ("a", "on_lost", (P,)),
+    ]

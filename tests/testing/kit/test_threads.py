@@ -48,7 +48,13 @@ def test_queues_between_threads() -> None:
 
     def program() -> None:
         items: queue.Queue[str] = queue.Queue(maxsize=1)
-        thread = threading.Thread(target=lambda: (time.sleep(5), items.put("one"), items.put("two")))
+
+        def fill() -> None:
+            time.sleep(5)
+            items.put("one")
+            items.put("two")
+
+        thread = threading.Thread(target=fill)
         thread.start()
         seen.extend([items.get(timeout=6), items.get()])
         with pytest.raises(queue.Empty):
@@ -99,8 +105,12 @@ def test_the_seed_decides_which_thread_goes_first() -> None:
     def order(seed: int) -> str:
         seen: list[str] = []
 
+        def note(name: str) -> None:
+            time.sleep(1)
+            seen.append(name)
+
         def program() -> None:
-            threads = [threading.Thread(target=lambda name=name: (time.sleep(1), seen.append(name))) for name in "abcd"]  # type: ignore[misc]
+            threads = [threading.Thread(target=note, args=(name,)) for name in "abcd"]
             for thread in threads:
                 thread.start()
             for thread in threads:
