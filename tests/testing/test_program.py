@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +46,14 @@ def test_help_says_what_the_program_does(option: str) -> None:
         ("--listen", "unrecognized arguments: --listen"),
         ("--settings=2", "unrecognized arguments: --settings=2"),
         ("-x", "unrecognized arguments: -x"),
-        ("num.io.threads=2\nnode.id=7", "settings: num.io.threads is a text of one line"),
+        ("num.partitions=2\nnode.id=7", "settings: num.partitions is a text of one line"),
+        ("num.partitions=many", "num.partitions is a whole number, not 'many'"),
+        (
+            "num.io.threads=2",
+            "'num.io.threads' is no setting of an embedded broker. It has auto.create.topics.enable, ",
+        ),
+        ("--topic=orders", "'orders' is no topic; write NAME=PARTITIONS"),
+        ("--brokers=0", "brokers must be a whole number from 1 to 100"),
     ],
 )
 def test_a_wrong_argument_is_told_in_a_sentence(argument: str, words: str) -> None:
@@ -53,3 +62,15 @@ def test_a_wrong_argument_is_told_in_a_sentence(argument: str, words: str) -> No
     assert (ended.returncode, ended.stdout) == (2, "")
     assert words in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_it_serves_until_its_input_ends() -> None:
+    """The line of JSON says where, and the topics are there."""
+    command = [sys.executable, "-m", "membership_client.testing", "--topic", "orders=3"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        servers = json.loads(program.stdout.readline())["bootstrap_servers"]
+        topics = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=60).topics
+        assert len(topics["orders"].partitions) == 3
+        program.communicate(timeout=60)
+    assert program.returncode == 0

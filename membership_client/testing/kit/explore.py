@@ -6,12 +6,20 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from membership_client.arguments import checked_function, checked_instance, checked_topic, checked_whole
+from membership_client.arguments import (
+    checked_function,
+    checked_instance,
+    checked_items,
+    checked_topic,
+    checked_whole,
+    shown,
+)
 from membership_client.errors import ConfigError
 from membership_client.testing.kit.checks import CHECKS, Check
 from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
-from membership_client.testing.kit.world import STORY_S, Program, Records, World
+from membership_client.testing.kit.records import Records, checked_records
+from membership_client.testing.kit.world import STORY_S, Program, World
 
 _NAMES = ("a", "b", "c")
 _MOST_EVENTS = 5
@@ -47,10 +55,11 @@ class _Stage:
     checks: tuple[Check, ...]
     topic: str
     partitions: int
-    records: Records
+    records: int | tuple[tuple[bytes, bytes], ...]
+    """As they were given, for the code of a story."""
 
     def run(self, story: Sequence[StoryEvent], seed: int) -> tuple[History, AssertionError | None]:
-        world = World(self.program, seed, self.topic, self.partitions, self.records)
+        world = World(self.program, seed, self.topic, self.partitions, checked_records(self.records))
         try:
             world.run(story)
             for check in self.checks:
@@ -78,9 +87,7 @@ def play(
     same run. Raises StoryError if a check fails, a thread raises, or the program raises anything but a KafkaException.
     """
     stage = _stage(program, checks, topic, partitions, records)
-    told = tuple(story)
-    for event in told:
-        checked_instance("An event of the story", event, StoryEvent)
+    told = checked_items("story", story, _checked_event)
     history, error = stage.run(told, checked_whole("seed", seed))
     if error is not None:
         raise StoryError(_told(stage, told, seed, history, error), seed, told, history) from error
@@ -105,8 +112,8 @@ def explore(
     stage = _stage(program, checks, topic, partitions, records)
     kinds = _checked_kinds(events)
     runs = rebalances = 0
-    for seed in range(checked_whole("seeds", seeds, least=1)) if isinstance(seeds, int) else seeds:
-        story = tuple(_stories(kinds, checked_whole("A seed", seed)))
+    for seed in _checked_seeds(seeds):
+        story = tuple(_stories(kinds, seed))
         history, error = stage.run(story, seed)
         if error is not None:
             story, history, error = _shortest(stage, story, seed, history, error)
@@ -118,26 +125,44 @@ def explore(
 
 def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: int, records: Records) -> _Stage:
     checked_function("program", program, "an instance")
-    wanted = tuple(checks)
-    for check in wanted:
-        checked_function("A check", check, "a history")
+    pairs = checked_records(records)
     return _Stage(
         program,
-        wanted,
+        checked_items("checks", checks, _checked_check),
         checked_topic("topic", topic),
         checked_whole("partitions", partitions, least=1, most=1000),
-        checked_whole("records", records) if isinstance(records, int) else list(records),
+        records if isinstance(records, int) else pairs,
     )
 
 
+def _checked_check(name: str, check: Check) -> Check:
+    checked_function(name, check, "a history")
+    return check
+
+
+def _checked_event(name: str, event: StoryEvent) -> StoryEvent:
+    return checked_instance(name, event, StoryEvent)
+
+
+def _checked_kind(name: str, kind: type[StoryEvent]) -> type[StoryEvent]:
+    if not any(kind is known for known in ALL_EVENTS):
+        raise ConfigError(
+            f"{name} is a class out of {', '.join(one.__name__ for one in ALL_EVENTS)}, not {shown(kind)}."
+        )
+    return kind
+
+
 def _checked_kinds(events: Iterable[type[StoryEvent]]) -> tuple[type[StoryEvent], ...]:
-    kinds = tuple(events)
-    if unknown := [kind for kind in kinds if kind not in ALL_EVENTS]:
-        names = ", ".join(kind.__name__ for kind in ALL_EVENTS)
-        raise ConfigError(f"events are classes out of {names}, not {unknown[0]!r}.")
+    kinds = checked_items("events", events, _checked_kind)
     if not kinds:
         raise ConfigError("events is empty: name at least one, or leave it out for all of them.")
     return kinds
+
+
+def _checked_seeds(seeds: int | Iterable[int]) -> Iterable[int]:
+    if isinstance(seeds, Iterable):
+        return checked_items("seeds", seeds, checked_whole)
+    return range(checked_whole("seeds", seeds, least=1))
 
 
 # --- stories by seed -------------------------------------------------------------------------------------------------

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import confluent_kafka
 
 from membership_client.arguments import (
     checked_function,
+    checked_instance,
     checked_mapping,
     checked_seconds,
     checked_text,
@@ -20,12 +20,14 @@ from membership_client.arguments import (
     checked_whole,
 )
 from membership_client.consumer.consumer import Consumer
+from membership_client.errors import ConfigError
 from membership_client.testing.embedded.kafka import EmbeddedKafka
 from membership_client.testing.kit.checks import CHECKS, Check
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.recorded_consumer import RecordedConsumer
 from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
 from membership_client.testing.kit.recorder import Recorder
+from membership_client.testing.kit.records import Records, checked_records, partition_of
 from membership_client.types import TopicPartition
 
 _END_S = 30.0
@@ -49,7 +51,7 @@ class KafkaGroup:
     def __init__(
         self, kafka: EmbeddedKafka, *, topic: str = "orders", partitions: int = 4, group_id: str = "group"
     ) -> None:
-        self.kafka = kafka
+        self.kafka = checked_instance("kafka", kafka, EmbeddedKafka)
         self.topic = checked_topic("topic", topic)
         self.group_id = checked_text("group_id", group_id)
         self.history = History()
@@ -72,19 +74,18 @@ class KafkaGroup:
 
     # --- records -----------------------------------------------------------------------------------------------------
 
-    def produce(self, records: int | Iterable[tuple[str | bytes, str | bytes]]) -> None:
+    def produce(self, records: Records) -> None:
         """So many records, or these keys and values. They can be read when it returns."""
-        before = len(self.history.records)
-        given = _numbered(before, checked_whole("records", records)) if isinstance(records, int) else list(records)
+        given = checked_records(records, first=len(self.history.records))
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
         for key, value in given:
-            record = self._record(_as_bytes(key), _as_bytes(value))
+            record = self._record(key, value)
             producer.produce(self.topic, record.value, record.key, record.partition.partition)
         if producer.flush(_END_S):
             raise TimeoutError(f"The embedded broker did not take all records within {_END_S:g} s.")
 
     def _record(self, key: bytes, value: bytes) -> Record:
-        partition = TopicPartition(self.topic, zlib.crc32(key) % self._partitions)
+        partition = TopicPartition(self.topic, partition_of(key, self._partitions))
         offset = sum(record.partition == partition for record in self.history.records)
         self.history.records.append(record := Record(partition, offset, key, value, self._now()))
         return record
@@ -103,15 +104,15 @@ class KafkaGroup:
         checked_function("consumer", consumer, "a configuration")
         instance = RecordedInstance(self, checked_text("name", name), consumer)
         if name in self._instances:
-            raise ValueError(f"An instance {name!r} has joined already: choose another name, or let it leave first.")
+            raise ConfigError(f"An instance {name!r} has joined already: choose another name, or let it leave first.")
         self._instances[name] = instance
         self.add("", What.EVENT, text=f"join({name!r})")
         instance.start(program)
 
     def leave(self, name: str) -> None:
         """The program's next poll raises KeyboardInterrupt. Returns when it has ended; raises what it has raised."""
-        self.add("", What.EVENT, text=f"leave({name!r})")
         self._instance(name).interrupt()
+        self.add("", What.EVENT, text=f"leave({name!r})")
         self._instances.pop(name).join()
 
     def fence(self, name: str) -> None:
@@ -134,7 +135,7 @@ class KafkaGroup:
         return [one.member_id for one in self.kafka.describe(self.group_id).members if one.client_id == name]
 
     def _instance(self, name: str) -> RecordedInstance:
-        if name not in self._instances:
+        if checked_text("name", name) not in self._instances:
             raise LookupError(f"There is no instance {name!r}: these run: {sorted(self._instances)}.")
         return self._instances[name]
 
@@ -142,6 +143,7 @@ class KafkaGroup:
 
     def wait_for(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
         """Until the condition is true; see `EmbeddedKafka.wait_for`. Raises TimeoutError, and what a program has raised."""
+        checked_function("condition", condition, "nothing")
         try:
             # A KeyError of a program is a LookupError, too: it must not look like a condition that is not true yet.
             self.kafka.wait_for(lambda: self._raised() or condition(), checked_seconds("timeout_s", timeout_s))
@@ -160,7 +162,8 @@ class KafkaGroup:
 
     def wait_assigned(self, *names: str, timeout_s: float = 30.0) -> None:
         """Until these instances, and no others, share the partitions, and all callbacks for that have returned."""
-        self.wait_for(lambda: self._owners() == set(names), timeout_s)
+        wanted = {checked_text("name", name) for name in names}
+        self.wait_for(lambda: self._owners() == wanted, timeout_s)
 
     def _owners(self) -> set[str]:
         members = self.kafka.describe(self.group_id).members
@@ -269,11 +272,3 @@ class RecordedInstance:
                 raise TimeoutError(f"Instance {self.name} does not end within {_END_S:g} s after KeyboardInterrupt.")
         if self.raised is not None:
             raise self.raised
-
-
-def _numbered(before: int, count: int) -> list[tuple[str, str]]:
-    return [(f"key-{number % 7}", f"value-{number}") for number in range(before, before + count)]
-
-
-def _as_bytes(value: bytes | str) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)

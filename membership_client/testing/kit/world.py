@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import traceback
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from membership_client.testing.kit.events import (
 )
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
+from membership_client.testing.kit.records import partition_of
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
 from membership_client.types import MemberState, Offset, TopicPartition
@@ -45,13 +45,14 @@ _GAP_S = 0.5
 _KIT = str(Path(__file__).parent)
 
 Program = Callable[[Instance], object]
-Records = int | Iterable[tuple[bytes | str | None, bytes | str]]
 
 
 class World:
     """Everything that one run has. Used once."""
 
-    def __init__(self, program: Program, seed: int, topic: str, partitions: int, records: Records) -> None:
+    def __init__(
+        self, program: Program, seed: int, topic: str, partitions: int, records: Sequence[tuple[bytes, bytes]]
+    ) -> None:
         self.scheduler = Scheduler(seed)
         settings = CoordinatorSettings(
             heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
@@ -71,15 +72,12 @@ class World:
         self._topic = topic
         self._produce(records)
 
-    def _produce(self, records: Records) -> None:
+    def _produce(self, records: Sequence[tuple[bytes, bytes]]) -> None:
         """Half of them before the run, the others in the time of the story."""
-        given = [(f"key-{n % 7}", f"value-{n}") for n in range(records)] if isinstance(records, int) else list(records)
-        for number, (key, value) in enumerate(given):
-            key_bytes = _as_bytes(key) if key is not None else b"%d" % number
-            partition = TopicPartition(self._topic, zlib.crc32(key_bytes) % len(self.logs))
+        for number, (key, value) in enumerate(records):
+            partition = TopicPartition(self._topic, partition_of(key, len(self.logs)))
             log = self.logs[partition]
-            at = max(0.0, (2 * number / len(given) - 1) * STORY_S)
-            log.append(Record(partition, len(log), key_bytes if key is not None else b"", _as_bytes(value), at))
+            log.append(Record(partition, len(log), key, value, max(0.0, (2 * number / len(records) - 1) * STORY_S)))
             self.history.records.append(log[-1])
 
     # --- the run -----------------------------------------------------------------------------------------------------
@@ -212,7 +210,3 @@ class World:
 
     def add(self, what: What, instance: str = "", **more: Any) -> None:
         self.history.add(Entry(self.scheduler.now, instance, what, **more))
-
-
-def _as_bytes(value: bytes | str) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)

@@ -8,7 +8,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from membership_client import Consumer, GroupMember, MemberState, TopicPartition, aio
+from membership_client import ConfigError, Consumer, GroupMember, MemberState, TopicPartition, aio
 from membership_client.testing import (
     CheckError,
     KafkaGroup,
@@ -164,7 +164,7 @@ def test_a_wait_that_fails_shows_the_history(kafka_group: KafkaGroup) -> None:
 def test_names(kafka_group: KafkaGroup) -> None:
     """One instance of a name at a time, and none that is not there."""
     kafka_group.join("a", careful)
-    with pytest.raises(ValueError, match="'a' has joined already"):
+    with pytest.raises(ConfigError, match="'a' has joined already"):
         kafka_group.join("a", careful)
     with pytest.raises(LookupError, match="no instance 'b'"):
         kafka_group.fence("b")

@@ -1,7 +1,6 @@
 """The demonstration's broker: real Kafka, in a process of its own that ends with us.
 
-librdkafka's mock cluster would need neither Java nor jars, but it describes no groups, and epochs have to know who holds
-their slots. Spark needs Java anyway.
+An embedded broker would need neither Java nor jars; Spark needs Java anyway, and shows more on the real one.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def embedded_broker() -> Iterator[EmbeddedBroker]:
     """Serves within the block. BrokerError if Java or Kafka's jars are not on this machine."""
     process = subprocess.Popen(
         # -P keeps the current directory, whose file names are the user's, off the new process's import path.
-        [sys.executable, "-P", "-m", "membership_client.testing", _HEARTBEAT],
+        [sys.executable, "-P", "-m", "membership_client.testing", "--broker", "kafka", _HEARTBEAT],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
