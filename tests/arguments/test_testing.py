@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from membership_client import ConfigError, testing
+from membership_client import ConfigError, Consumer, testing
 from membership_client.core.error_codes import Code
-from membership_client.testing import EmbeddedKafka, KafkaCluster, Listener
+from membership_client.testing import EmbeddedKafka, Join, KafkaCluster, KafkaGroup, Listener
 from tests.arguments.bad_values import CALLABLE, EMPTY, TEXTS
 from tests.arguments.feeding import Table, feed
 from tests.arguments.kinds import Kind
@@ -33,6 +33,15 @@ _FOUND_ELSEWHERE = NONE | EMPTY
 """Then Java and the jars are looked for on this machine, which may not have them."""
 _WHICH = Kind(1, frozenset({"1"}))
 _VERSION = Kind("4.3.1", frozenset({"word", "digits"}), also={"another directory": "../x"})
+
+
+def _ends(_: object) -> None:
+    """A program that does nothing."""
+
+
+def _passes(_: object) -> None:
+    """A check of anything."""
+
 
 TABLE = Table(
     by_name={
@@ -55,6 +64,21 @@ TABLE = Table(
         "loading_s": SECONDS,
         "timeout_s": SECONDS,
         "condition": Kind(lambda: True, CALLABLE, raises=frozenset({"function"})),
+        "at": SECONDS,
+        "for_s": SECONDS,
+        "budget_s": SECONDS,
+        "output": Kind(len, CALLABLE),
+        "program": Kind(_ends, CALLABLE, raises=CALLABLE),
+        "story": Kind([Join("b", at=1.0)], _LIST),
+        "events": Kind([Join]),
+        "seed": Kind(7, INT64),
+        "seeds": Kind([7], frozenset({"1", "list", "tuple", "set", "[5]"})),
+        "checks": Kind([_passes], _LIST),
+        "records": Kind(3, frozenset({"0", "1"}) | _LIST, also={"a number": [5], "no pair": [("key",)]}),
+        "count": Kind(0, frozenset({"0"})),
+        "group_id": Kind("shop", TEXTS),
+        "kafka": Kind(None),
+        "consumer": Kind(Consumer, CALLABLE),
     },
     by_place={
         "membership_client.testing.EmbeddedKafka": {
@@ -88,10 +112,18 @@ PLACES = [
     place
     for place in places(testing)
     if not place.path.startswith(
-        ("membership_client.testing.ClusterAdmin.", "membership_client.testing.GroupDescription")
+        (
+            "membership_client.testing.ClusterAdmin.",
+            "membership_client.testing.GroupDescription",
+            "membership_client.testing.Entry",
+            "membership_client.testing.History",
+            "membership_client.testing.Instance",
+        )
     )
+    and [parameter.name for parameter in place.parameters] != ["history"]
 ]
-"""GroupDescription.member() is a look-up, and raises KeyError."""
+"""GroupDescription.member() is a look-up, and raises KeyError. The kit makes entries, histories and instances, and gives them
+to checks and programs."""
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "KafkaCluster": lambda: KafkaCluster(java=JAVA, jars=JARS, listeners=LISTENERS),
@@ -115,6 +147,21 @@ def test_an_embedded_cluster_that_runs(place: Place) -> None:
             getattr(kafka, place.name)(**given)
 
     complaints = list(feed(place, call, TABLE))
+    assert not complaints, "\n".join(map(str, complaints))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.owner == "KafkaGroup"], ids=str)
+def test_a_group_on_an_embedded_cluster(place: Place) -> None:
+    """An instance that is not there raises LookupError."""
+    with EmbeddedKafka() as kafka:
+        group = KafkaGroup(kafka)
+
+        def call(**given: Any) -> None:
+            with contextlib.suppress(LookupError, TimeoutError):
+                getattr(group, place.name)(**given)
+            group.stop()
+
+        complaints = list(feed(place, call, TABLE))
     assert not complaints, "\n".join(map(str, complaints))
 
 

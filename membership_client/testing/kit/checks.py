@@ -1,0 +1,170 @@
+"""Ready-made checks of a history. A check is any function of a `History` that raises AssertionError.
+
+These hold for every program that keeps to the rules of consumer groups; which of them a program promises is its author's
+decision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from membership_client.arguments import checked_function, checked_seconds
+from membership_client.testing.kit.history import Entry, History, What
+from membership_client.types import TopicPartition
+
+
+class CheckError(AssertionError):
+    """A check failed. `entry` is what broke it, if one did, and `partition` the one that it is about."""
+
+    def __init__(self, text: str, *, entry: Entry | None = None, partition: TopicPartition | None = None) -> None:
+        about = entry.partitions[0] if partition is None and entry is not None and entry.partitions else partition
+        super().__init__(text if entry is None else f"{text}\n{entry.about(about)}")
+        self.entry = entry
+        self.partition = about
+
+
+Check: TypeAlias = Callable[[History], None]
+
+_BEGAN = {What.ASSIGNED, What.REVOKED, What.LOST}
+_ENDED = {What.RETURNED, What.RAISED}
+_GONE = {What.RETURNED, What.LOST}
+_Told: TypeAlias = dict[tuple[str, TopicPartition], What]
+"""By instance and partition: which callback began last, and RETURNED once one that took the partition away has returned."""
+
+
+def _told(history: History) -> Iterator[tuple[Entry, _Told]]:
+    """Each entry, with what the callbacks had told each instance about each partition before it."""
+    told: _Told = {}
+    for entry in history.entries:
+        yield entry, told
+        for key in ((entry.instance, partition) for partition in entry.partitions):
+            if entry.what in _BEGAN:
+                told[key] = entry.what
+            elif entry.what in _ENDED and told.get(key) in {What.REVOKED, What.LOST}:
+                told[key] = What.RETURNED
+
+
+def nothing_processed_after_revoke(history: History) -> None:
+    """No instance processes a record of a partition once `on_revoke` or `on_lost` for it has returned."""
+    for entry, told in _told(history):
+        if entry.what is What.PROCESSED and told.get((entry.instance, entry.partitions[0])) is What.RETURNED:
+            raise CheckError("A record was processed after its partition was revoked or lost:", entry=entry)
+
+
+def no_commit_after_loss(history: History) -> None:
+    """No instance asks to commit offsets of a partition once `on_revoke` for it has returned, or `on_lost` has begun."""
+    for entry, told in _told(history):
+        if entry.what is What.COMMIT_SENT and told.get((entry.instance, entry.partitions[0])) in _GONE:
+            raise CheckError("An offset was committed after its partition was revoked or lost:", entry=entry)
+
+
+def everything_committed_before_release(history: History) -> None:
+    """When a revoked partition is released, the offset after the last record that the instance processed is committed."""
+    processed: dict[tuple[str, TopicPartition], int] = {}
+    committed: dict[TopicPartition, int] = {}
+    for entry in history.entries:
+        for partition in entry.partitions:
+            key = entry.instance, partition
+            if entry.what in {What.ASSIGNED, What.LOST}:
+                processed.pop(key, None)
+            elif entry.what is What.PROCESSED:
+                processed[key] = max(processed.get(key, 0), (entry.offset or 0) + 1)
+            elif entry.what is What.COMMITTED:
+                committed[partition] = entry.offset or 0
+            elif entry.what is What.RELEASED and committed.get(partition, 0) < processed.pop(key, 0):
+                text = "A partition was released before everything that was processed was committed:"
+                raise CheckError(text, entry=entry, partition=partition)
+
+
+def at_least_once(history: History) -> None:
+    """Every record was processed."""
+    _compare(history, [record.value for record in history.processed], most=None)
+
+
+def exactly_once(history: History) -> None:
+    """Every record was processed, and none twice."""
+    _compare(history, [record.value for record in history.processed], most=1)
+
+
+Output: TypeAlias = Callable[[dict[str, Any]], Iterable[bytes | str]]
+
+
+@dataclass(frozen=True)
+class at_least_once_in:  # noqa: N801 - used as a function
+    """Every record's value is in what `output(durable)` returns: that of a database, for instance."""
+
+    output: Output
+
+    def __repr__(self) -> str:
+        return f"at_least_once_in({getattr(self.output, '__name__', self.output)})"
+
+    def __post_init__(self) -> None:
+        checked_function("output", self.output, "the dict `durable` of the run")
+
+    def __call__(self, history: History) -> None:
+        _compare(history, self.output(history.durable), most=None)
+
+
+@dataclass(frozen=True)
+class exactly_once_in:  # noqa: N801 - used as a function
+    """Every record's value is in what `output(durable)` returns, and none twice."""
+
+    output: Output
+
+    def __repr__(self) -> str:
+        return f"exactly_once_in({getattr(self.output, '__name__', self.output)})"
+
+    def __post_init__(self) -> None:
+        checked_function("output", self.output, "the dict `durable` of the run")
+
+    def __call__(self, history: History) -> None:
+        _compare(history, self.output(history.durable), most=1)
+
+
+def _compare(history: History, values: Iterable[bytes | str], *, most: int | None) -> None:
+    counts = Counter(value.encode() if isinstance(value, str) else value for value in values)
+    for record in history.records:
+        count = counts[record.value]
+        what = f"{record.partition.topic}-{record.partition.partition}@{record.offset} ({record.value!r})"
+        if count == 0:
+            raise CheckError(f"Record {what} is missing in the output.", partition=record.partition)
+        if most is not None and count > most:
+            raise CheckError(f"Record {what} is in the output {count} times.", partition=record.partition)
+
+
+@dataclass(frozen=True)
+class callbacks_within:  # noqa: N801 - used as a function
+    """Every callback returns within so many seconds."""
+
+    budget_s: float
+
+    def __post_init__(self) -> None:
+        checked_seconds("budget_s", self.budget_s)
+
+    def __call__(self, history: History) -> None:
+        began: dict[str, Entry] = {}
+        for entry in history.entries:
+            if entry.what in _BEGAN:
+                began[entry.instance] = entry
+            elif entry.what in _ENDED and entry.instance in began:
+                took_s = entry.at - began[entry.instance].at
+                if took_s > self.budget_s:
+                    raise CheckError(f"A callback took {took_s:.3f} s; its budget is {self.budget_s:g} s:", entry=entry)
+
+
+def nothing_raised(history: History) -> None:
+    """Neither the program nor a callback raised. Without this check, a program that ends by a KafkaException is started again."""
+    for entry in history.of(What.RAISED):
+        raise CheckError("The program raised:", entry=entry)
+
+
+CHECKS: tuple[Check, ...] = (
+    nothing_processed_after_revoke,
+    everything_committed_before_release,
+    no_commit_after_loss,
+    at_least_once,
+)
+"""What `explore` and `play` check unless they are told."""

@@ -1,0 +1,263 @@
+"""`play`: one story with a program, checked. `explore`: many stories, made of seeds; the shortest that fails is told."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from membership_client.arguments import (
+    checked_function,
+    checked_instance,
+    checked_items,
+    checked_topic,
+    checked_whole,
+    shown,
+)
+from membership_client.errors import ConfigError
+from membership_client.testing.kit.checks import CHECKS, Check
+from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
+from membership_client.testing.kit.history import History, What
+from membership_client.testing.kit.records import Records, checked_records
+from membership_client.testing.kit.world import STORY_S, Program, World
+
+_NAMES = ("a", "b", "c")
+_MOST_EVENTS = 5
+_MOST_TRIES = 30
+"""To make a failing story shorter: one that is told in time is worth more than the shortest."""
+_SHOWN_LINES = 40
+
+
+class StoryError(AssertionError):
+    """A check failed. The text has the story as code; `seed`, `story` and `history` have it as values."""
+
+    def __init__(self, text: str, seed: int, story: tuple[StoryEvent, ...], history: History) -> None:
+        super().__init__(text)
+        self.seed = seed
+        self.story = story
+        self.history = history
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What `explore` has tried without finding anything."""
+
+    runs: int
+    rebalances: int
+    """How often an instance got or lost partitions, in all runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Everything of a run but its story."""
+
+    program: Program
+    checks: tuple[Check, ...]
+    topic: str
+    partitions: int
+    records: int | tuple[tuple[bytes, bytes], ...]
+    """As they were given, for the code of a story."""
+
+    def run(self, story: Sequence[StoryEvent], seed: int) -> tuple[History, AssertionError | None]:
+        world = World(self.program, seed, self.topic, self.partitions, checked_records(self.records))
+        try:
+            world.run(story)
+            for check in self.checks:
+                check(world.history)
+        except AssertionError as error:
+            return world.history, error
+        return world.history, None
+
+
+def play(
+    program: Program,
+    story: Iterable[StoryEvent] = (),
+    *,
+    seed: int = 0,
+    checks: Iterable[Check] = CHECKS,
+    topic: str = "orders",
+    partitions: int = 4,
+    records: Records = 30,
+) -> History:
+    """Run the program in virtual time while the story happens to its group; returns what happened.
+
+    Each instance of the program is a call `program(instance)`: one, "a", runs from the beginning, and each `Join` starts
+    another. At the end all are told to end by KeyboardInterrupt out of `poll`. The seed decides what the story does not: how
+    long work takes, which partition is read, which of several threads goes first. The same story with the same seed is the
+    same run. Raises StoryError if a check fails, a thread raises, or the program raises anything but a KafkaException.
+    """
+    stage = _stage(program, checks, topic, partitions, records)
+    told = checked_items("story", story, _checked_event)
+    history, error = stage.run(told, checked_whole("seed", seed))
+    if error is not None:
+        raise StoryError(_told(stage, told, seed, history, error), seed, told, history) from error
+    return history
+
+
+def explore(
+    program: Program,
+    *,
+    events: Iterable[type[StoryEvent]] = ALL_EVENTS,
+    seeds: int | Iterable[int] = 100,
+    checks: Iterable[Check] = CHECKS,
+    topic: str = "orders",
+    partitions: int = 4,
+    records: Records = 30,
+) -> Explored:
+    """Play many stories made of these events, one for each seed: `seeds=100` are the seeds 0 to 99.
+
+    The first that fails is made shorter while it still fails, and raised as StoryError with the code that plays it again.
+    `program`, `checks` and the rest are those of `play`.
+    """
+    stage = _stage(program, checks, topic, partitions, records)
+    kinds = _checked_kinds(events)
+    runs = rebalances = 0
+    for seed in _checked_seeds(seeds):
+        story = tuple(_stories(kinds, seed))
+        history, error = stage.run(story, seed)
+        if error is not None:
+            story, history, error = _shortest(stage, story, seed, history, error)
+            raise StoryError(_told(stage, story, seed, history, error), seed, story, history) from error
+        changes = history.of(What.ASSIGNED, What.REVOKED, What.LOST)
+        runs, rebalances = runs + 1, rebalances + sum(bool(entry.partitions) for entry in changes)
+    return Explored(runs, rebalances)
+
+
+def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: int, records: Records) -> _Stage:
+    checked_function("program", program, "an instance")
+    pairs = checked_records(records)
+    return _Stage(
+        program,
+        checked_items("checks", checks, _checked_check),
+        checked_topic("topic", topic),
+        checked_whole("partitions", partitions, least=1, most=1000),
+        records if isinstance(records, int) else pairs,
+    )
+
+
+def _checked_check(name: str, check: Check) -> Check:
+    checked_function(name, check, "a history")
+    return check
+
+
+def _checked_event(name: str, event: StoryEvent) -> StoryEvent:
+    return checked_instance(name, event, StoryEvent)
+
+
+def _checked_kind(name: str, kind: type[StoryEvent]) -> type[StoryEvent]:
+    if not any(kind is known for known in ALL_EVENTS):
+        raise ConfigError(
+            f"{name} is a class out of {', '.join(one.__name__ for one in ALL_EVENTS)}, not {shown(kind)}."
+        )
+    return kind
+
+
+def _checked_kinds(events: Iterable[type[StoryEvent]]) -> tuple[type[StoryEvent], ...]:
+    kinds = checked_items("events", events, _checked_kind)
+    if not kinds:
+        raise ConfigError("events is empty: name at least one, or leave it out for all of them.")
+    return kinds
+
+
+def _checked_seeds(seeds: int | Iterable[int]) -> Iterable[int]:
+    if isinstance(seeds, Iterable):
+        return checked_items("seeds", seeds, checked_whole)
+    return range(checked_whole("seeds", seeds, least=1))
+
+
+# --- stories by seed -------------------------------------------------------------------------------------------------
+
+
+def _stories(kinds: Sequence[type[StoryEvent]], seed: int) -> Iterator[StoryEvent]:
+    """The events of a seed. Half of them come soon after the one before: what goes wrong goes wrong together."""
+    chance = random.Random(f"story {seed}")  # noqa: S311 - chosen by a seed on purpose
+    at = chance.uniform(0.2, STORY_S / 2)
+    if Join in kinds:
+        yield Join("b", at=round(at, 2))
+    for _ in range(chance.randint(1, _MOST_EVENTS)):
+        at += chance.uniform(0.0, 0.5) if chance.random() < 0.5 else chance.uniform(0.5, STORY_S / 3)
+        kind, name = chance.choice(kinds), chance.choice(_NAMES[:2])
+        if kind is MoveCoordinator:
+            yield MoveCoordinator(at=round(at, 2))
+        elif kind is Stall:
+            yield Stall(name, for_s=round(chance.uniform(0.5, 10.0), 1), at=round(at, 2))
+        else:
+            yield _about(kind, chance.choice(_NAMES) if kind is Join else name, round(at, 2))
+        if kind is Crash and Join in kinds and chance.random() < 0.7:
+            yield Join(name, at=round(at + chance.uniform(0.1, 3.0), 2))
+
+
+def _about(kind: Callable[..., StoryEvent], name: str, at: float) -> StoryEvent:
+    return kind(name, at=at)
+
+
+# --- shorter stories -------------------------------------------------------------------------------------------------
+
+_Failure = tuple[tuple[StoryEvent, ...], History, AssertionError]
+
+
+def _shortest(
+    stage: _Stage, story: tuple[StoryEvent, ...], seed: int, history: History, error: AssertionError
+) -> _Failure:
+    """Leaves events out one by one, then rounds their times, as long as it fails."""
+    best: _Failure = (story, history, error)
+    tried: set[tuple[StoryEvent, ...]] = set()
+    while len(tried) < _MOST_TRIES and (candidate := _simpler(best[0], tried)) is not None:
+        tried.add(candidate)
+        history, failed = stage.run(candidate, seed)
+        if failed is not None:
+            best = (candidate, history, failed)
+    return best
+
+
+def _simpler(story: tuple[StoryEvent, ...], tried: set[tuple[StoryEvent, ...]]) -> tuple[StoryEvent, ...] | None:
+    """A shorter or rounder story that was not tried yet."""
+    shorter = (story[:index] + story[index + 1 :] for index in range(len(story)))
+    rounder = (tuple(replace(event, at=round(event.at, digits)) for event in story) for digits in (0, 1))
+    return next((one for one in (*shorter, *rounder) if one != story and one not in tried), None)
+
+
+# --- the text --------------------------------------------------------------------------------------------------------
+
+
+def _told(stage: _Stage, story: Sequence[StoryEvent], seed: int, history: History, error: AssertionError) -> str:
+    return "\n".join(
+        [
+            str(error),
+            "",
+            "To play it again:",
+            "",
+            *_code(stage, story, seed),
+            "",
+            "What happened:",
+            "",
+            *_shown(history, error),
+        ]
+    )
+
+
+def _code(stage: _Stage, story: Sequence[StoryEvent], seed: int) -> list[str]:
+    """The call of `play` that runs this story, with what differs from the defaults."""
+    defaults = {"topic": "orders", "partitions": 4, "records": 30}
+    given = {name: getattr(stage, name) for name in defaults}
+    more = {name: repr(value) for name, value in given.items() if value != defaults[name]}
+    if stage.checks != CHECKS:
+        more["checks"] = f"[{', '.join(getattr(check, '__name__', None) or repr(check) for check in stage.checks)}]"
+    name = getattr(stage.program, "__name__", repr(stage.program))
+    events = [f"            {event!r}," for event in story]
+    listed = ["        [", *events, "        ],"] if events else ["        [],"]
+    arguments = [f"        {key}={value}," for key, value in {"seed": seed, **more}.items()]
+    return ["    play(", f"        {name},", *listed, *arguments, "    )"]
+
+
+def _shown(history: History, error: AssertionError) -> list[str]:
+    """Up to what broke the check, and only about its partition, if it is about one."""
+    last, about = getattr(error, "entry", None), getattr(error, "partition", None)
+    end = next((index for index, entry in enumerate(history.entries, 1) if entry is last), len(history.entries))
+    entries = [e for e in history.entries[:end] if about is None or about in e.partitions or e.what in _ABOUT_ALL]
+    lines = [str(entry if about is None else entry.about(about)) for entry in entries]
+    left_out = [f"         ... {len(lines) - _SHOWN_LINES} earlier lines ..."] if len(lines) > _SHOWN_LINES else []
+    return [*left_out, *lines[-_SHOWN_LINES:]]
+
+
+_ABOUT_ALL = {What.EVENT, What.STARTED, What.ENDED, What.RAISED}

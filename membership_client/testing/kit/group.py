@@ -1,0 +1,274 @@
+"""`KafkaGroup`: a group to play with on an embedded broker, with the real client and its threads."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import confluent_kafka
+
+from membership_client.arguments import (
+    checked_function,
+    checked_instance,
+    checked_mapping,
+    checked_seconds,
+    checked_text,
+    checked_topic,
+    checked_whole,
+)
+from membership_client.consumer.consumer import Consumer
+from membership_client.errors import ConfigError
+from membership_client.testing.embedded.kafka import EmbeddedKafka
+from membership_client.testing.kit.checks import CHECKS, Check
+from membership_client.testing.kit.history import Entry, History, Record, What
+from membership_client.testing.kit.recorded_consumer import RecordedConsumer
+from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
+from membership_client.testing.kit.recorder import Recorder
+from membership_client.testing.kit.records import Records, checked_records, partition_of
+from membership_client.types import TopicPartition
+
+_END_S = 30.0
+
+
+class KafkaGroup:
+    """Instances of a program in one group, each on a thread with a real consumer, and the history of all of them.
+
+        def test_orders(kafka_group):
+            kafka_group.produce(20)
+            kafka_group.join("a", program)
+            kafka_group.wait_processed(20)
+            kafka_group.join("b", program)
+            kafka_group.fence("a")
+            kafka_group.check()
+
+    `program(instance)` is the one of `explore`: it gets its consumer from `instance.consumer(config)`, and tells what it has
+    processed to `instance.processed(message)`. All methods are for the thread of the test. `kafka` has more to be done.
+    """
+
+    def __init__(
+        self, kafka: EmbeddedKafka, *, topic: str = "orders", partitions: int = 4, group_id: str = "group"
+    ) -> None:
+        self.kafka = checked_instance("kafka", kafka, EmbeddedKafka)
+        self.topic = checked_topic("topic", topic)
+        self.group_id = checked_text("group_id", group_id)
+        self.history = History()
+        self.config = {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": self.group_id,
+            "group.protocol": "consumer",
+        }
+        """What any client needs to join the group."""
+        self._partitions = checked_whole("partitions", partitions, least=1)
+        self._began_at = time.monotonic()
+        self._instances: dict[str, RecordedInstance] = {}
+        kafka.create_topic(self.topic, self._partitions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def produce(self, records: Records) -> None:
+        """So many records, or these keys and values. They can be read when it returns."""
+        given = checked_records(records, first=len(self.history.records))
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
+        for key, value in given:
+            record = self._record(key, value)
+            producer.produce(self.topic, record.value, record.key, record.partition.partition)
+        if producer.flush(_END_S):
+            raise TimeoutError(f"The embedded broker did not take all records within {_END_S:g} s.")
+
+    def _record(self, key: bytes, value: bytes) -> Record:
+        partition = TopicPartition(self.topic, partition_of(key, self._partitions))
+        offset = sum(record.partition == partition for record in self.history.records)
+        self.history.records.append(record := Record(partition, offset, key, value, self._now()))
+        return record
+
+    # --- what happens to the group -----------------------------------------------------------------------------------
+
+    def join(
+        self,
+        name: str,
+        program: Callable[[Any], object],
+        *,
+        consumer: Callable[[Mapping[str, Any]], Any] = Consumer,
+    ) -> None:
+        """Start an instance of the program. `consumer` makes its consumer: ours, or `confluent_kafka.Consumer`."""
+        checked_function("program", program, "an instance")
+        checked_function("consumer", consumer, "a configuration")
+        instance = RecordedInstance(self, checked_text("name", name), consumer)
+        if name in self._instances:
+            raise ConfigError(f"An instance {name!r} has joined already: choose another name, or let it leave first.")
+        self._instances[name] = instance
+        self.add("", What.EVENT, text=f"join({name!r})")
+        instance.start(program)
+
+    def leave(self, name: str) -> None:
+        """The program's next poll raises KeyboardInterrupt. Returns when it has ended; raises what it has raised."""
+        self._instance(name).interrupt()
+        self.add("", What.EVENT, text=f"leave({name!r})")
+        self._instances.pop(name).join()
+
+    def fence(self, name: str) -> None:
+        """See `EmbeddedKafka.fence`."""
+        self.kafka.fence(self.member_id(name), group=self.group_id)
+        self.add("", What.EVENT, text=f"fence({name!r})")
+
+    def expire_session(self, name: str) -> None:
+        """See `EmbeddedKafka.expire_session`."""
+        self.kafka.expire_session(self.member_id(name), group=self.group_id)
+        self.add("", What.EVENT, text=f"expire_session({name!r})")
+
+    def member_id(self, name: str) -> str:
+        """Of the instance's member, which the coordinator must know: this waits for it."""
+        self._instance(name)
+        self.wait_for(lambda: self._member_ids(name))
+        return self._member_ids(name)[0]
+
+    def _member_ids(self, name: str) -> list[str]:
+        return [one.member_id for one in self.kafka.describe(self.group_id).members if one.client_id == name]
+
+    def _instance(self, name: str) -> RecordedInstance:
+        if checked_text("name", name) not in self._instances:
+            raise LookupError(f"There is no instance {name!r}: these run: {sorted(self._instances)}.")
+        return self._instances[name]
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    def wait_for(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+        """Until the condition is true; see `EmbeddedKafka.wait_for`. Raises TimeoutError, and what a program has raised."""
+        checked_function("condition", condition, "nothing")
+        try:
+            # A KeyError of a program is a LookupError, too: it must not look like a condition that is not true yet.
+            self.kafka.wait_for(lambda: self._raised() or condition(), checked_seconds("timeout_s", timeout_s))
+        except TimeoutError as error:
+            raise TimeoutError(f"{error} What happened:\n{self.history}") from None
+        if (raised := self._raised()) is not None:
+            raise raised
+
+    def _raised(self) -> BaseException | None:
+        return next((one.raised for one in self._instances.values() if one.raised is not None), None)
+
+    def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
+        """Until the instances have processed so many different records."""
+        wanted = checked_whole("count", count)
+        self.wait_for(lambda: len(set(self.history.processed)) >= wanted, timeout_s)
+
+    def wait_assigned(self, *names: str, timeout_s: float = 30.0) -> None:
+        """Until these instances, and no others, share the partitions, and all callbacks for that have returned."""
+        wanted = {checked_text("name", name) for name in names}
+        self.wait_for(lambda: self._owners() == wanted, timeout_s)
+
+    def _owners(self) -> set[str]:
+        members = self.kafka.describe(self.group_id).members
+        owned = [partition for one in members for partition in one.current]
+        is_settled = all(one.current == one.target for one in members) and len(owned) == self._partitions
+        return {one.client_id for one in members} if is_settled else set()
+
+    def check(self, *checks: Check) -> History:
+        """End all instances and apply the checks, or those that `explore` has. Returns the history."""
+        self.stop()
+        for check in checks or CHECKS:
+            check(self.history)
+        return self.history
+
+    def stop(self) -> None:
+        """End all instances, as `leave` does."""
+        for instance in self._instances.values():
+            instance.interrupt()
+        while self._instances:
+            self._instances.popitem()[1].join()
+
+    # --- for instances -----------------------------------------------------------------------------------------------
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began_at
+
+    def add(self, instance: str, what: What, **more: Any) -> None:
+        """A line of the history. Any thread."""
+        self.history.add(Entry(self._now(), instance, what, **more))
+
+    def released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
+        """A revoke has returned: what the broker has by now is committed in time. Any thread."""
+        committed = self.kafka.committed(self.group_id)
+        for partition in partitions:
+            if partition in committed:
+                self.add(instance, What.COMMITTED, partitions=(partition,), offset=committed[partition])
+        with contextlib.suppress(LookupError):
+            if self._member_ids(instance):  # One that was removed has nothing to release.
+                self.add(instance, What.RELEASED, partitions=partitions)
+
+
+class RecordedInstance:
+    """What a program gets on an embedded broker: as `Instance`, with a real consumer."""
+
+    def __init__(self, group: KafkaGroup, name: str, consumer: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.name = name
+        self.durable: dict[str, Any] = group.history.durable
+        self.config: dict[str, Any] = {**group.config, "client.id": name}
+        """For members and consumers that the program makes itself. Its `client.id` is how the group finds them."""
+        self._recorder = Recorder(group, name)
+        self._consumer = consumer
+        self._interrupted = threading.Event()
+        self.raised: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    # --- for programs ------------------------------------------------------------------------------------------------
+
+    def consumer(self, config: Mapping[str, Any] | None = None) -> RecordedConsumer:
+        """A real consumer in the group, with these keys besides; it begins with the earliest record."""
+        more = checked_mapping("config", config or {})
+        return RecordedConsumer(
+            self._consumer({**self.config, "auto.offset.reset": "earliest", **more}),
+            self._recorder,
+            self.check_interrupt,
+        )
+
+    def listener(self, listener: object) -> RecordedListener:
+        """The listener, recorded: for a `GroupMember` or a consumer of `membership_client.aio` made with `config`."""
+        return recorded_listener(listener, self._recorder)
+
+    def processed(self, message: Any) -> None:
+        """The program has put the effect of this record where it cannot be taken back."""
+        partition = TopicPartition(message.topic(), message.partition())
+        self._recorder.add(What.PROCESSED, partitions=(partition,), offset=message.offset())
+
+    def check_interrupt(self) -> None:
+        """Raises KeyboardInterrupt, once, when the instance is told to end. For loops that do not use `consumer`."""
+        if self._interrupted.is_set():
+            self._interrupted.clear()
+            raise KeyboardInterrupt
+
+    # --- for the group -----------------------------------------------------------------------------------------------
+
+    def start(self, program: Callable[[Any], object]) -> None:
+        self._recorder.add(What.STARTED)
+        self._thread = threading.Thread(target=self._run, args=(program,), name=f"instance-{self.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self, program: Callable[[Any], object]) -> None:
+        try:
+            program(self)
+        except KeyboardInterrupt:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
+            self.raised = error
+            self._recorder.add(What.RAISED, text=repr(error))
+        self._recorder.add(What.ENDED)
+
+    def interrupt(self) -> None:
+        self._interrupted.set()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join(_END_S)
+            if self._thread.is_alive():
+                raise TimeoutError(f"Instance {self.name} does not end within {_END_S:g} s after KeyboardInterrupt.")
+        if self.raised is not None:
+            raise self.raised

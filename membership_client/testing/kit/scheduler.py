@@ -1,0 +1,182 @@
+"""Threads that take turns in virtual time: one runs until it waits, and the same seed gives the same order.
+
+Each task has a thread of its own, so that any program can be one; but only the task that holds the turn runs. It gives the
+turn back in `wait`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import _thread
+import heapq
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+MOST_TURNS = 200_000
+"""A run with more is taken for a program that never waits for anything that takes time."""
+REAL_TIMEOUT_S = 20.0
+"""So long a turn may take by the real clock."""
+
+_real_lock = _thread.allocate_lock
+
+
+class Killed(BaseException):
+    """Raised by every call of a killed instance, so that its program does nothing any more."""
+
+
+class StuckError(AssertionError):
+    """A program does not give its turn back, or never comes to an end."""
+
+
+@dataclass(eq=False)
+class Task:
+    """One thread of a program. Only the scheduler and the task itself change it."""
+
+    name: str
+    owner: object
+    """The instance that it belongs to."""
+    is_ready: Callable[[], bool] = lambda: True
+    until: float | None = None
+    killed: bool = False
+    done: bool = False
+    stalled_until: float = float("-inf")
+    raised: BaseException | None = None
+    gate: _thread.LockType = field(default_factory=_real_lock)
+
+    def __post_init__(self) -> None:
+        self.gate.acquire()
+
+    def due_at(self, now: float) -> float:
+        """When it may have a turn; infinite if something else must happen first."""
+        if self.killed:
+            return now
+        later = float("inf") if self.until is None else self.until
+        return max(now if self.is_ready() else later, self.stalled_until)
+
+
+class Scheduler:
+    """Owns the clock, the queue of what happens at a time, and whose turn it is."""
+
+    def __init__(self, seed: int) -> None:
+        self.now = 0.0
+        self.random = random.Random(seed)  # noqa: S311 - chosen by a seed on purpose
+        self.on_time: Callable[[], None] = lambda: None
+        """Called whenever the clock has moved."""
+        self.on_raised: Callable[[Task, BaseException], None] = lambda _task, _error: None
+        """Called when a task has ended by an exception."""
+        self.tasks: list[Task] = []
+        self.by_thread: dict[int, Task] = {}
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._queued = 0
+        self._turns = 0
+        self._back = _real_lock()
+        self._back.acquire()
+
+    # --- for tasks ---------------------------------------------------------------------------------------------------
+
+    def current(self) -> Task | None:
+        """The task of the calling thread; None for threads that are none of ours."""
+        return self.by_thread.get(_thread.get_ident())
+
+    def wait(self, is_ready: Callable[[], bool] = lambda: False, timeout_s: float | None = None) -> None:
+        """On a task's thread: gives the turn back until `is_ready()`, or the time is over. Raises Killed."""
+        task = self.by_thread[_thread.get_ident()]
+        if task.killed:
+            raise Killed
+        task.is_ready, task.until = is_ready, None if timeout_s is None else self.now + timeout_s
+        self._back.release()
+        task.gate.acquire()
+        if task.killed:
+            raise Killed
+
+    def carry(self, task: Task, function: Callable[[], object]) -> None:
+        """The whole life of a task, on its thread; it begins with its first turn."""
+        self.by_thread[_thread.get_ident()] = task
+        task.gate.acquire()
+        try:
+            if not task.killed:
+                function()
+        except Killed:
+            pass
+        except BaseException as error:  # noqa: BLE001 - whatever a program raises is part of the run
+            task.raised = error
+        finally:
+            task.done = True
+            del self.by_thread[_thread.get_ident()]
+            self._back.release()
+
+    def spawn(self, name: str, owner: object, function: Callable[[], object]) -> Task:
+        """A new task on a new thread."""
+        task = self.add(Task(name, owner))
+        threading.Thread(target=self.carry, args=(task, function), name=name, daemon=True).start()
+        return task
+
+    def add(self, task: Task) -> Task:
+        """A task whose thread is started by somebody else, with `carry`."""
+        self.tasks.append(task)
+        return task
+
+    # --- for the one who runs it -------------------------------------------------------------------------------------
+
+    def at(self, time: float, action: Callable[[], None]) -> None:
+        self._queued += 1
+        heapq.heappush(self._queue, (max(time, self.now), self._queued, action))
+
+    def run(self, end: float, finished: Callable[[], bool] = lambda: False) -> None:
+        """Let everything happen up to that time; shorter if `finished()`."""
+        while not finished():
+            due = self._next_task()
+            first = self._queue[0][0] if self._queue else float("inf")
+            if min(first, due) > end:
+                break
+            self._set_clock(min(first, due))
+            if first <= due:
+                heapq.heappop(self._queue)[2]()
+            else:
+                self._give_turn(self.random.choice(self._due_tasks()))
+        else:
+            return
+        self._set_clock(end)
+
+    def _next_task(self) -> float:
+        return min((task.due_at(self.now) for task in self.tasks), default=float("inf"))
+
+    def _due_tasks(self) -> list[Task]:
+        return [task for task in self.tasks if task.due_at(self.now) <= self.now]
+
+    def _set_clock(self, time: float) -> None:
+        if time > self.now:
+            self.now = time
+            self.on_time()
+
+    def _give_turn(self, task: Task) -> None:
+        self._turns += 1
+        if self._turns > MOST_TURNS:
+            raise StuckError(
+                f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s."
+            )
+        task.gate.release()
+        if not self._back.acquire(timeout=REAL_TIMEOUT_S):
+            raise StuckError(
+                f"{task.name} has not called the consumer for {REAL_TIMEOUT_S:g} s: it works for long, or it waits for "
+                "something outside virtual time, such as a lock that was made before the run or a socket."
+            )
+        if task.done:
+            self.tasks.remove(task)
+            if task.raised is not None:
+                self.on_raised(task, task.raised)
+
+    def kill(self, owner: object) -> None:
+        """Every task of this owner gets Killed with its next turn."""
+        for task in self.tasks:
+            if task.owner is owner:
+                task.killed = True
+
+    def end(self) -> None:
+        """Kill whatever is left, so that no thread stays behind."""
+        for _ in range(MOST_TURNS):
+            if not self.tasks:
+                return
+            self.tasks[0].killed = True
+            self._give_turn(self.tasks[0])

@@ -1,0 +1,191 @@
+"""Python's own threads, locks and clocks, in virtual time for the tasks of a run, and as ever for all other threads.
+
+Conditions, events, semaphores, queues and executors are made of locks by Python's own code: with the locks they follow.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+from membership_client.testing.kit.scheduler import Killed, Scheduler, Task
+
+EPOCH = 1_700_000_000.0
+"""What `time.time()` says when a run begins."""
+
+_NO_TIMEOUT = -1
+
+
+class VirtualLock:
+    """`threading.Lock` among tasks. A lock that is free is taken without giving the turn back."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._locked = False
+
+    def acquire(self, blocking: bool = True, timeout: float = _NO_TIMEOUT) -> bool:
+        if self._locked and blocking and self._scheduler.current() is not None:
+            self._scheduler.wait(lambda: not self._locked, None if timeout == _NO_TIMEOUT else timeout)
+        if self._locked:
+            return False
+        self._locked = True
+        return True
+
+    def release(self) -> None:
+        if not self._locked:
+            raise RuntimeError("release unlocked lock")
+        self._locked = False
+
+    def locked(self) -> bool:
+        return self._locked
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class VirtualRLock:
+    """`threading.RLock` among tasks, with the three methods that `threading.Condition` asks for."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._lock = VirtualLock(scheduler)
+        self._owner: int | None = None
+        self._count = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = _NO_TIMEOUT) -> bool:
+        if not self._is_owned():
+            if not self._lock.acquire(blocking, timeout):
+                return False
+            self._owner = _thread.get_ident()
+        self._count += 1
+        return True
+
+    def release(self) -> None:
+        if not self._is_owned():
+            raise RuntimeError("cannot release un-acquired lock")
+        self._count -= 1
+        if self._count == 0:
+            self._owner = None
+            self._lock.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _is_owned(self) -> bool:
+        return self._owner == _thread.get_ident()
+
+    def _release_save(self) -> int:
+        count, self._count, self._owner = self._count, 0, None
+        self._lock.release()
+        return count
+
+    def _acquire_restore(self, count: int) -> None:
+        self._lock.acquire()
+        self._count, self._owner = count, _thread.get_ident()
+
+
+class _Threads:
+    """What replaces the functions of `threading` and `time` during a run."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._tasks: dict[threading.Thread, Task] = {}
+        self._real: dict[str, Any] = {name: getattr(threading.Thread, name) for name in ("start", "join", "is_alive")}
+        self._outside = threading.local()
+
+    def _task(self) -> Task | None:
+        """The calling task; None for threads of others, and while a thread is being started."""
+        return None if getattr(self._outside, "is_set", False) else self._scheduler.current()
+
+    def choose(self, virtual: Callable[[Scheduler], object], real: Callable[[], object]) -> Callable[[], object]:
+        return lambda: virtual(self._scheduler) if self._task() else real()
+
+    def choose_clock(self, real: Callable[[], float], offset: float = 0.0) -> Callable[[], float]:
+        return lambda: self._scheduler.now + offset if self._task() else real()
+
+    def sleep(self, real: Callable[[float], None]) -> Callable[[float], None]:
+        return lambda seconds: self._scheduler.wait(timeout_s=seconds) if self._task() else real(seconds)
+
+    @staticmethod
+    def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of a class gets the object that it is called on; a bound method does not."""
+
+        def method(*arguments: Any, **named: Any) -> Any:
+            return function(*arguments, **named)
+
+        return method
+
+    def start(self, thread: threading.Thread) -> None:
+        parent = self._task()
+        if parent is None:
+            self._real["start"](thread)
+            return
+        task, run = self._scheduler.add(Task(f"{parent.name}/{thread.name}", parent.owner)), thread.run
+        self._tasks[thread] = task
+        thread.run = lambda: self._scheduler.carry(task, run)  # type: ignore[method-assign]
+        self._outside.is_set = True
+        try:
+            # It was made with virtual locks, and the new thread is no task yet when it sets it.
+            thread._started = threading.Event()  # type: ignore[attr-defined]
+            self._real["start"](thread)
+        finally:
+            self._outside.is_set = False
+
+    def join(self, thread: threading.Thread, timeout: float | None = None) -> None:
+        task = self._tasks.get(thread)
+        if task is None or self._task() is None:
+            self._real["join"](thread, timeout)
+        elif not task.done:
+            self._scheduler.wait(lambda: task.done, timeout)
+
+    def is_alive(self, thread: threading.Thread) -> bool:
+        task = self._tasks.get(thread)
+        return bool(self._real["is_alive"](thread)) if task is None else not task.done
+
+
+@contextlib.contextmanager
+def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
+    """Inside, what tasks of this scheduler start, lock, sleep and read from clocks is virtual."""
+    threads = _Threads(scheduler)
+    real_lock = _thread.allocate_lock
+    lock = threads.choose(VirtualLock, real_lock)
+    monotonic = threads.choose_clock(time.monotonic)
+    replaced: list[tuple[object, str, object]] = [
+        (threading, "Lock", lock),
+        (threading, "_allocate_lock", lock),
+        (threading, "RLock", threads.choose(VirtualRLock, threading.RLock)),
+        (threading, "_time", monotonic),
+        (threading.Thread, "start", threads.as_method(threads.start)),
+        (threading.Thread, "join", threads.as_method(threads.join)),
+        (threading.Thread, "is_alive", threads.as_method(threads.is_alive)),
+        (queue, "SimpleQueue", threads.choose(lambda _: queue._PySimpleQueue(), queue.SimpleQueue)),  # type: ignore[attr-defined]
+        (queue, "time", monotonic),
+        (time, "sleep", threads.sleep(time.sleep)),
+        (time, "monotonic", monotonic),
+        (time, "perf_counter", threads.choose_clock(time.perf_counter)),
+        (time, "time", threads.choose_clock(time.time, EPOCH)),
+    ]
+    executors = logging.getLogger("concurrent.futures")
+    executors.addFilter(_is_no_kill)
+    with contextlib.ExitStack() as stack:
+        stack.callback(executors.removeFilter, _is_no_kill)
+        for where, name, what in replaced:
+            stack.enter_context(mock.patch.object(where, name, what))
+        yield
+
+
+def _is_no_kill(record: logging.LogRecord) -> bool:
+    """An executor logs what ends its threads."""
+    return not (record.exc_info and record.exc_info[0] is Killed)

@@ -1,0 +1,212 @@
+"""One run in virtual time: records, brokers, instances of a program, and what is done to them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from membership_client.core.error_codes import Code
+from membership_client.testing.fake_cluster import FakeCluster
+from membership_client.testing.fake_coordinator import CoordinatorSettings
+from membership_client.testing.kit.events import (
+    Crash,
+    ExpireSession,
+    Fence,
+    Join,
+    Leave,
+    LoseAnswer,
+    MoveCoordinator,
+    Stall,
+    StoryEvent,
+)
+from membership_client.testing.kit.history import Entry, History, Record, What
+from membership_client.testing.kit.instance import Instance
+from membership_client.testing.kit.records import partition_of
+from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
+from membership_client.testing.kit.threads import virtual_threads
+from membership_client.types import MemberState, Offset, TopicPartition
+
+GROUP = "group"
+HEARTBEAT_INTERVAL_S = 2.0
+SESSION_TIMEOUT_S = 6.0
+STORY_S = 10.0
+"""Events are in this time, and records arrive in it."""
+SETTLE_S = 40.0
+"""So long, at most, the group has to settle after the last event: sessions end, and the program reads what is left."""
+QUIET_S = HEARTBEAT_INTERVAL_S + 0.5
+"""The group has settled when every member is stable, and nothing has happened for so long."""
+CLOSE_S = 60.0
+RESTART_S = 1.0
+_GAP_S = 0.5
+
+_KIT = str(Path(__file__).parent)
+
+Program = Callable[[Instance], object]
+
+
+class World:
+    """Everything that one run has. Used once."""
+
+    def __init__(
+        self, program: Program, seed: int, topic: str, partitions: int, records: Sequence[tuple[bytes, bytes]]
+    ) -> None:
+        self.scheduler = Scheduler(seed)
+        settings = CoordinatorSettings(
+            heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
+        )
+        self.cluster = FakeCluster({topic: partitions}, settings)
+        self.scheduler.on_time = lambda: self.cluster.advance(self.scheduler.now)
+        self.history = History()
+        self.logs: dict[TopicPartition, list[Record]] = {TopicPartition(topic, n): [] for n in range(partitions)}
+        self.offsets: dict[TopicPartition, Offset] = {}
+        self.instances: list[Instance] = []
+        self.member_ids: list[str] = []
+        self.scheduler.on_raised = self._raised
+        self._errors: list[str] = []
+        self._closing = False
+        self._story_ended_at = STORY_S
+        self._program = program
+        self._topic = topic
+        self._produce(records)
+
+    def _produce(self, records: Sequence[tuple[bytes, bytes]]) -> None:
+        """Half of them before the run, the others in the time of the story."""
+        for number, (key, value) in enumerate(records):
+            partition = TopicPartition(self._topic, partition_of(key, len(self.logs)))
+            log = self.logs[partition]
+            log.append(Record(partition, len(log), key, value, max(0.0, (2 * number / len(records) - 1) * STORY_S)))
+            self.history.records.append(log[-1])
+
+    # --- the run -----------------------------------------------------------------------------------------------------
+
+    def run(self, story: Sequence[StoryEvent]) -> None:
+        """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
+        self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
+        with virtual_threads(self.scheduler):
+            try:
+                self.start("a")
+                for event in story:
+                    self.scheduler.at(event.at, partial(self._do, event))
+                self.scheduler.run(self._story_ended_at)
+                self._keep_one_running()
+                self.scheduler.run(self.scheduler.now + SETTLE_S, self._has_settled)
+                self._close()
+            finally:
+                self.scheduler.end()
+        if self._errors:
+            raise AssertionError(self._errors[0])
+
+    def _keep_one_running(self) -> None:
+        """Until the end: otherwise the records that are left would be nobody's."""
+        if not self._closing:
+            if not any(instance.alive for instance in self.instances):
+                self.start("last")
+            self.scheduler.at(self.scheduler.now + RESTART_S, self._keep_one_running)
+
+    def _has_settled(self) -> bool:
+        last = max(self.history.entries[-1].at, self._story_ended_at)
+        return self.scheduler.now >= last + QUIET_S and self._is_stable()
+
+    def _is_stable(self) -> bool:
+        """Is every member stable, and does each partition have an owner that runs?"""
+        running = [one for instance in self.instances if instance.alive for one in instance.memberships()]
+        owned = {partition for one in running for partition in one.owned()}
+        return all(one.member.state is MemberState.STABLE for one in running) and owned == set(self.logs)
+
+    def _close(self) -> None:
+        self._closing = True
+        for instance in self.instances:
+            instance.interrupt()
+        self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in self.instances))
+        if late := [one.name for one in self.instances if one.alive]:
+            raise StuckError(
+                f"Instance {late[0]} does not end within {CLOSE_S:g} s after KeyboardInterrupt out of poll()."
+            )
+
+    def start(self, name: str) -> None:
+        incarnation = 1 + sum(instance.name == name for instance in self.instances)
+        self.instances.append(Instance(self, name, incarnation))
+        self.instances[-1].start(self._program)
+
+    def start_again(self, name: str) -> None:
+        """A moment later, as platforms do with a process that has failed."""
+        if not self._closing:
+            self.scheduler.at(self.scheduler.now + RESTART_S, lambda: None if self._running(name) else self.start(name))
+
+    def _raised(self, task: Task, error: BaseException) -> None:
+        self.add(What.RAISED, task.name, text=repr(error))
+        frames = traceback.format_list(
+            one for one in traceback.extract_tb(error.__traceback__) if _KIT not in one.filename
+        )
+        self._errors.append(f"{task.name} raised {error!r}:\n{''.join(frames)}".strip())
+
+    # --- what is done ------------------------------------------------------------------------------------------------
+
+    def _do(self, event: StoryEvent) -> None:
+        instance = self._running(getattr(event, "name", ""))
+        if isinstance(event, Join | MoveCoordinator) or instance is not None:
+            self.add(What.EVENT, text=repr(event))
+        if isinstance(event, MoveCoordinator):
+            self._move_coordinator()
+        elif isinstance(event, Join):
+            if instance is not None:
+                instance.kill()
+            self.start(event.name)
+        elif instance is not None:
+            self._do_to(instance, event)
+
+    def _do_to(self, instance: Instance, event: Any) -> None:
+        match event:
+            case Leave():
+                instance.interrupt()
+            case Crash():
+                instance.kill()
+            case Stall():
+                instance.stall(event.for_s)
+            case LoseAnswer():
+                instance.lose_answer()
+            case Fence() | ExpireSession():
+                for membership in instance.memberships():
+                    why = "fenced by the test" if isinstance(event, Fence) else "its session expired"
+                    self.cluster.groups.expel(GROUP, membership.member.known_as, self.scheduler.now, why)
+                    if isinstance(event, Fence):
+                        membership.fence()
+
+    def _move_coordinator(self) -> None:
+        cluster = self.cluster
+        if cluster.coordinator is None:
+            return
+        following = cluster.nodes[cluster.coordinator.node_id % len(cluster.nodes)]
+        cluster.coordinator = None
+        self.scheduler.at(self.scheduler.now + _GAP_S, lambda: cluster.move(following, self.scheduler.now))
+
+    def _running(self, name: str) -> Instance | None:
+        return next((one for one in reversed(self.instances) if one.name == name and one.alive), None)
+
+    # --- the broker's side of records and offsets --------------------------------------------------------------------
+
+    def readable(self, partition: TopicPartition, offset: int) -> Record | None:
+        log = self.logs.get(partition, [])
+        return log[offset] if 0 <= offset < len(log) and log[offset].at <= self.scheduler.now else None
+
+    def end_offset(self, partition: TopicPartition) -> int:
+        return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
+
+    def is_enrolled(self, member_id: str) -> bool:
+        """Does the coordinator count on this member?"""
+        return self.cluster.groups.member(GROUP, member_id) is not None
+
+    def commit_code(self, member_id: str, epoch: int) -> int:
+        """What Kafka answers to a commit of this member; 0 if it takes it. Which partitions it owns is not looked at."""
+        if self.cluster.coordinator is None:
+            return Code.NOT_COORDINATOR
+        enrolled = self.cluster.groups.member(GROUP, member_id)
+        if enrolled is None:
+            return Code.UNKNOWN_MEMBER_ID
+        return 0 if enrolled.epoch == epoch else Code.STALE_MEMBER_EPOCH
+
+    def add(self, what: What, instance: str = "", **more: Any) -> None:
+        self.history.add(Entry(self.scheduler.now, instance, what, **more))

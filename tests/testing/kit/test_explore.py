@@ -1,0 +1,175 @@
+"""`explore` and `play`: stories by seed, the same again, shorter, and as code."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import time
+from typing import Any
+
+import pytest
+
+import membership_client.testing
+from membership_client import ConfigError
+from membership_client.testing import (
+    Crash,
+    ExpireSession,
+    Fence,
+    Join,
+    Leave,
+    LoseAnswer,
+    MoveCoordinator,
+    Stall,
+    StoryError,
+    What,
+    callbacks_within,
+    explore,
+    nothing_raised,
+    play,
+)
+from membership_client.testing.kit import scheduler
+from tests.testing.kit.programs import CONFIG, automatic, careful, careless
+
+_NAMES = {name: getattr(membership_client.testing, name) for name in membership_client.testing.__all__}
+EVERYTHING = [
+    Join("b", at=1.0),
+    Fence("a", at=3.0),
+    ExpireSession("b", at=4.0),
+    MoveCoordinator(at=5.0),
+    LoseAnswer("a", at=6.0),
+    Stall("b", for_s=9.0, at=7.0),
+    Crash("a", at=8.0),
+    Join("c", at=9.0),
+    Leave("c", at=12.0),
+]
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    """Line by line, with threads, crashes and all."""
+    assert str(play(careful, EVERYTHING, seed=3)) == str(play(careful, EVERYTHING, seed=3))
+
+
+def test_another_seed_is_another_run() -> None:
+    """What the story does not tell is decided by the seed."""
+    assert str(play(careful, EVERYTHING, seed=3)) != str(play(careful, EVERYTHING, seed=4))
+
+
+@pytest.mark.parametrize("program", [careful, automatic])
+def test_right_programs_pass(program: Any) -> None:
+    """Whether they commit themselves or leave it to the consumer; and there are rebalances in it."""
+    explored = explore(program, seeds=15)
+    assert explored.runs == 15
+    assert explored.rebalances > 50
+
+
+def test_a_failing_story_is_made_shorter_and_can_be_played_again() -> None:
+    """The text has the code of it, which fails in the same way."""
+    with pytest.raises(StoryError, match="is missing in the output") as found:
+        explore(careless, events=[Join, Crash, MoveCoordinator])
+    code = re.search(r"^    play\(.*?^    \)", str(found.value), re.MULTILINE | re.DOTALL)
+    assert code is not None
+    assert len(found.value.story) <= 2
+    with pytest.raises(StoryError) as again:
+        exec(textwrap.dedent(code[0]), {**_NAMES, "careless": careless})
+    assert str(again.value) == str(found.value)
+
+
+def test_a_story_has_its_code_and_what_happened_to_the_partition() -> None:
+    """Other partitions are left out, and so is what came later."""
+    with pytest.raises(StoryError) as found:
+        explore(careless, events=[Crash], seeds=range(5, 60), partitions=2, records=20, checks=[nothing_raised, _fails])
+    text = str(found.value)
+    assert "checks=[nothing_raised, _fails]" in text
+    assert "partitions=2" in text
+    assert "orders-0" not in text
+
+
+def _fails(history: Any) -> None:
+    """For partition 1, always."""
+    partition = next(record.partition for record in history.records if record.partition.partition == 1)
+    raise membership_client.testing.CheckError("It fails.", partition=partition)
+
+
+def test_every_event_happens() -> None:
+    """And is in the history under the name that makes it."""
+    told = [entry.text for entry in play(careful, EVERYTHING).of(What.EVENT)]
+    assert told == [repr(event) for event in EVERYTHING]
+    assert told[5] == "Stall('b', for_s=9.0, at=7.0)"
+
+
+def test_virtual_time_takes_no_time() -> None:
+    """A minute of sleep in a program, for instance: the callback's budget sees it, the clock on the wall does not."""
+
+    def sleepy(instance: Any) -> None:
+        consumer = instance.consumer(CONFIG)
+        consumer.subscribe(["orders"], on_assign=lambda *_: time.sleep(60))
+        try:
+            while True:
+                consumer.poll(1.0)
+        finally:
+            consumer.close()
+
+    before = time.monotonic()
+    with pytest.raises(StoryError, match=r"A callback took 60\.000 s; its budget is 5 s"):
+        play(sleepy, checks=[callbacks_within(5)])
+    assert time.monotonic() - before < 50
+
+
+def test_a_program_that_fails_by_kafka_is_started_again() -> None:
+    """As platforms do it; the records that it left are processed by the next incarnation."""
+
+    def fragile(instance: Any) -> None:
+        """Ends when its commit is refused, because it was fenced."""
+        careful(instance)
+
+    history = play(fragile, [Fence("a", at=0.5)], records=60)
+    assert [entry.instance for entry in history.of(What.STARTED)] == ["a", "a.2"]
+
+
+def test_a_bug_of_the_program_is_told_with_its_traceback() -> None:
+    """It is no check that failed, and no platform would mend it."""
+
+    def buggy(instance: Any) -> None:
+        raise KeyError("orders")
+
+    with pytest.raises(StoryError, match=r"(?s)a raised KeyError\('orders'\).*raise KeyError\(\"orders\"\)"):
+        play(buggy)
+
+
+def test_a_program_that_does_not_end_is_told() -> None:
+    """KeyboardInterrupt must end it."""
+
+    def stubborn(instance: Any) -> None:
+        consumer = instance.consumer(CONFIG)
+        while True:
+            try:
+                consumer.poll(1.0)
+            except KeyboardInterrupt:
+                continue
+
+    with pytest.raises(StoryError, match="does not end within 60 s after KeyboardInterrupt"):
+        play(stubborn)
+
+
+def test_a_program_that_waits_outside_virtual_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instead of a test that hangs."""
+    monkeypatch.setattr(scheduler, "REAL_TIMEOUT_S", 0.2)
+    sleep = time.sleep
+
+    with pytest.raises(StoryError, match="waits for something outside virtual time"):
+        play(lambda _: sleep(0.5))
+
+
+@pytest.mark.parametrize("events", [[], ["Join"], [Join, int]])
+def test_events_are_classes(events: Any) -> None:
+    """At least one, out of those that there are."""
+    with pytest.raises(ConfigError, match="events"):
+        explore(careful, events=events)
+
+
+def test_own_records() -> None:
+    """Keys decide the partition; values are checked in the output."""
+    history = play(careful, records=[("k", "one"), ("k", b"two"), (b"other", "three")])
+    assert sorted(record.value for record in history.processed) == [b"one", b"three", b"two"]
+    assert history.committed
+    assert sum(history.committed.values()) == 3
