@@ -24,7 +24,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import deadline, step
 from membership_client.core.member import Member
-from membership_client.runtime.named_partitions import NamedPartitions
+from membership_client.runtime.topic_names import NamedPartitions
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import Client
 from membership_client.testing.kit.scheduler import Scheduler
