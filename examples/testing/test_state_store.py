@@ -11,13 +11,13 @@ from membership_client.testing import StoryError, explore, no_commit_after_loss,
 class Counts:
     """Where to go on is part of the checkpoint, so nothing is committed to Kafka."""
 
-    def __init__(self, consumer, process, checkpoints):
+    def __init__(self, owner, consumer, process, checkpoints):
+        self.owner = owner
         self.consumer = consumer
         self.process = process
         self.checkpoints = checkpoints
         self.counts = {}
         self.next_offset = {}
-        self.saved = {}
 
     def on_assign(self, consumer, partitions):
         for partition in partitions:
@@ -26,8 +26,9 @@ class Counts:
         consumer.incremental_assign(starts)
 
     def load(self, number):
-        counts, offset = self.checkpoints.get(number, (Counter(), 0))
-        self.counts[number], self.next_offset[number], self.saved[number] = Counter(counts), offset, offset
+        counts, offset, _ = self.checkpoints.get(number, (Counter(), 0, None))
+        self.counts[number], self.next_offset[number] = Counter(counts), offset
+        self.checkpoints[number] = counts, offset, self.owner  # From now on, nobody else may write it.
 
     def on_revoke(self, consumer, partitions):
         for partition in partitions:
@@ -37,10 +38,9 @@ class Counts:
         """The checkpoint belongs to another member now. What we have in memory is thrown away by the next `load`."""
 
     def save(self, number):
-        _, saved = self.checkpoints.get(number, (None, 0))
-        if saved == self.saved[number]:  # Otherwise another member has been here, and this process was away.
-            self.checkpoints[number] = Counter(self.counts[number]), self.next_offset[number]
-            self.saved[number] = self.next_offset[number]
+        _, _, owner = self.checkpoints[number]
+        if owner is self.owner:  # Otherwise this process was away, and another member has taken the partition over.
+            self.checkpoints[number] = Counter(self.counts[number]), self.next_offset[number], self.owner
 
     def run(self):
         self.consumer.subscribe(["orders"], on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
@@ -63,9 +63,10 @@ class Counts:
 
 class CountsWithBug(Counts):
     def load(self, number):
-        counts, offset = self.checkpoints.get(number, (Counter(), 0))
+        counts, offset, _ = self.checkpoints.get(number, (Counter(), 0, None))
         self.counts.setdefault(number, Counter(counts))  # Kept since the last time: records count twice.
-        self.next_offset[number] = self.saved[number] = offset
+        self.next_offset[number] = offset
+        self.checkpoints[number] = counts, offset, self.owner
 
 
 CONFIG = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
@@ -73,16 +74,16 @@ CONFIG = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
 
 def program(instance):
     checkpoints = instance.durable.setdefault("checkpoints", {})
-    Counts(instance.consumer(CONFIG), instance.processed, checkpoints).run()
+    Counts(instance, instance.consumer(CONFIG), instance.processed, checkpoints).run()
 
 
 def program_with_bug(instance):
     checkpoints = instance.durable.setdefault("checkpoints", {})
-    CountsWithBug(instance.consumer(CONFIG), instance.processed, checkpoints).run()
+    CountsWithBug(instance, instance.consumer(CONFIG), instance.processed, checkpoints).run()
 
 
 def counts_are_right(history):
-    counted = sum((counts for counts, _ in history.durable["checkpoints"].values()), Counter())
+    counted = sum((counts for counts, *_ in history.durable["checkpoints"].values()), Counter())
     assert counted == Counter(record.key for record in history.records), "The counts are wrong."
 
 

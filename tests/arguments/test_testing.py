@@ -20,6 +20,7 @@ from tests.arguments.feeding import Table, feed
 from tests.arguments.kinds import Kind
 from tests.arguments.surface import Place, places
 from tests.arguments.tables import BOOLS, INT64, NAMES, NOBODY, NONE, SECONDS
+from tests.testing.kit.programs import careful
 
 JAVA = Path("java")
 JARS = [Path("kafka.jar")]
@@ -33,10 +34,6 @@ _FOUND_ELSEWHERE = NONE | EMPTY
 """Then Java and the jars are looked for on this machine, which may not have them."""
 _WHICH = Kind(1, frozenset({"1"}))
 _VERSION = Kind("4.3.1", frozenset({"word", "digits"}), also={"another directory": "../x"})
-
-
-def _ends(_: object) -> None:
-    """A program that does nothing."""
 
 
 def _passes(_: object) -> None:
@@ -68,19 +65,23 @@ TABLE = Table(
         "for_s": SECONDS,
         "budget_s": SECONDS,
         "output": Kind(len, CALLABLE),
-        "program": Kind(_ends, CALLABLE, raises=CALLABLE),
+        "program": Kind(careful, raises=CALLABLE),
         "story": Kind([Join("b", at=1.0)], _LIST),
-        "events": Kind([Join]),
         "seed": Kind(7, INT64),
-        "seeds": Kind([7], frozenset({"1", "list", "tuple", "set", "[5]"})),
         "checks": Kind([_passes], _LIST),
         "records": Kind(3, frozenset({"0", "1"}) | _LIST, also={"a number": [5], "no pair": [("key",)]}),
-        "count": Kind(0, frozenset({"0"})),
         "group_id": Kind("shop", TEXTS),
-        "kafka": Kind(None),
+        "kafka": Kind(EmbeddedKafka()),
         "consumer": Kind(Consumer, CALLABLE),
     },
     by_place={
+        **{
+            f"membership_client.testing.{place}": {"name": Kind("a", TEXTS)}
+            for place in (
+                *("Join", "Leave", "Crash", "Fence", "ExpireSession", "Stall", "LoseAnswer"),
+                *(f"KafkaGroup.{method}" for method in ("join", "leave", "fence", "expire_session", "member_id")),
+            )
+        },
         "membership_client.testing.EmbeddedKafka": {
             "settings": Kind({"num.partitions": 1}, NONE | {"dict"}),
         },
@@ -115,6 +116,9 @@ PLACES = [
         (
             "membership_client.testing.ClusterAdmin.",
             "membership_client.testing.GroupDescription",
+            "membership_client.testing.explore",
+            "membership_client.testing.KafkaGroup.wait_processed",
+            "membership_client.testing.KafkaGroup.wait_assigned",
             "membership_client.testing.Entry",
             "membership_client.testing.History",
             "membership_client.testing.Instance",
@@ -123,14 +127,17 @@ PLACES = [
     and [parameter.name for parameter in place.parameters] != ["history"]
 ]
 """GroupDescription.member() is a look-up, and raises KeyError. The kit makes entries, histories and instances, and gives them
-to checks and programs."""
+to checks and programs. explore() checks as play() does, and would run for long; its own parameters are tried in
+tests/testing/kit. The two waits are KafkaGroup.wait_for."""
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "KafkaCluster": lambda: KafkaCluster(java=JAVA, jars=JARS, listeners=LISTENERS),
 }
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place.owner is None], ids=str)
+@pytest.mark.parametrize(
+    "place", [place for place in PLACES if place.owner is None and place.name != "KafkaGroup"], ids=str
+)
 def test_bad_values(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`KafkaCluster(brokers="x")` was found by range(), and `settings` with a line break made two of one."""
     monkeypatch.chdir(tmp_path)
@@ -150,7 +157,7 @@ def test_an_embedded_cluster_that_runs(place: Place) -> None:
     assert not complaints, "\n".join(map(str, complaints))
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place.owner == "KafkaGroup"], ids=str)
+@pytest.mark.parametrize("place", [place for place in PLACES if "KafkaGroup" in (place.owner, place.name)], ids=str)
 def test_a_group_on_an_embedded_cluster(place: Place) -> None:
     """An instance that is not there raises LookupError."""
     with EmbeddedKafka() as kafka:
@@ -158,7 +165,10 @@ def test_a_group_on_an_embedded_cluster(place: Place) -> None:
 
         def call(**given: Any) -> None:
             with contextlib.suppress(LookupError, TimeoutError):
-                getattr(group, place.name)(**given)
+                if place.owner is None:
+                    KafkaGroup(**given)
+                else:
+                    getattr(group, place.name)(**given)
             group.stop()
 
         complaints = list(feed(place, call, TABLE))

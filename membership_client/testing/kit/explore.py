@@ -23,6 +23,7 @@ from membership_client.testing.kit.world import STORY_S, Program, World
 
 _NAMES = ("a", "b", "c")
 _MOST_EVENTS = 5
+_MOST_SEEDS = 10_000_000
 _MOST_TRIES = 30
 """To make a failing story shorter: one that is told in time is worth more than the shortest."""
 _SHOWN_LINES = 40
@@ -162,7 +163,7 @@ def _checked_kinds(events: Iterable[type[StoryEvent]]) -> tuple[type[StoryEvent]
 def _checked_seeds(seeds: int | Iterable[int]) -> Iterable[int]:
     if isinstance(seeds, Iterable):
         return checked_items("seeds", seeds, checked_whole)
-    return range(checked_whole("seeds", seeds, least=1))
+    return range(checked_whole("seeds", seeds, least=1, most=_MOST_SEEDS))
 
 
 # --- stories by seed -------------------------------------------------------------------------------------------------

@@ -167,6 +167,13 @@ def test_events_are_classes(events: Any) -> None:
         explore(careful, events=events)
 
 
+@pytest.mark.parametrize("seeds", [0, -1, 1.5, True, None, "7", [None], [-1], 2**40])
+def test_seeds_are_numbers(seeds: Any) -> None:
+    """How many, or which."""
+    with pytest.raises(ConfigError, match="seeds"):
+        explore(careful, seeds=seeds)
+
+
 def test_own_records() -> None:
     """Keys decide the partition; values are checked in the output."""
     history = play(careful, records=[("k", "one"), ("k", b"two"), (b"other", "three")])
