@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,7 @@ TABLE = Table(
         "checks": Kind([_passes], _LIST),
         "records": Kind(3, frozenset({"0", "1"}) | _LIST, also={"a number": [5], "no pair": [("key",)]}),
         "group_id": Kind("shop", TEXTS),
-        "kafka": Kind(EmbeddedKafka()),
-        "consumer": Kind(Consumer, CALLABLE),
+        "consumer": Kind(Consumer, raises=CALLABLE),
     },
     by_place={
         **{
@@ -117,6 +117,7 @@ PLACES = [
             "membership_client.testing.ClusterAdmin.",
             "membership_client.testing.GroupDescription",
             "membership_client.testing.explore",
+            "membership_client.testing.KafkaGroup.check",
             "membership_client.testing.KafkaGroup.wait_processed",
             "membership_client.testing.KafkaGroup.wait_assigned",
             "membership_client.testing.Entry",
@@ -128,7 +129,7 @@ PLACES = [
 ]
 """GroupDescription.member() is a look-up, and raises KeyError. The kit makes entries, histories and instances, and gives them
 to checks and programs. explore() checks as play() does, and would run for long; its own parameters are tried in
-tests/testing/kit. The two waits are KafkaGroup.wait_for."""
+tests/testing/kit. The two waits are KafkaGroup.wait_for, and check() takes checks one by one."""
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "KafkaCluster": lambda: KafkaCluster(java=JAVA, jars=JARS, listeners=LISTENERS),
@@ -162,16 +163,19 @@ def test_a_group_on_an_embedded_cluster(place: Place) -> None:
     """An instance that is not there raises LookupError."""
     with EmbeddedKafka() as kafka:
         group = KafkaGroup(kafka)
+        table = replace(TABLE, by_name={**TABLE.by_name, "kafka": Kind(kafka)})
 
         def call(**given: Any) -> None:
+            if place.owner is None:
+                with contextlib.suppress(LookupError):
+                    kafka.delete_topic("orders")
+                KafkaGroup(**given)
+                return
             with contextlib.suppress(LookupError, TimeoutError):
-                if place.owner is None:
-                    KafkaGroup(**given)
-                else:
-                    getattr(group, place.name)(**given)
+                getattr(group, place.name)(**given)
             group.stop()
 
-        complaints = list(feed(place, call, TABLE))
+        complaints = list(feed(place, call, table))
     assert not complaints, "\n".join(map(str, complaints))
 
 

@@ -106,24 +106,24 @@ class KafkaGroup:
         if name in self._instances:
             raise ConfigError(f"An instance {name!r} has joined already: choose another name, or let it leave first.")
         self._instances[name] = instance
-        self.add("", What.EVENT, text=f"join({name!r})")
+        self._add("", What.EVENT, text=f"join({name!r})")
         instance.start(program)
 
     def leave(self, name: str) -> None:
         """The program's next poll raises KeyboardInterrupt. Returns when it has ended; raises what it has raised."""
         self._instance(name).interrupt()
-        self.add("", What.EVENT, text=f"leave({name!r})")
+        self._add("", What.EVENT, text=f"leave({name!r})")
         self._instances.pop(name).join()
 
     def fence(self, name: str) -> None:
         """See `EmbeddedKafka.fence`."""
         self.kafka.fence(self.member_id(name), group=self.group_id)
-        self.add("", What.EVENT, text=f"fence({name!r})")
+        self._add("", What.EVENT, text=f"fence({name!r})")
 
     def expire_session(self, name: str) -> None:
         """See `EmbeddedKafka.expire_session`."""
         self.kafka.expire_session(self.member_id(name), group=self.group_id)
-        self.add("", What.EVENT, text=f"expire_session({name!r})")
+        self._add("", What.EVENT, text=f"expire_session({name!r})")
 
     def member_id(self, name: str) -> str:
         """Of the instance's member, which the coordinator must know: this waits for it."""
@@ -190,19 +190,19 @@ class KafkaGroup:
     def _now(self) -> float:
         return time.monotonic() - self._began_at
 
-    def add(self, instance: str, what: What, **more: Any) -> None:
+    def _add(self, instance: str, what: What, **more: Any) -> None:
         """A line of the history. Any thread."""
         self.history.add(Entry(self._now(), instance, what, **more))
 
-    def released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
+    def _released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
         """A revoke has returned: what the broker has by now is committed in time. Any thread."""
         committed = self.kafka.committed(self.group_id)
         for partition in partitions:
             if partition in committed:
-                self.add(instance, What.COMMITTED, partitions=(partition,), offset=committed[partition])
+                self._add(instance, What.COMMITTED, partitions=(partition,), offset=committed[partition])
         with contextlib.suppress(LookupError):
             if self._member_ids(instance):  # One that was removed has nothing to release.
-                self.add(instance, What.RELEASED, partitions=partitions)
+                self._add(instance, What.RELEASED, partitions=partitions)
 
 
 class RecordedInstance:
@@ -213,7 +213,7 @@ class RecordedInstance:
         self.durable: dict[str, Any] = group.history.durable
         self.config: dict[str, Any] = {**group.config, "client.id": name}
         """For members and consumers that the program makes itself. Its `client.id` is how the group finds them."""
-        self._recorder = Recorder(group, name)
+        self._recorder = Recorder(name, group._add, group._released)
         self._consumer = consumer
         self._interrupted = threading.Event()
         self.raised: BaseException | None = None

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from membership_client.testing.kit.history import What
 from membership_client.types import TopicPartition
 
 
-class Group(Protocol):
-    """Where the history is, and the coordinator's view."""
+class Add(Protocol):
+    """Writes a line of the history."""
 
-    def add(self, instance: str, what: What, **more: Any) -> None: ...
-    def released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None: ...
+    def __call__(self, instance: str, what: What, **more: Any) -> None: ...
 
 
 class Recorder:
-    """Any thread may use it."""
+    """Any thread may use it. `released` is called when a revoke has returned, with the instance and the partitions."""
 
-    def __init__(self, group: Group, instance: str) -> None:
-        self._group = group
+    def __init__(self, instance: str, add: Add, released: Callable[[str, tuple[TopicPartition, ...]], None]) -> None:
         self._instance = instance
+        self._add = add
+        self._released = released
 
     def add(self, what: What, **more: Any) -> None:
-        self._group.add(self._instance, what, **more)
+        self._add(self._instance, what, **more)
 
     @contextlib.contextmanager
     def callback(self, what: What, partitions: tuple[TopicPartition, ...], text: str) -> Iterator[None]:
@@ -38,4 +38,4 @@ class Recorder:
             raise
         self.add(What.RETURNED, partitions=partitions)
         if what is What.REVOKED:
-            self._group.released(self._instance, partitions)
+            self._released(self._instance, partitions)
