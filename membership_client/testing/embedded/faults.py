@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 class Faults:
     """By the name of the request. Not thread-safe."""
 
-    codes: defaultdict[str, deque[int]] = field(default_factory=lambda: defaultdict(deque))
-    """What the next requests are refused with."""
+    codes: defaultdict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    """Error codes of the next refusals, each with the number of requests that it is for: `times` may be any number."""
     lost: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     """How many of the next answers are lost."""
     delays_s: dict[str, float] = field(default_factory=dict)
@@ -20,7 +20,11 @@ class Faults:
     def take_code(self, api: str) -> int:
         """The code that this request is refused with; 0 if it is handled."""
         waiting = self.codes.get(api)
-        return waiting.popleft() if waiting else 0
+        if not waiting:
+            return 0
+        code, times = waiting[0]
+        waiting[:1] = [(code, times - 1)] if times > 1 else []
+        return code
 
     def take_loss(self, api: str) -> bool:
         """Is the answer to this request lost?"""

@@ -245,7 +245,7 @@ class EmbeddedKafka:
             raise ConfigError("code must be an error code, not 0, which means that there is none.")
 
         def arm(brokers: Brokers, _now: float) -> None:
-            brokers.faults.codes[name].extend([number] * count)
+            brokers.faults.codes[name].append((number, count))
 
         self._change(arm)
 
