@@ -160,7 +160,7 @@ def test_a_driver_that_is_not_there_does_not_keep_a_slot_from_starting(
     one.say({"report": {}})
     one.close()
     assert not one._thread.is_alive()
-    assert caplog.text.count(f"no line to the driver at 127.0.0.1:{port}: ") == 1
+    assert caplog.text.count(f"no connection to the driver at 127.0.0.1:{port}: ") == 1
 
 
 def test_a_slot_goes_on_without_its_driver_and_is_heard_again_when_it_is_back(office: Office) -> None:
@@ -262,7 +262,7 @@ def test_a_line_that_breaks_is_told_in_a_sentence(
             connection.sendall(sealer.seal(claim))
             assert connection.recv(1) == b""
         connection.close()
-        eventually(lambda: "a slot's line to the driver broke: " in caplog.text)
+        eventually(lambda: "the connection of a slot to the driver failed: " in caplog.text)
 
 
 def test_what_the_driver_orders_is_in_its_log(office: Office, caplog: pytest.LogCaptureFixture) -> None:
