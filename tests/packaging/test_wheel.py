@@ -21,8 +21,8 @@ def contents(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-@pytest.mark.parametrize("package", ["membership_client", "membership_client_spark"])
-def test_the_wheel_holds_both_typed_packages(contents: set[str], package: str) -> None:
+@pytest.mark.parametrize("package", ["membership_client", "membership_client_pytest", "membership_client_spark"])
+def test_the_wheel_holds_typed_packages(contents: set[str], package: str) -> None:
     """Each package is importable by its own name and tells type checkers that it has types."""
     assert {f"{package}/__init__.py", f"{package}/py.typed"} <= contents
 
@@ -30,7 +30,12 @@ def test_the_wheel_holds_both_typed_packages(contents: set[str], package: str) -
 def test_the_wheel_holds_nothing_else(contents: set[str]) -> None:
     """Tests, scripts and documents stay out of site-packages."""
     top_level = {name.partition("/")[0] for name in contents}
-    assert top_level == {"membership_client", "membership_client_spark", "membership_client-0.1.0.dist-info"}
+    assert top_level == {
+        "membership_client",
+        "membership_client_pytest",
+        "membership_client_spark",
+        "membership_client-0.1.0.dist-info",
+    }
 
 
 def test_the_wheel_holds_what_a_report_is_made_of(contents: set[str]) -> None:

@@ -83,7 +83,8 @@ def test_a_wrong_proof_is_answered_by_nothing(caplog: pytest.LogCaptureFixture) 
 
     assert asyncio.run(play()) == b""
     assert (
-        "1 connections to the driver did not prove to be slots of this run; the last one: NotOursError wrong" in caplog.text
+        "1 connections to the driver did not prove to be slots of this run; the last one: NotOursError wrong"
+        in caplog.text
     )
 
 

@@ -57,7 +57,7 @@ def test_each_version_is_answered_as_kio_reads_it(
     """Also a request that says nothing, and one that is refused on purpose."""
     asked = brokers()
     first = ask(asked, api_key, version)
-    asked.faults.codes[name].append(int(Code.NOT_COORDINATOR))
+    asked.faults.codes[name].append((int(Code.NOT_COORDINATOR), 1))
     second = ask(asked, api_key, version)
     assert not caplog.records
     # A Produce without acknowledgement has no answer, and a Fetch that is not refused may wait.
@@ -85,7 +85,7 @@ def test_each_version_is_answered_as_kio_reads_it(
 def test_a_refusal_has_the_code_where_kafka_has_it(api_key: int, version: int, fields: dict[str, Any]) -> None:
     """For each group, topic or partition that the request names, and with its name."""
     asked = brokers()
-    asked.faults.codes[APIS[api_key].name].append(int(Code.REQUEST_TIMED_OUT))
+    asked.faults.codes[APIS[api_key].name].append((int(Code.REQUEST_TIMED_OUT), 1))
     shown = repr(ask(asked, api_key, version, **fields))
     assert "request_timed_out" in shown
     assert "orders" in shown or "'g'" in shown or api_key == 12
