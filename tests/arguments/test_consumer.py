@@ -38,6 +38,9 @@ _WAITS = {
     "seek_to_end",
     "seek_to_time",
 }
+_ASKS_BROKERS = {"committed", "get_watermark_offsets"}
+_FLAGS = frozenset({"True", "False"})
+"""A number of seconds, as in confluent-kafka, whose methods of these names fail here for want of a broker."""
 _MAKES = {"Consumer", "GroupMember", "close"}
 
 
@@ -61,7 +64,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _arguments(place: Place) -> dict[str, Any]:
     waits = place.name in _WAITS or place.path == "membership_client.aio.GroupMember.commit"
-    return {"leave_out": _ENDLESS if waits else frozenset()}
+    flags = _FLAGS if place.name in _ASKS_BROKERS else frozenset()
+    return {"leave_out": (_ENDLESS | flags) if waits else frozenset()}
 
 
 def _more(place: Place) -> dict[str, str]:
