@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection
 from pathlib import Path
 
 from membership_client.arguments import (
     MOST_INT64,
+    checked_function,
     checked_instance,
     checked_items,
     checked_mapping,
@@ -28,6 +30,15 @@ _LINE = re.compile(r"[^\r\n\0\ud800-\udfff]*")
 
 def checked_brokers(value: object) -> int:
     return checked_whole("brokers", value, least=1, most=_MOST_BROKERS)
+
+
+def checked_program(value: object) -> None:
+    """A function of an instance that runs to its end when it is called: a coroutine function would not even begin."""
+    checked_function("program", value, "an instance")
+    if inspect.iscoroutinefunction(value):
+        raise ConfigError(
+            "program must be a plain function, not an async one: give one that calls asyncio.run(), to kafka_group."
+        )
 
 
 def checked_version(value: object) -> str:

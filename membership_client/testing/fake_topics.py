@@ -17,10 +17,10 @@ class FakeTopic:
 class FakeTopics:
     """Topics come, grow and go. A topic that is created again under the same name has another id, as in Kafka.
 
-    Ids count upwards from 1, so that runs are reproducible.
+    Ids count upwards from `first_id`, so that runs are reproducible.
     """
 
-    def __init__(self, topics: dict[str, int] | None = None) -> None:
+    def __init__(self, topics: dict[str, int] | None = None, first_id: int = 1) -> None:
         self.version = 0
         """Grows with every change, so that a group can tell whether it has seen the newest."""
         self.created_version = 0
@@ -28,15 +28,15 @@ class FakeTopics:
         self.unnamed: frozenset[UUID] = frozenset()
         """Topics whose names are not told, as by a broker whose metadata lags behind the coordinator's."""
         self._by_name: dict[str, FakeTopic] = {}
-        self._created = 0
+        self._next_id = first_id
         for name, partitions in (topics or {}).items():
             self.create(name, partitions)
 
     def create(self, name: str, partitions: int) -> UUID:
         if name in self._by_name:
             raise ValueError(f"topic {name} exists")
-        self._created += 1
-        topic = FakeTopic(name, UUID(int=self._created), partitions)
+        topic = FakeTopic(name, UUID(int=self._next_id), partitions)
+        self._next_id += 1
         self._change(topic)
         self.created_version = self.version
         return topic.topic_id

@@ -308,6 +308,39 @@ def test_a_group_follows_its_coordinator(three_brokers: EmbeddedKafka) -> None:
         assert len(consumer.assignment()) == 4
 
 
+def test_topics_of_two_clusters_are_not_taken_for_each_other() -> None:
+    """Ids of topics counted from 1 in each cluster, and a member of the second one was assigned the first one's topic."""
+    for topic in ("orders", "bills"):
+        with (
+            EmbeddedKafka(topics={topic: 2}, settings=QUICK) as cluster,
+            GroupMember({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "shop"}) as member,
+        ):
+            member.subscribe([topic])
+            member.wait_until(lambda snapshot: len(snapshot.owned) == 2, PATIENCE_S)
+            assert {partition.topic for partition in member.assignment()} == {topic}
+
+
+def test_threads_that_start_it_at_once_start_one_cluster() -> None:
+    """The others are refused. Each used to start brokers, of which stop() ended some."""
+    before = threading.active_count()
+    cluster, refused = EmbeddedKafka(), []
+
+    def start() -> None:
+        try:
+            cluster.start()
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cluster.stop()
+    assert refused == ["The embedded cluster runs already."] * 7
+    assert threading.active_count() == before
+
+
 def test_nothing_is_left_when_it_stops() -> None:
     """Neither a thread nor a port, and it can be started again."""
     embedded = EmbeddedKafka(topics={"orders": 1})

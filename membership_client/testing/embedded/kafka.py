@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Self, TypeVar
@@ -63,6 +64,8 @@ class EmbeddedKafka:
         self._ahead_s = 0.0
         self._nodes: tuple[Node, ...] = ()
         self._running: tuple[Server, Brokers] | None = None
+        self._switching = threading.Lock()
+        """Held by `start()` and `stop()`, so that two threads start one cluster."""
 
     # --- starting and stopping ---------------------------------------------------------------------------------------
 
@@ -80,6 +83,10 @@ class EmbeddedKafka:
 
     def start(self) -> None:
         """Starts the brokers, without any records or groups of an earlier start. They answer when it returns."""
+        with self._switching:
+            self._start()
+
+    def _start(self) -> None:
         if self._running is not None:
             raise RuntimeError("The embedded cluster runs already.")
         listeners = {number: _listen() for number in range(1, self._size + 1)}
@@ -94,9 +101,10 @@ class EmbeddedKafka:
 
     def stop(self) -> None:
         """Closes all connections and ends the thread; does nothing if the cluster does not run."""
-        if self._running is not None:
-            self._running[0].stop()
-            self._running = None
+        with self._switching:
+            if self._running is not None:
+                self._running[0].stop()
+                self._running = None
 
     def _clock(self) -> float:
         return time.monotonic() + self._ahead_s

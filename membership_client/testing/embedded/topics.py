@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -14,6 +15,8 @@ from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MOST_PARTITIONS = 10_000
 _CHECKS_PER_LIMIT = 16
+_RANDOM_BITS = 96
+"""Of a topic's id; the other bits count the topics of a cluster."""
 
 
 class TopicRefusedError(Exception):
@@ -29,7 +32,8 @@ class Topics:
     """`known` is what groups see. All records together take at most `most_bytes`: the oldest of the largest partition go first."""
 
     def __init__(self, most_bytes: int) -> None:
-        self.known = FakeTopics()
+        # Clients may remember a topic by its id alone, so the topics of two clusters must not share one.
+        self.known = FakeTopics(first_id=secrets.randbits(_RANDOM_BITS) << (128 - _RANDOM_BITS))
         self.settings: dict[str, dict[str, str]] = {}
         self._most_bytes = most_bytes
         self._added = 0

@@ -15,6 +15,7 @@ from membership_client.arguments import (
     shown,
 )
 from membership_client.errors import ConfigError
+from membership_client.testing.arguments import checked_program
 from membership_client.testing.kit.checks import CHECKS, Check
 from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
@@ -125,7 +126,7 @@ def explore(
 
 
 def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: int, records: Records) -> _Stage:
-    checked_function("program", program, "an instance")
+    checked_program(program)
     pairs = checked_records(records)
     return _Stage(
         program,

@@ -21,6 +21,7 @@ from membership_client.arguments import (
 )
 from membership_client.consumer.consumer import Consumer
 from membership_client.errors import ConfigError
+from membership_client.testing.arguments import checked_program
 from membership_client.testing.embedded.kafka import EmbeddedKafka
 from membership_client.testing.kit.checks import CHECKS, Check
 from membership_client.testing.kit.history import Entry, History, Record, What
@@ -100,7 +101,7 @@ class KafkaGroup:
         consumer: Callable[[Mapping[str, Any]], Any] = Consumer,
     ) -> None:
         """Start an instance of the program. `consumer` makes its consumer: ours, or `confluent_kafka.Consumer`."""
-        checked_function("program", program, "an instance")
+        checked_program(program)
         checked_function("consumer", consumer, "a configuration")
         instance = RecordedInstance(self, checked_text("name", name), consumer)
         if name in self._instances:

@@ -39,7 +39,7 @@ class Instance:
 
     def consumer(self, config: Mapping[str, Any] | None = None) -> VirtualConsumer:
         """A consumer with the methods of `confluent_kafka.Consumer`, in virtual time. Keys about brokers are ignored."""
-        consumer = VirtualConsumer(self._world, self._label, dict(config or {}), self)
+        consumer = VirtualConsumer(self._world, self._label, {"auto.offset.reset": "earliest", **(config or {})}, self)
         self._consumers.append(consumer)
         return consumer
 

@@ -180,3 +180,30 @@ def test_own_records() -> None:
     assert sorted(record.value for record in history.processed) == [b"one", b"three", b"two"]
     assert history.committed
     assert sum(history.committed.values()) == 3
+
+
+def test_an_async_program_is_refused() -> None:
+    """Its call makes a coroutine that nothing awaits, so every record was said to be missing."""
+
+    async def program(instance: Any) -> None:
+        del instance
+
+    with pytest.raises(ConfigError, match="plain function"):
+        explore(program, seeds=1)
+
+
+def test_a_program_begins_with_the_earliest_record() -> None:
+    """As on kafka_group, unless it says otherwise: the same program passed there, and missed records here."""
+
+    def program(instance: Any) -> None:
+        consumer = instance.consumer({"enable.auto.commit": False})
+        consumer.subscribe(["orders"])
+        try:
+            while True:
+                if (message := consumer.poll(1.0)) is not None:
+                    instance.processed(message)
+                    consumer.commit(message, asynchronous=False)
+        finally:
+            consumer.close()
+
+    explore(program, seeds=10)
