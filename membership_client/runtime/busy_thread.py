@@ -29,7 +29,7 @@ class BudgetWarning:
     """Where it is, innermost first: `function (file.py:12)`."""
 
     def __str__(self) -> str:
-        spent = f"{self.spent_s:.1f} s of the {self.limit_s:g} s for {self.budget.value} are gone"
+        spent = f"{self.spent_s:.1f} s of the {round(self.limit_s, 1 if self.limit_s >= 1 else 3):g} s for {self.budget.value} are gone"
         return f"{spent}; thread {self.thread} is at {' < '.join(self.stack)}" if self.stack else spent
 
 

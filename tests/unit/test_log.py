@@ -134,7 +134,9 @@ def test_a_budget_that_runs_out_is_told_with_the_busy_thread_and_the_consequence
 ) -> None:
     """What is eating it, where it is, and what happens next."""
     stack = ("work (shop.py:7)", "main (shop.py:1)")
-    log_warning(logged().member, BudgetWarning(budget=budget, spent_s=12.0, limit_s=20.0, thread="worker", stack=stack))
+    log_warning(
+        logged().member, BudgetWarning(budget=budget, spent_s=12.0, limit_s=20.0222, thread="worker", stack=stack)
+    )
     (line,) = lines(log, logging.WARNING)
     assert told in line
     assert "When it is all gone, " in line
