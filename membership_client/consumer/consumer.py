@@ -141,14 +141,15 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         """
         self._check_open()
         given = checked_topics(topics)
+        with as_kafka_exceptions():
+            hooks = hooks_of(self, on_assign, on_revoke, on_lost, listener)
+            patterns = _with_patterns(given)
+        # Only now: a call that is refused must leave the assignment as it was.
         if not self._runtime.group_assigns and self._librdkafka.assignment():
             self.unassign()
-        with (
-            as_kafka_exceptions(),
-            self._hooked(hooks_of(self, on_assign, on_revoke, on_lost, listener)),
-        ):
+        with as_kafka_exceptions(), self._hooked(hooks):
             if any(name.startswith("^") for name in given):
-                self._member._subscribe(_with_patterns(given))
+                self._member._subscribe(patterns)
             else:
                 self._member.subscribe(given)
         self._runtime.wanted = True

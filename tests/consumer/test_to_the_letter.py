@@ -189,6 +189,14 @@ def test_a_subscription_ends_an_assignment_of_ones_own(world: World, config: dic
     eventually(lambda: (reader.poll(), len(reader.owned) == 4)[1], "all partitions")
 
 
+@pytest.mark.parametrize("wrong", [{"on_assign": "text"}, {"topics": ["^("]}, {"topics": ["a b"]}], ids=str)
+def test_a_subscription_that_is_refused_leaves_an_assignment_of_ones_own(world: World, wrong: dict[str, Any]) -> None:
+    """The bug: the assignment ended before the arguments were checked, and its records came no more."""
+    reader = assigned(world)
+    code_of(lambda: reader.consumer.subscribe(**{"topics": [world.topic], **wrong}))
+    assert len(reader.consumer.assignment()) == 1
+
+
 @pytest.mark.parametrize("config", [CLASSIC, KIP_848])
 def test_assign_while_subscribed(world: World, config: dict[str, Any]) -> None:
     """Of what is owned: it is read from there, and the others are not. Others' partitions are refused."""
