@@ -452,6 +452,11 @@ class CoordinatorDoubted:
 
 
 @dataclass(frozen=True, slots=True)
+class MembershipDoubted:
+    """A request beside the membership was refused because the coordinator does not count this member any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing happened except that time passed."""
 
@@ -467,6 +472,7 @@ Event = (
     | CallbackReturned
     | CallbackDelayed
     | CoordinatorDoubted
+    | MembershipDoubted
     | Tick
 )
 

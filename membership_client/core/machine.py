@@ -57,6 +57,7 @@ from membership_client.core.events import (
     HeartbeatConfirmed,
     JoinGroup,
     MemberIdGiven,
+    MembershipDoubted,
     Polled,
     Rebalance,
     Refused,
@@ -193,10 +194,15 @@ def _on_polled(member: Member, event: Polled, now: float) -> Transition:
     return budgets.polled(member, event), ()
 
 
-def _on_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Transition:
+def _on_coordinator_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Transition:
     """A heartbeat would find out too, but only when the next one is due."""
     doubted = member.coordinator is not None and member.coordinator == event.node
     return forget_coordinator(member) if doubted else member, ()
+
+
+def _on_membership_doubted(member: Member, event: MembershipDoubted, now: float) -> Transition:
+    """A heartbeat tells at once whether we are fenced: until then the application would read what another member reads."""
+    return replace(member, heartbeat_due=min(member.heartbeat_due, now)), ()
 
 
 def _on_tick(member: Member, event: Tick, now: float) -> Transition:
@@ -436,7 +442,8 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Transition]] = {
     Failed: _on_failed,
     CallbackReturned: _on_returned,
     CallbackDelayed: _on_delayed,
-    CoordinatorDoubted: _on_doubted,
+    CoordinatorDoubted: _on_coordinator_doubted,
+    MembershipDoubted: _on_membership_doubted,
     Tick: _on_tick,
 }
 

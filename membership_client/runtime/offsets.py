@@ -21,6 +21,7 @@ from membership_client.core.events import (
     Failed,
     FailureKind,
     FetchOffsets,
+    MembershipDoubted,
     OffsetsCommitted,
     OffsetsFetched,
     Refused,
@@ -221,14 +222,20 @@ class Offsets:
         code, verdict = max(verdicts.items(), key=lambda item: _GRAVITY.index(item[1]))
         places = sorted(p for p, c in codes.items() if c == code and p is not None)
         said = self._say(code, places, needs)
-        if verdict is Verdict.ELSEWHERE and (coordinator := self._worker.member.coordinator):
-            self._worker.post(CoordinatorDoubted(coordinator))
+        self._doubt(verdict)
         lags = verdict is Verdict.NO_TOPIC and {self._unknown.is_gone(p.topic) for p in places} != {True}
         if lags or verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
             raise _AgainError(said)
         error = _ERRORS[verdict](said, self._worker.member.identity)
         error.broker_code = code
         raise error
+
+    def _doubt(self, verdict: Verdict) -> None:
+        """Tell the member what the answer means for it, so that it does not wait for its next heartbeat."""
+        if verdict is Verdict.ELSEWHERE and (coordinator := self._worker.member.coordinator):
+            self._worker.post(CoordinatorDoubted(coordinator))
+        if verdict is Verdict.GONE:
+            self._worker.post(MembershipDoubted())
 
     def _say(self, code: int, places: Sequence[TopicPartition], needs: str) -> str:
         """What the coordinator answered, after what has to be granted if that is why."""

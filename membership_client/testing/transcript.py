@@ -35,6 +35,7 @@ from membership_client.core.events import (
     JoinGroup,
     LeaveGroup,
     MemberIdGiven,
+    MembershipDoubted,
     OffsetsCommitted,
     OffsetsFetched,
     OutsideRequest,
@@ -114,7 +115,7 @@ def _describe_named(partitions: Iterable[TopicPartition]) -> str:
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
-def describe_event(event: Event, names: Names) -> str:  # noqa: PLR0911 - one per event
+def describe_event(event: Event, names: Names) -> str:  # noqa: C901, PLR0911 - one per event
     match event:
         case Subscribe():
             return f"subscribe {event.regex or ' '.join(sorted(event.topics))}"
@@ -133,6 +134,8 @@ def describe_event(event: Event, names: Names) -> str:  # noqa: PLR0911 - one pe
             return f"call {event.call_id} cannot begin: {event.why}"
         case CoordinatorDoubted():
             return f"{event.node.host} is not the coordinator, says a commit"
+        case MembershipDoubted():
+            return "a commit was refused as one of no member"
         case Polled() | Tick():
             return type(event).__name__.lower()
 

@@ -87,6 +87,7 @@ EVENTS = (
     record("CallbackReturned", events.CallbackReturned, call_id=..., error=None, began_at=None, thread=None),
     record("CallbackDelayed", events.CallbackDelayed, call_id=..., since=..., why=...),
     record("CoordinatorDoubted", events.CoordinatorDoubted, node=...),
+    record("MembershipDoubted", events.MembershipDoubted),
     record("Tick", events.Tick),
 )
 

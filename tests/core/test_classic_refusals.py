@@ -18,6 +18,7 @@ from membership_client.core.events import (
     GroupDescribed,
     JoinGroup,
     MemberIdGiven,
+    MembershipDoubted,
     Refused,
     Response,
     SyncGroup,
@@ -262,3 +263,11 @@ def test_a_sync_without_an_answer_is_followed_by_a_join_under_the_same_id() -> N
     play.advance(0.2)
     play.find_coordinator()
     assert (play.join_request().member_id, play.join_request().reason) == ("given", reasons.NO_ANSWER)
+
+
+def test_a_doubted_membership_is_asked_about_at_once() -> None:
+    """After a commit that was refused as of no member, the member once kept its partitions until the next heartbeat."""
+    play = ClassicPlay.new().stable(0)
+    play.do(MembershipDoubted())
+    play.answer(ClassicHeartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+    assert play.callbacks()[-1].kind is CallbackKind.LOST

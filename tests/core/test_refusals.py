@@ -13,6 +13,7 @@ from membership_client.core.events import (
     FailureKind,
     FindCoordinator,
     Heartbeat,
+    MembershipDoubted,
     Rebalance,
     Refused,
     ResolveTopics,
@@ -272,6 +273,15 @@ def test_a_doubted_coordinator_is_looked_for_at_once() -> None:
     play.do(CoordinatorDoubted(BROKER))
     play.find_coordinator(OTHER_BROKER)
     assert play.heartbeat().owned == orders(0)
+
+
+def test_a_doubted_membership_is_asked_about_at_once() -> None:
+    """After a commit that was refused as of no member, the member once kept its partitions until the next heartbeat."""
+    play = Play.new().stable(0)
+    play.do(MembershipDoubted())
+    play.answer(Heartbeat, Refused(Code.UNKNOWN_MEMBER_ID))
+    assert play.callbacks()[-1].kind is CallbackKind.LOST
+    assert play.member.state is S.FENCED
 
 
 def test_the_same_problem_again_is_another_problem() -> None:

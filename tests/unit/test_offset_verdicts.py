@@ -11,6 +11,7 @@ from membership_client import NotOwnedError, Offset, OffsetAccessError, OffsetEr
 from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     CoordinatorDoubted,
+    MembershipDoubted,
     OffsetsCommitted,
     OffsetsFetched,
     Refused,
@@ -19,7 +20,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.partitions import NOTHING
-from membership_client.runtime.offsets import VERDICTS, Offsets
+from membership_client.runtime.offsets import VERDICTS, Offsets, Verdict
 from membership_client.runtime.ownership import OwnershipNumbers
 from tests.core.play import BROKER, Play
 from tests.unit.scripted_worker import ScriptedWorker
@@ -132,6 +133,18 @@ def test_a_broker_that_is_not_the_coordinator_is_doubted(code: int) -> None:
     worker = ScriptedWorker(committed(code), committed(Code.NONE))
     commit(Offsets(worker, OwnershipNumbers()))
     assert worker.posted == [CoordinatorDoubted(BROKER)]
+
+
+@CALLS
+@pytest.mark.parametrize("code", [code for code, verdict in VERDICTS.items() if verdict is Verdict.GONE])
+def test_a_refusal_as_no_member_doubts_the_membership(
+    call: Calling, refuse: Answering, accept: Answering, code: int
+) -> None:
+    """The application once went on reading until the next heartbeat, what the new owner read as well."""
+    worker = ScriptedWorker(refuse(code))
+    with pytest.raises(NotOwnedError):
+        call(Offsets(worker, OwnershipNumbers()))
+    assert worker.posted == [MembershipDoubted()]
 
 
 def test_the_gravest_of_several_codes_decides() -> None:
