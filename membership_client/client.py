@@ -66,7 +66,7 @@ from membership_client.runtime.member_setup import (
 )
 from membership_client.runtime.membership_thread import Closing, MembershipThread, close_timeout_s
 from membership_client.runtime.offsets import Offsets
-from membership_client.runtime.ownership import Ownership, OwnershipNumbers
+from membership_client.runtime.ownership import Ownership, OwnershipNumbers, being_assigned
 from membership_client.runtime.topic_names import NamedPartitions, TopicNames
 from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
 from membership_client.runtime.worker import Observer, Worker
@@ -226,8 +226,8 @@ class GroupMember:
 
         Blocks until the coordinator has taken them all. A stale epoch is retried with the newest one while the partition
         is owned; once it is not, NotOwnedError says so, mostly without asking, and also if it is owned once more by then:
-        a commit belongs to the ownership under which it was called. Works in a revoked callback, where the partitions
-        are still ours, and not in a lost one. Commits are carried out in the order they are called.
+        a commit belongs to the ownership under which it was called. Works in an assigned callback for its partitions,
+        in a revoked one, where they are still ours, and not in a lost one. Commits are carried out in the order they are called.
         """
         whole = checked_offsets(offsets)
         self._commit(whole, self._ownership_of(whole), checked_timeout_s(timeout_s))
@@ -238,7 +238,11 @@ class GroupMember:
 
     def _ownership_of(self, partitions: Iterable[TopicPartition]) -> Ownership:
         """For a `_commit` that may come later. Any thread."""
-        return self._offsets.ownership.of(partitions, lambda partition: self.epoch > 0 and self.owns(partition))
+        member = self._worker.known
+        assigning = frozenset(being_assigned(member).named(member.names))
+        return self._offsets.ownership.of(
+            partitions, lambda partition: self.epoch > 0 and (partition in assigning or self.owns(partition))
+        )
 
     def _commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
         """The arguments are checked already."""

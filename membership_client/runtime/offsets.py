@@ -39,7 +39,7 @@ from membership_client.errors import (
     TopicGoneError,
 )
 from membership_client.runtime.coordinator_requests import Errand
-from membership_client.runtime.ownership import Ownership, OwnershipNumbers
+from membership_client.runtime.ownership import Ownership, OwnershipNumbers, committable
 from membership_client.runtime.worker import Worker
 from membership_client.types import GroupProtocol, Offset, TopicPartition
 
@@ -147,7 +147,7 @@ class Offsets:
     ) -> CommitOffsets:
         """On the membership thread, so that ownership and epoch belong to the same moment."""
         topics = {partition.topic for partition in offsets}
-        ours = member.owned.of_topics(topic for topic, name in member.names.items() if name in topics)
+        ours = committable(member).of_topics(topic for topic, name in member.names.items() if name in topics)
         owned = frozenset(ours.named(member.names)) if member.epoch > 0 else frozenset()
         foreign = [p for p in offsets if p not in owned or self.ownership.is_over(p, ownership[p])]
         if foreign:

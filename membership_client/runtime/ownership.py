@@ -10,11 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from membership_client.core.events import CallbackKind
 from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.partitions import NOTHING, Partitions
 from membership_client.types import TopicPartition
 
 Ownership = Mapping[TopicPartition, int | None]
 """Which ownership of each partition is meant, by its number; None where the partition was not owned."""
+
+
+def being_assigned(member: Member) -> Partitions:
+    """What the assigned callback that runs now is given: the coordinator counts it as ours, `member.owned` not yet."""
+    call = member.call
+    return call.partitions if call is not None and call.kind is CallbackKind.ASSIGNED else NOTHING
+
+
+def committable(member: Member) -> Partitions:
+    """What the application may commit. An assigned callback may commit where its partitions start."""
+    return member.owned | being_assigned(member)
 
 
 class OwnershipNumbers:
@@ -25,8 +39,9 @@ class OwnershipNumbers:
 
     def on_step(self, step: Step) -> None:
         """Before anything else is done for a member that has given partitions up."""
-        if step.before.owned is not step.after.owned:
-            self._ended.update((step.before.owned - step.after.owned).named(step.before.names))
+        if step.before.owned is not step.after.owned or step.before.call is not step.after.call:
+            ended = committable(step.before) - committable(step.after)
+            self._ended.update(ended.named(step.before.names))
 
     def of(self, partitions: Iterable[TopicPartition], owns: Callable[[TopicPartition], bool]) -> Ownership:
         """The ownerships of this moment. The numbers are read first, so that an ownership that ends meanwhile is not taken for a later one."""
