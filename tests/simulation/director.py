@@ -7,11 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from membership_client.core.events import Close, LeaveGroup, Subscribe, Unsubscribe
+from membership_client.core.events import (
+    Close,
+    CoordinatorDoubted,
+    LeaveGroup,
+    MembershipDoubted,
+    Subscribe,
+    Unsubscribe,
+)
 from tests.simulation.process import Process
 from tests.simulation.script import (
     Action,
     Crash,
+    Doubt,
     Drop,
     Evict,
     Grow,
@@ -101,6 +109,12 @@ def _evict(world: World, process: Process, action: Evict) -> None:
     world.cluster.handle(world.cluster.coordinator, request, world.now)
 
 
+def _doubt(world: World, process: Process, action: Doubt) -> None:
+    process.receive(MembershipDoubted())
+    if process.member.coordinator is not None:
+        process.receive(CoordinatorDoubted(process.member.coordinator))
+
+
 def _weather(world: World, action: Weather) -> None:
     world.network.weather.append(action)
 
@@ -162,6 +176,7 @@ _PERFORM: dict[type[Any], Callable[[World, Any], None]] = {
     Shut: _on_running(_shut),
     Idle: _on_running(_idle),
     Evict: _on_running(_evict),
+    Doubt: _on_running(_doubt),
     Weather: _weather,
     Mood: _mood,
     Lose: _lose,

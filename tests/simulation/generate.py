@@ -11,6 +11,7 @@ from membership_client.types import LeaveMode
 from tests.simulation.script import (
     Action,
     Crash,
+    Doubt,
     Drop,
     Evict,
     Grow,
@@ -131,6 +132,7 @@ class _Author:
             self._unname,
             self._unname_in_bad_weather,
             self._evict,
+            self._doubt,
             self._retune,
         )
         make: Callable[[], list[Action]] = self._random.choice(makers)
@@ -250,6 +252,12 @@ class _Author:
 
     def _evict(self) -> list[Action]:
         return [Evict(self._when(), self._who())]
+
+    def _doubt(self) -> list[Action]:
+        """Mostly a commit is refused because the member was removed; sometimes the broker is wrong."""
+        at, who = self._when(), self._who()
+        removed = [Evict(at, who)] if self._happens(0.7) else []
+        return [*removed, Doubt(at + self._random.uniform(0.0, 1.0), who)]
 
     def _retune(self) -> list[Action]:
         return [Retune(self._when(), heartbeat_interval_s=self._random.choice((1.5, 2.0, 4.0)))]

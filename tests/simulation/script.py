@@ -182,6 +182,14 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Commits of the process are refused: as of no member, and by a broker that does not coordinate its group."""
+
+    at: float
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class Retune:
     """The operator changes the group's settings."""
 
@@ -206,6 +214,7 @@ Action = (
     | Drop
     | Unname
     | Evict
+    | Doubt
     | Retune
 )
 
