@@ -105,6 +105,12 @@ DIFFERENCES = (
         reason="a program that could not load its state would read without it",
     ),
     Difference(
+        what="a commit in `on_assign`",
+        ours="is accepted for its partitions; where they start was looked up before, and only `assign` with offsets and `seek` change it",
+        theirs="is accepted, and its partitions start there",
+        reason="`seek`, `pause` and `position` work in `on_assign`, which needs the start",
+    ),
+    Difference(
         what="`on_assign` with an empty list under KIP-848",
         ours="is called once when a consumer has joined and no partition is left for it, as in a classic group",
         theirs="is not called",
