@@ -271,7 +271,7 @@ class GroupMember:
 
     @property
     def epoch(self) -> int:
-        """The member epoch; not positive while the group does not count on us. Cheap enough for every record."""
+        """The member epoch; not positive while the member is not in its group. Cheap enough for every record."""
         return self._worker.member.epoch
 
     def assignment(self) -> frozenset[TopicPartition]:
@@ -345,7 +345,7 @@ class GroupMember:
             raise ended or MemberClosedError("The member was closed meanwhile.", self._identity)
         return outcome
 
-    # --- going -------------------------------------------------------------------------------------------------------
+    # --- closing -----------------------------------------------------------------------------------------------------
 
     def close(
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
@@ -379,7 +379,7 @@ class GroupMember:
     ) -> None:
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- on the membership thread, and checks ------------------------------------------------------------------------
 
     def _run(self) -> None:
         """On the membership thread, as long as the member lives."""

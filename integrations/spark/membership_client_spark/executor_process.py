@@ -19,7 +19,7 @@ _LOG_URL = re.compile(r"executorId=([^&]+)")
 
 
 def place() -> dict[str, str | int | None]:
-    """For people, and for the driver, which must know the slots that are lost with an executor."""
+    """Host, process and executor: for the progress table, and for the driver, which must know the slots of an executor."""
     return {"host": os.environ.get("SPARK_LOCAL_HOSTNAME") or _host(), "pid": os.getpid(), "executor": executor_id()}
 
 

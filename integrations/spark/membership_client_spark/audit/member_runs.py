@@ -1,4 +1,4 @@
-"""One row for each member run: who, where, from when to when, and whether its process vanished; and the table `slots`."""
+"""One row for each member run: its ids, its host, its time, and whether its process vanished; and the table `slots`."""
 
 from __future__ import annotations
 
