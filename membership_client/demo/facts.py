@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from membership_client import MemberState
-from membership_client.demo.happenings import (
+from membership_client.demo.events import (
     Called,
     Closed,
-    Happening,
+    ClusterReady,
+    DemoEvent,
     ReasonsLogged,
     Seen,
-    StageSet,
     Started,
     StepBegan,
     StepEnded,
@@ -64,40 +64,40 @@ class Facts:
         return max(self.ownerless_s.values(), default=0.0)
 
     @property
-    def bystander_callbacks(self) -> int:
-        return sum(count for name, count in self.callbacks.items() if name not in self.step.actors)
+    def others_callbacks(self) -> int:
+        return sum(count for name, count in self.callbacks.items() if name not in self.step.members)
 
     @property
-    def bystander_rebalances(self) -> int:
-        return sum(count for name, count in self.rebalances.items() if name not in self.step.actors)
+    def others_rebalances(self) -> int:
+        return sum(count for name, count in self.rebalances.items() if name not in self.step.members)
 
 
-def facts_of(happenings: Sequence[Happening]) -> list[Facts]:
+def facts_of(events: Sequence[DemoEvent]) -> list[Facts]:
     """The facts of every step that began, in order."""
-    began = [h for h in happenings if isinstance(h, StepBegan)]
-    return [_facts(step, happenings) for step in began]
+    began = [h for h in events if isinstance(h, StepBegan)]
+    return [_facts(step, events) for step in began]
 
 
-def _facts(step: StepBegan, happenings: Sequence[Happening]) -> Facts:
-    stage = next(h for h in happenings if isinstance(h, StageSet))
-    ended = next((h for h in happenings if isinstance(h, StepEnded) and h.number == step.number), None)
-    until = ended.at if ended else max(h.at for h in happenings)
-    lanes, within = owned_spans(happenings), [h for h in happenings if step.at <= h.at <= until]
+def _facts(step: StepBegan, events: Sequence[DemoEvent]) -> Facts:
+    cluster = next(h for h in events if isinstance(h, ClusterReady))
+    ended = next((h for h in events if isinstance(h, StepEnded) and h.number == step.number), None)
+    until = ended.at if ended else max(h.at for h in events)
+    lanes, within = owned_spans(events), [h for h in events if step.at <= h.at <= until]
     groups = [h for h in within if isinstance(h, GroupSeen)]
     logged = [h.reasons for h in within if isinstance(h, ReasonsLogged)]
     return Facts(
         step=step,
         seconds=until - step.at,
         settled=ended is not None and ended.settled,
-        partitions=stage.partitions,
+        partitions=cluster.partitions,
         owners_before=_owners(lanes, step.at),
         owners_after=_owners(lanes, until),
-        ownerless_s={} if step.scene is StepKind.LEAVE else _ownerless(lanes, step.at, until),
+        ownerless_s={} if step.kind is StepKind.LEAVE else _ownerless(lanes, step.at, until),
         shared=tuple(sorted(p for p, lane in lanes.items() if _shared_within(lane, step.at, until))),
         callbacks=Counter(h.name for h in within if isinstance(h, Called)),
         rebalances=_rebalances(within),
-        epoch_before=_epoch(happenings, step.at),
-        epoch_after=_epoch(happenings, until),
+        epoch_before=_epoch(events, step.at),
+        epoch_after=_epoch(events, until),
         pids=_pids(within),
         recovered_s=_recoveries(within),
         closed=tuple(h for h in within if isinstance(h, Closed)),
@@ -120,7 +120,7 @@ def _shared_within(lane: Sequence[Span], begins: float, ends: float) -> bool:
     return any(begins <= later.begins <= ends for _, later in overlaps(lane))
 
 
-def _rebalances(within: Sequence[Happening]) -> Mapping[str, int]:
+def _rebalances(within: Sequence[DemoEvent]) -> Mapping[str, int]:
     """How often each member entered RECONCILING."""
     counts: Counter[str] = Counter()
     states: dict[int, MemberState] = {}
@@ -131,17 +131,17 @@ def _rebalances(within: Sequence[Happening]) -> Mapping[str, int]:
     return counts
 
 
-def _epoch(happenings: Sequence[Happening], at: float) -> int:
+def _epoch(events: Sequence[DemoEvent], at: float) -> int:
     """The group epoch that the coordinator reported last."""
-    return next((h.epoch for h in reversed(happenings) if isinstance(h, GroupSeen) and h.at <= at), 0)
+    return next((h.epoch for h in reversed(events) if isinstance(h, GroupSeen) and h.at <= at), 0)
 
 
-def _pids(within: Sequence[Happening]) -> Mapping[str, tuple[int, ...]]:
+def _pids(within: Sequence[DemoEvent]) -> Mapping[str, tuple[int, ...]]:
     started = [h for h in within if isinstance(h, Started)]
     return {name: tuple(h.pid for h in started if h.name == name) for name in {h.name for h in started}}
 
 
-def _recoveries(within: Sequence[Happening]) -> Mapping[str, float]:
+def _recoveries(within: Sequence[DemoEvent]) -> Mapping[str, float]:
     began = {h.pid: h.at for h in within if isinstance(h, Started)}
     given = [h for h in within if isinstance(h, Called) and h.kind == "assigned" and h.pid in began]
     return {h.name: h.at - began[h.pid] for h in given}

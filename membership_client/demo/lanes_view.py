@@ -10,7 +10,7 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from membership_client.demo.happenings import Happening, ProcessEnded, StepBegan, StepKind
+from membership_client.demo.events import DemoEvent, ProcessEnded, StepBegan, StepKind
 from membership_client.demo.ownership import Span, gaps, owned_spans
 
 _LABEL = 4
@@ -18,15 +18,15 @@ _LEAST_TICK = 8
 
 
 def lanes_view(
-    happenings: Sequence[Happening], partitions: int, colours: Mapping[str, str], now: float, width: int
+    events: Sequence[DemoEvent], partitions: int, colours: Mapping[str, str], now: float, width: int
 ) -> Group:
     """Dots are before the first owner and after the last; hatched columns should have had an owner."""
-    begins = next((h.at for h in happenings if isinstance(h, StepBegan)), now)
-    leaving = next((h.at for h in happenings if isinstance(h, StepBegan) and h.scene is StepKind.LEAVE), now)
+    begins = next((h.at for h in events if isinstance(h, StepBegan)), now)
+    leaving = next((h.at for h in events if isinstance(h, StepBegan) and h.kind is StepKind.LEAVE), now)
     scale = Timescale.fitting(begins, now, max(_LEAST_TICK, width - _LABEL))
-    lanes = owned_spans(happenings)
+    lanes = owned_spans(events)
     rows = [_lane(n, scale.cells(lanes.get(n, ())), scale.column(leaving), colours) for n in range(partitions)]
-    return Group(_marks(happenings, scale), *rows, _seconds(scale))
+    return Group(_marks(events, scale), *rows, _seconds(scale))
 
 
 def _lane(number: int, cells: Sequence[Cell], leaving: int, colours: Mapping[str, str]) -> Text:
@@ -45,14 +45,14 @@ def _draw(cell: Cell, colours: Mapping[str, str], *, owed: bool) -> tuple[str, s
     return " ", f"on {colour}"
 
 
-def _marks(happenings: Sequence[Happening], scale: Timescale) -> Text:
+def _marks(events: Sequence[DemoEvent], scale: Timescale) -> Text:
     """Where steps began, and where a member was killed."""
     marks = [" "] * scale.columns
-    for happening in happenings:
-        if isinstance(happening, StepBegan):
-            marks[scale.column(happening.at)] = str(happening.number)
-        if isinstance(happening, ProcessEnded) and happening.code < 0:
-            marks[min(scale.column(happening.at) + 1, scale.columns - 1)] = "†"
+    for event in events:
+        if isinstance(event, StepBegan):
+            marks[scale.column(event.at)] = str(event.number)
+        if isinstance(event, ProcessEnded) and event.code < 0:
+            marks[min(scale.column(event.at) + 1, scale.columns - 1)] = "†"
     return Text.assemble(" " * _LABEL, ("".join(marks), "bold"))
 
 

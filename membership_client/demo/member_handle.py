@@ -12,8 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import membership_client
-from membership_client.demo.happenings import Complained, ProcessEnded, Started
-from membership_client.demo.wire import Leave, MemberRole, decode_report, encode_leave, encode_role
+from membership_client.demo.events import (
+    Complained,
+    LeaveRequest,
+    MemberRole,
+    ProcessEnded,
+    Started,
+    decode_report,
+    encode_leave,
+    encode_role,
+)
 
 if TYPE_CHECKING:
     from membership_client.demo.recording import Recording
@@ -50,7 +58,7 @@ class MemberHandle:
             reader.start()
             self._readers.append(reader)
 
-    def leave(self, leave: Leave) -> None:
+    def leave(self, leave: LeaveRequest) -> None:
         """Asks it to leave and end; returns at once. Does nothing if it has ended, for example because a user killed it."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -62,7 +70,7 @@ class MemberHandle:
         self._process.kill()
         self.join()
 
-    def dismiss(self) -> None:
+    def close_input(self) -> None:
         """Closes its input, so that it leaves and ends; returns at once."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from membership_client.demo.happenings import Called, Happening, ProcessEnded
+from membership_client.demo.events import Called, DemoEvent, ProcessEnded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,30 +30,30 @@ class Span:
         return max(0.0, own_end - max(begins, self.begins))
 
 
-def owned_spans(happenings: Iterable[Happening]) -> Mapping[int, Sequence[Span]]:
+def owned_spans(events: Iterable[DemoEvent]) -> Mapping[int, Sequence[Span]]:
     """The owners of each partition. Two spans overlap only if two members owned it at once."""
     lanes: dict[int, list[Span]] = defaultdict(list)
     held: dict[tuple[int, int], Called] = {}
-    for happening in sorted(_relevant(happenings), key=lambda h: h.at):
-        if isinstance(happening, Called) and happening.kind == "assigned":
-            held.update({(happening.pid, partition): happening for partition in happening.partitions})
+    for event in sorted(_relevant(events), key=lambda h: h.at):
+        if isinstance(event, Called) and event.kind == "assigned":
+            held.update({(event.pid, partition): event for partition in event.partitions})
             continue
-        for key in _let_go(happening, held):
+        for key in _let_go(event, held):
             taken = held.pop(key)
-            lanes[key[1]].append(Span(taken.name, taken.at, happening.at))
+            lanes[key[1]].append(Span(taken.name, taken.at, event.at))
     for (_, partition), taken in held.items():
         lanes[partition].append(Span(taken.name, taken.at))
     return {partition: sorted(lane, key=lambda span: span.begins) for partition, lane in lanes.items()}
 
 
-def _relevant(happenings: Iterable[Happening]) -> Iterable[Called | ProcessEnded]:
-    return (happening for happening in happenings if isinstance(happening, Called | ProcessEnded))
+def _relevant(events: Iterable[DemoEvent]) -> Iterable[Called | ProcessEnded]:
+    return (event for event in events if isinstance(event, Called | ProcessEnded))
 
 
-def _let_go(happening: Called | ProcessEnded, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
+def _let_go(event: Called | ProcessEnded, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
     """The partitions that a process owns no longer: those it gave up, or all if it ended."""
-    mine = [key for key in held if key[0] == happening.pid]
-    return mine if isinstance(happening, ProcessEnded) else [key for key in mine if key[1] in happening.partitions]
+    mine = [key for key in held if key[0] == event.pid]
+    return mine if isinstance(event, ProcessEnded) else [key for key in mine if key[1] in event.partitions]
 
 
 def gaps(lane: Sequence[Span]) -> list[Span]:

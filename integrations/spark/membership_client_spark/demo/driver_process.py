@@ -10,10 +10,9 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from membership_client_spark.demo.happenings import DriverReport
+from membership_client_spark.demo.events import DriverReport, DriverTask, decode_report, encode_task
 from membership_client_spark.demo.processes import Executor, end_family, executors_in
 from membership_client_spark.demo.spark_environment import environment
-from membership_client_spark.demo.wire import Task, decode_report, encode_task
 
 _TAIL_LINES = 30
 
@@ -25,7 +24,7 @@ class DriverFailedError(RuntimeError):
 class DriverProcess:
     """A context in which the driver runs. At its end the driver, its JVM and the executors, one family, are killed."""
 
-    def __init__(self, task: Task, directory: Path, java: Path) -> None:
+    def __init__(self, task: DriverTask, directory: Path, java: Path) -> None:
         directory.mkdir()
         self._log = directory / "driver.log"
         self._said: queue.Queue[DriverReport | None] = queue.Queue()

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
-import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import membership_client
 import membership_client_spark
+from membership_client.demo.kit import CANNOT_RUN, INTERRUPTED, NOT_AS_EXPECTED, OK, interrupt_on_signals, svg_problem
 from membership_client_spark.demo.broker import BrokerError, EmbeddedBroker, embedded_broker
 from membership_client_spark.demo.driver import MASTER, SLOTS
 from membership_client_spark.demo.driver_process import DriverFailedError, DriverProcess
-from membership_client_spark.demo.happenings import PipelineRecording, Produced
+from membership_client_spark.demo.events import DriverTask, PipelineRecording, Produced
+from membership_client_spark.demo.executor_loss import ExecutorLoss
 from membership_client_spark.demo.orders import PARTITIONS, OrdersError, create_topic, produce
-from membership_client_spark.demo.play import PipelinePlay
 from membership_client_spark.demo.screen import Screen, save_screen
 from membership_client_spark.demo.summary import PipelineSummary, summarize
-from membership_client_spark.demo.wire import Task
-
-OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 
 _EPOCHS = 8
 _KILL_IN = 4
@@ -46,10 +41,8 @@ class SparkDemoOptions:
 
 
 def run(options: SparkDemoOptions) -> int:
-    """Runs it, prints it, and returns 0: as expected, 1: not as expected, 2: could not run, 130: interrupted."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
-            signal.signal(number, _interrupt)
+    """Runs it and prints it. Returns one of the exit codes of `kit`."""
+    interrupt_on_signals()
     try:
         return _run(options)
     except (BrokerError, DriverFailedError, CannotRunError, OrdersError) as error:
@@ -62,11 +55,6 @@ def run(options: SparkDemoOptions) -> int:
         return _end(INTERRUPTED, "interrupted; nothing is left running.")
 
 
-def _interrupt(*_: Any) -> None:
-    """SIGTERM and SIGHUP end the demonstration as Ctrl-C does."""
-    raise KeyboardInterrupt
-
-
 def _end(code: int, why: str) -> int:
     print(f"membership-client-spark demo: {why}", file=sys.stderr)
     return code
@@ -75,13 +63,13 @@ def _end(code: int, why: str) -> int:
 def _run(options: SparkDemoOptions) -> int:
     _check(options)
     screen = Screen(time.monotonic())
-    recording = PipelineRecording(screen.tell)
+    recording = PipelineRecording(screen.show_event)
     with _directory(options.keep) as directory:
         recording.remark("starting real Kafka on this machine, which takes a few seconds")
         with embedded_broker() as broker:
-            _perform(broker, directory, options.records, recording)
-        summary = summarize(recording.happenings)
-        screen.show(summary)
+            _run_pipeline(broker, directory, options.records, recording)
+        summary = summarize(recording.events)
+        screen.show_summary(summary)
     _say_what_is_kept(options, screen)
     return _exit_code(summary)
 
@@ -94,19 +82,17 @@ def _check(options: SparkDemoOptions) -> None:
     """CannotRunError, before anything is started, if something is missing."""
     if not Path("/proc/self/stat").exists():
         raise CannotRunError("executors are found through /proc, which this system does not have; Linux has it.")
-    if options.svg is not None and importlib.util.find_spec("rich") is None:
-        raise CannotRunError("--svg needs rich: pip install 'membership-client[cli]'.")
-    if options.svg is not None and not options.svg.absolute().parent.is_dir():
-        raise CannotRunError(f"--svg {options.svg}: there is no such directory.")
+    if problem := svg_problem(options.svg):
+        raise CannotRunError(problem)
 
 
-def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
+def _run_pipeline(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
     recording.remark(f"Kafka {broker.version} serves; producing orders to a topic with {PARTITIONS} partitions")
     create_topic(broker.bootstrap_servers)
     cents = produce(broker.bootstrap_servers, records)
     recording.add(Produced(at=time.monotonic(), records=records, cents=cents))
     recording.remark(f"starting Spark as {MASTER}, and a pipeline with {SLOTS} slots")
-    task = Task(
+    task = DriverTask(
         bootstrap_servers=broker.bootstrap_servers,
         directory=str(directory),
         python_path=_python_path(),
@@ -114,7 +100,7 @@ def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: P
         max_records=-(-records // _EPOCHS),
     )
     with DriverProcess(task, directory / "spark", broker.java) as driver:
-        PipelinePlay(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).perform()
+        ExecutorLoss(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).run()
 
 
 def _python_path() -> str:

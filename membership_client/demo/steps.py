@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from membership_client import LeaveMode
-from membership_client.demo.happenings import StageSet, StepBegan, StepEnded, StepKind
+from membership_client.demo.events import ClusterReady, LeaveRequest, MemberRole, StepBegan, StepEnded, StepKind
 from membership_client.demo.member_handle import MemberHandle
-from membership_client.demo.wire import Leave, MemberRole
 
 if TYPE_CHECKING:
-    from membership_client.demo.board import Board
-    from membership_client.demo.recording import Recording
-    from membership_client.demo.stage import DemoCluster
+    from membership_client.demo.clusters import DemoCluster
+    from membership_client.demo.recording import GroupState, Recording
 
 A, B, C = "orders-a", "orders-b", "orders-c"
 
@@ -26,77 +24,77 @@ _REASONS = {A: "scaled down", B: "its machine is drained", C: "the demonstration
 
 _ABSENCE_S = 1.0
 """How long a restart takes: long enough to show that no other member gets the partitions meanwhile."""
-_DISMISSED_TIMEOUT_S = 3.0
+_END_TIMEOUT_S = 3.0
 _DWELL_S = 1.5
 """Time to look at the result, before the next step."""
 _QUIET_CONFIRMATIONS = 2
-"""A bystander that was confirmed this often afterwards, without a rebalance, did not notice the step."""
+"""Another member that was confirmed this often afterwards, without a rebalance, did not notice the step."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlayStep:
-    scene: StepKind
+class DemoStep:
+    kind: StepKind
     title: str
-    actors: tuple[str, ...]
+    members: tuple[str, ...]
     act: Callable[[], bool]
     """Does the step; returns whether the group settled in time."""
 
 
-class Play:
+class Demonstration:
     """A context; at its end no process of a member is left, however it ends."""
 
-    def __init__(self, stage: DemoCluster, recording: Recording) -> None:
-        self._stage = stage
+    def __init__(self, cluster: DemoCluster, recording: Recording) -> None:
+        self._cluster = cluster
         self._recording = recording
-        self._actors: dict[str, MemberHandle] = {}
+        self._members: dict[str, MemberHandle] = {}
         self._processes: list[MemberHandle] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for actor in self._processes:
-            actor.dismiss()
-        for actor in self._processes:
-            actor.join(_DISMISSED_TIMEOUT_S)
+        for member in self._processes:
+            member.close_input()
+        for member in self._processes:
+            member.join(_END_TIMEOUT_S)
 
-    def perform(self) -> None:
-        """All steps in order, up to the first after which the group does not settle."""
-        stage = self._stage
+    def run(self) -> None:
+        """Runs all steps in order, up to the first after which the group does not settle."""
+        cluster = self._cluster
         self._recording.add(
-            StageSet(
+            ClusterReady(
                 at=time.monotonic(),
-                title=stage.title,
-                group=stage.group,
-                topic=stage.topic,
-                partitions=stage.partitions,
+                title=cluster.title,
+                group=cluster.group,
+                topic=cluster.topic,
+                partitions=cluster.partitions,
             )
         )
         steps = self._steps()
         for number, step in enumerate(steps, 1):
-            if not self._perform(step, number, len(steps)):
+            if not self._run_step(step, number, len(steps)):
                 break
 
-    def _steps(self) -> list[PlayStep]:
+    def _steps(self) -> list[DemoStep]:
         return [
-            PlayStep(StepKind.JOIN, f"{A} and {B} join", (A, B), self._two_join),
-            PlayStep(StepKind.LATE, f"{C} joins late", (C,), self._one_joins_late),
-            PlayStep(StepKind.RESTART, f"{B}, a static member, restarts", (B,), self._one_restarts),
-            PlayStep(
+            DemoStep(StepKind.JOIN, f"{A} and {B} join", (A, B), self._two_join),
+            DemoStep(StepKind.LATE, f"{C} joins late", (C,), self._one_joins_late),
+            DemoStep(StepKind.RESTART, f"{B}, a static member, restarts", (B,), self._one_restarts),
+            DemoStep(
                 StepKind.TAKEOVER,
                 f"{C} is killed with SIGKILL; its replacement takes over",
                 (C,),
                 self._one_is_replaced,
             ),
-            PlayStep(StepKind.LEAVE, "everyone leaves, with a reason", (A, B, C), self._all_leave),
+            DemoStep(StepKind.LEAVE, "all members leave, with a reason", (A, B, C), self._all_leave),
         ]
 
-    def _perform(self, step: PlayStep, number: int, of: int) -> bool:
+    def _run_step(self, step: DemoStep, number: int, of: int) -> bool:
         self._recording.add(
-            StepBegan(at=time.monotonic(), number=number, of=of, scene=step.scene, title=step.title, actors=step.actors)
+            StepBegan(at=time.monotonic(), number=number, of=of, kind=step.kind, title=step.title, members=step.members)
         )
         settled = step.act()
-        if settled and (seen := self._stage.look()) is not None:
+        if settled and (seen := self._cluster.look()) is not None:
             self._recording.add(seen)
         self._recording.add(StepEnded(at=time.monotonic(), number=number, settled=settled))
         return settled
@@ -113,25 +111,25 @@ class Play:
         return self._settles({A, B, C}) and self._dwells()
 
     def _one_restarts(self) -> bool:
-        self._actors[B].leave(Leave(LeaveMode.DEFAULT, "restarts for a new version"))
-        self._actors[B].join()
+        self._members[B].leave(LeaveRequest(LeaveMode.DEFAULT, "restarts for a new version"))
+        self._members[B].join()
         time.sleep(_ABSENCE_S)
         self._start(B)
         return self._settles({A, B, C}) and self._stays_quiet({A, C})
 
     def _one_is_replaced(self) -> bool:
-        self._actors[C].kill()
+        self._members[C].kill()
         self._recording.remark("the coordinator still counts on the dead process, by default for 45 s")
         time.sleep(_ABSENCE_S)
         self._start(C, takes_over=True)
         return self._settles({A, B, C}) and self._stays_quiet({A, B})
 
     def _all_leave(self) -> bool:
-        for name, actor in self._actors.items():
-            actor.leave(Leave(LeaveMode.LEAVE, _REASONS[name]))
-        for actor in self._actors.values():
-            actor.join()
-        if (logged := self._stage.reasons_logged()) is not None:
+        for name, member in self._members.items():
+            member.leave(LeaveRequest(LeaveMode.LEAVE, _REASONS[name]))
+        for member in self._members.values():
+            member.join()
+        if (logged := self._cluster.reasons_logged()) is not None:
             self._recording.add(logged)
         return True
 
@@ -140,21 +138,21 @@ class Play:
     def _start(self, name: str, *, takes_over: bool = False) -> None:
         role = MemberRole(
             name=name,
-            bootstrap_servers=self._stage.bootstrap_servers,
-            group=self._stage.group,
-            topic=self._stage.topic,
+            bootstrap_servers=self._cluster.bootstrap_servers,
+            group=self._cluster.group,
+            topic=self._cluster.topic,
             instance_id=_INSTANCE_IDS[name],
             takes_over=takes_over,
         )
-        actor = MemberHandle(role, self._recording)
-        self._processes.append(actor)
-        self._actors[name] = actor
-        actor.begin()
+        member = MemberHandle(role, self._recording)
+        self._processes.append(member)
+        self._members[name] = member
+        member.begin()
 
     def _settles(self, names: set[str]) -> bool:
         """Waits until these members share all partitions evenly and agree on the epoch."""
-        partitions = self._stage.partitions
-        return self._wait(names, lambda board: is_settled(board, names, partitions))
+        partitions = self._cluster.partitions
+        return self._wait(names, lambda group: is_settled(group, names, partitions))
 
     def _dwells(self) -> bool:
         time.sleep(_DWELL_S)
@@ -162,27 +160,27 @@ class Play:
 
     def _stays_quiet(self, names: set[str]) -> bool:
         """Waits until the coordinator has confirmed each of these twice: a rebalance would have reached them by then."""
-        rows = self._recording.board.rows
+        rows = self._recording.group.rows
         wanted = {name: rows[name].confirmations + _QUIET_CONFIRMATIONS for name in names}
         return self._wait(
-            names, lambda board: all(board.rows[name].confirmations >= count for name, count in wanted.items())
+            names, lambda group: all(group.rows[name].confirmations >= count for name, count in wanted.items())
         )
 
-    def _wait(self, names: set[str], condition: Callable[[Board], bool]) -> bool:
+    def _wait(self, names: set[str], condition: Callable[[GroupState], bool]) -> bool:
         """False if the condition does not hold in time; at once if one of these members has failed."""
-        self._recording.wait(lambda board: condition(board) or has_failed(board, names), self._stage.patience_s)
-        return condition(self._recording.board)
+        self._recording.wait(lambda group: condition(group) or has_failed(group, names), self._cluster.patience_s)
+        return condition(self._recording.group)
 
 
-def is_settled(board: Board, names: set[str], partitions: int) -> bool:
+def is_settled(group: GroupState, names: set[str], partitions: int) -> bool:
     """Whether these members are stable at one epoch and share all partitions evenly."""
-    rows = [board.rows[name] for name in names]
-    if len(board.owners) < partitions or not all(row.is_stable for row in rows):
+    rows = [group.rows[name] for name in names]
+    if len(group.owners) < partitions or not all(row.is_stable for row in rows):
         return False
-    shares = [len(board.owned_by(name)) for name in names]
+    shares = [len(group.owned_by(name)) for name in names]
     return max(shares) - min(shares) <= 1 and len({row.seen.epoch for row in rows if row.seen}) == 1
 
 
-def has_failed(board: Board, names: set[str]) -> bool:
+def has_failed(group: GroupState, names: set[str]) -> bool:
     """Whether one of these members has failed, so that waiting is pointless."""
-    return any(board.rows[name].has_failed for name in names)
+    return any(group.rows[name].has_failed for name in names)

@@ -8,7 +8,7 @@ from membership_client.admin import GroupAdmin
 from membership_client.demo.kit import GroupSeen
 from membership_client_spark.demo.driver import GROUP
 from membership_client_spark.demo.driver_process import DriverProcess
-from membership_client_spark.demo.happenings import (
+from membership_client_spark.demo.events import (
     AllRead,
     Counted,
     DriverReport,
@@ -23,14 +23,14 @@ from membership_client_spark.demo.processes import Executor
 
 _LOOK_S = 0.2
 _PATIENCE_S = 120.0
-"""The longest time between two happenings: Spark may have to start a JVM, executors and Python workers."""
+"""The longest time between two events: Spark may have to start a JVM, executors and Python workers."""
 
 _INTO_THE_EPOCH = 0.4
 """When the executor is killed, as a part of the duration of the epoch before."""
 
 
-class PipelinePlay:
-    """The demonstration from the first report of the driver to the last. Call `perform` once."""
+class ExecutorLoss:
+    """The demonstration from the first report of the driver to the last. Call `run` once."""
 
     def __init__(
         self, driver: DriverProcess, recording: PipelineRecording, bootstrap_servers: str, kill_in: int
@@ -45,7 +45,7 @@ class PipelinePlay:
         self._kill_at: float | None = None
         self._killed: str | None = None
 
-    def perform(self) -> None:
+    def run(self) -> None:
         """Returns when the driver has counted what is in the Parquet files. DriverFailedError if it ends before."""
         while not isinstance(said := self._driver.next_report(_LOOK_S), Counted):
             if said is not None:
@@ -72,7 +72,7 @@ class PipelinePlay:
                 pass
 
     def _check_patience(self) -> None:
-        if time.monotonic() - self._recording.happenings[-1].at > _PATIENCE_S:
+        if time.monotonic() - self._recording.events[-1].at > _PATIENCE_S:
             raise self._driver.failure(f"Spark's driver has reported nothing for {_PATIENCE_S:g} s.")
 
     def _look_at_group(self) -> None:
@@ -93,9 +93,9 @@ class PipelinePlay:
         if self._kill_at is None or time.monotonic() < self._kill_at:
             return
         # An executor with a Python worker that reads the epoch; without one, no work would be lost.
-        if victim := next((one for one in self._running.values() if one.python_workers), None):
-            victim.kill()
-            self._kill_at, self._killed = None, victim.executor_id
+        if target := next((one for one in self._running.values() if one.python_workers), None):
+            target.kill()
+            self._kill_at, self._killed = None, target.executor_id
             self._recording.add(
-                ExecutorKilled(at=time.monotonic(), executor=victim.executor_id, pid=victim.pid, epoch=self._epoch)
+                ExecutorKilled(at=time.monotonic(), executor=target.executor_id, pid=target.pid, epoch=self._epoch)
             )
