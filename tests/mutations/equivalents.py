@@ -34,7 +34,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "Both ends write the number in as many bytes.",
     ),
     Equivalent(
-        "leases/listening.py",
+        "leases/arbiter.py",
         "_listening",
         "listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)",
         "(left out)",

@@ -14,9 +14,14 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from membership_client_spark.errors import SparkSettingsError
-from membership_client_spark.hadoop import hadoop_configuration, hadoop_fs, scheme_and_file, with_scheme
 from membership_client_spark.parquet import manifest as manifests
-from membership_client_spark.spark_session import is_connect
+from membership_client_spark.spark_session import (
+    hadoop_configuration,
+    hadoop_fs,
+    is_connect,
+    scheme_and_file,
+    with_scheme,
+)
 
 ATTEMPTS = "_attempts"
 """The underscore keeps Spark from looking inside."""

@@ -12,10 +12,18 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
-from membership_client_spark.pipeline.bounds import Bounds, Experience, SizeSampler, record_limit
 from membership_client_spark.pipeline.errors import EpochTakenError
 from membership_client_spark.pipeline.held import Held
-from membership_client_spark.pipeline.plan import NOTHING, EpochPlan, next_ranges, plan_of
+from membership_client_spark.pipeline.planning import (
+    NOTHING,
+    Bounds,
+    EpochPlan,
+    Experience,
+    SizeSampler,
+    next_ranges,
+    plan_of,
+    record_limit,
+)
 from membership_client_spark.pipeline.positions import Positions
 from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView, Tally
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
