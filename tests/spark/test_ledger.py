@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from membership_client_spark.incarnation import Incarnation
-from membership_client_spark.leases.ledger import Ending, MayJoin, Ledger, Order, MustEnd
+from membership_client_spark.leases.ledger import Ending, Ledger, MayJoin, MustEnd, Order
 
 GRACE_S = 10.0
 OLD, NEW, NEWEST = Incarnation(1, 5), Incarnation(1, 6), Incarnation(2, 0)

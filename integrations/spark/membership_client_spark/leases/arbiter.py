@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.accepting import Acceptor, Proven
-from membership_client_spark.leases.ledger import Ending, MayJoin, Ledger, Order
+from membership_client_spark.leases.ledger import Ending, Ledger, MayJoin, Order
 from membership_client_spark.leases.sealing import Opener, Sealer
 from membership_client_spark.leases.wire import LONGEST_LINE, new_secret
 
