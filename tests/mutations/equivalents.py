@@ -27,7 +27,7 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
-        "leases/sealing.py",
+        "leases/wire.py",
         "_mac",
         "8",
         "9",

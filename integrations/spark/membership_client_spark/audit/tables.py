@@ -14,8 +14,7 @@ from membership_client import ConfigError
 from membership_client.arguments import shown
 from membership_client_spark.arguments import checked_path, checked_seconds, checked_session
 from membership_client_spark.audit import member_runs, memberships, ownership, rebalances, trace_files
-from membership_client_spark.audit.page import render
-from membership_client_spark.audit.summary import AuditSummary, bar_charts, summarise, tops
+from membership_client_spark.audit.summary import AuditSummary, bar_charts, render, summarise, tops
 from membership_client_spark.audit.target import open_target
 
 SKEW_S = 2.0

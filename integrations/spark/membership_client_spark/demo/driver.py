@@ -15,6 +15,7 @@ from pyspark.sql.functions import col, count, count_distinct, from_json, when
 from pyspark.sql.functions import sum as total
 
 from membership_client import WaitTimeoutError
+from membership_client_spark.demo.driver_process import ALL_EXECUTORS, quick_properties
 from membership_client_spark.demo.events import (
     AllRead,
     Counted,
@@ -28,12 +29,10 @@ from membership_client_spark.demo.events import (
     encode_report,
 )
 from membership_client_spark.demo.orders import SCHEMA, TOPIC
-from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.pipeline.progress import EpochsProgress
+from membership_client_spark.pipeline.interface import EpochsProgress, PipelineRun, Published
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 GROUP = NAME = "orders-to-parquet"
 SLOTS = 2

@@ -12,16 +12,18 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from membership_client_spark.leases.sealing import Opener, Sealer, session_key
 from membership_client_spark.leases.wire import (
     LONGEST_GREETING,
     NotOursError,
+    Opener,
+    Sealer,
     challenge,
     challenge_in,
     check_proof,
     line,
     parsed,
     proof,
+    session_key,
 )
 
 _log = logging.getLogger("membership_client_spark")

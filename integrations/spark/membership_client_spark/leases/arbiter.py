@@ -15,8 +15,7 @@ from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.accepting import Acceptor, Proven
 from membership_client_spark.leases.ledger import Ending, Ledger, MayJoin, Order
-from membership_client_spark.leases.sealing import Opener, Sealer
-from membership_client_spark.leases.wire import LONGEST_LINE, new_secret
+from membership_client_spark.leases.wire import LONGEST_LINE, Opener, Sealer, new_secret
 
 T = TypeVar("T")
 

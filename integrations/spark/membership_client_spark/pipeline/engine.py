@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
-from membership_client_spark.pipeline.errors import EpochTakenError
+from membership_client_spark.errors import EpochTakenError
 from membership_client_spark.pipeline.held import Held
+from membership_client_spark.pipeline.interface import (
+    EpochReport,
+    EpochsProgress,
+    PipelineRun,
+    Resumable,
+    SlotView,
+    Tally,
+)
 from membership_client_spark.pipeline.planning import (
     NOTHING,
     Bounds,
@@ -25,10 +33,8 @@ from membership_client_spark.pipeline.planning import (
     record_limit,
 )
 from membership_client_spark.pipeline.positions import Positions
-from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView, Tally
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
 from membership_client_spark.pipeline.reading import epoch_frame
-from membership_client_spark.pipeline.resuming import PipelineRun, Resumable
 from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.pipeline.watermarks import Watermarks

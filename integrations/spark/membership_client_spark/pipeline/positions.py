@@ -7,9 +7,9 @@ import time
 from collections.abc import Container, Mapping
 
 from membership_client import TopicPartition
-from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
+from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from membership_client_spark.pipeline.held import Holding
-from membership_client_spark.pipeline.resuming import Published
+from membership_client_spark.pipeline.interface import Published
 from membership_client_spark.pipeline.settings import Reset
 from membership_client_spark.pipeline.slots import Slots, epoch_in
 from membership_client_spark.pipeline.watermarks import Watermarks
