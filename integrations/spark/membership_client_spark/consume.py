@@ -26,13 +26,12 @@ from membership_client_spark.arguments import (
     cpus_per_slot,
     notes,
 )
-from membership_client_spark.holders import new_driver_epoch, remove_holders
 from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress
 from membership_client_spark.slot import Handler, SlotTask
-from membership_client_spark.slot_config import checked_config
+from membership_client_spark.slot_member import checked_config, new_driver_epoch, remove_holders
 from membership_client_spark.slot_progress import ProgressRegistry, SlotProgress, table
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting

@@ -31,12 +31,11 @@ from membership_client import (
 )
 from membership_client_spark.arrow import record_batch
 from membership_client_spark.errors import SlotFailedError, SupersededError
-from membership_client_spark.holders import Config, check_newest
 from membership_client_spark.incarnation import Incarnation, slot_instance_id
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line, Notice
-from membership_client_spark.slot_config import slot_config
 from membership_client_spark.slot_failure import cause_note
+from membership_client_spark.slot_member import Config, check_newest, slot_config
 from membership_client_spark.slot_progress import ProgressReporter
 
 _log = logging.getLogger("membership_client_spark")

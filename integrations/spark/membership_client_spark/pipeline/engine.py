@@ -32,12 +32,11 @@ from membership_client_spark.pipeline.planning import (
     plan_of,
     record_limit,
 )
-from membership_client_spark.pipeline.positions import Positions
+from membership_client_spark.pipeline.positions import Positions, Watermarks
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
 from membership_client_spark.pipeline.reading import epoch_frame
 from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
-from membership_client_spark.pipeline.watermarks import Watermarks
 from membership_client_spark.slot_failure import setup_note
 
 ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]
