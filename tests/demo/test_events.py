@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from membership_client import LeaveMode, MemberState
-from membership_client.demo.happenings import MemberReport
-from membership_client.demo.wire import (
-    Leave,
+from membership_client.demo.events import (
+    LeaveRequest,
+    MemberReport,
     MemberRole,
     decode_leave,
     decode_report,
@@ -30,7 +30,7 @@ def test_what_is_told_arrives_as_it_was(told: MemberReport) -> None:
 
 def test_roles_and_farewells_arrive_as_they_were() -> None:
     role = MemberRole(name="a", bootstrap_servers="h:1", group="g", topic="t", instance_id=None, takes_over=True)
-    leave = Leave(LeaveMode.TEMPORARY, "two\nlines")
+    leave = LeaveRequest(LeaveMode.TEMPORARY, "two\nlines")
     assert decode_role(encode_role(role)) == role
     assert decode_leave(encode_leave(leave)) == leave
     assert "\n" not in encode_leave(leave)

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict, dataclass
 
+from membership_client import LeaveMode, MemberState
 from membership_client.demo.kit import GroupSeen, Remark
-
-if TYPE_CHECKING:
-    from membership_client import MemberState
 
 
 class StepKind(enum.Enum):
@@ -29,7 +27,7 @@ class StepKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageSet:
+class ClusterReady:
     """A broker serves, and the topic exists."""
 
     at: float
@@ -44,10 +42,10 @@ class StepBegan:
     at: float
     number: int
     of: int
-    scene: StepKind
+    kind: StepKind
     title: str
-    actors: tuple[str, ...]
-    """The members that this step starts, kills or ends; all others are bystanders."""
+    members: tuple[str, ...]
+    """The members that this step starts, kills or ends. The figures of a step count the other members separately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +142,9 @@ class Closed:
 
 
 MemberReport = Seen | Called | Closed
-Happening = (
+DemoEvent = (
     Remark
-    | StageSet
+    | ClusterReady
     | StepBegan
     | StepEnded
     | GroupSeen
@@ -156,3 +154,58 @@ Happening = (
     | Complained
     | MemberReport
 )
+
+
+# --- messages between a member's process and the demonstration: one JSON object per line, both ways ------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRole:
+    """The argument of a member's process."""
+
+    name: str
+    bootstrap_servers: str
+    group: str
+    topic: str
+    instance_id: str | None = None
+    takes_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveRequest:
+    """The only message that it gets later."""
+
+    mode: LeaveMode
+    reason: str
+
+
+def encode_role(role: MemberRole) -> str:
+    return json.dumps(asdict(role))
+
+
+def decode_role(text: str) -> MemberRole:
+    return MemberRole(**json.loads(text))
+
+
+def encode_leave(leave: LeaveRequest) -> str:
+    return json.dumps({"mode": leave.mode.value, "reason": leave.reason})
+
+
+def decode_leave(line: str) -> LeaveRequest:
+    said = json.loads(line)
+    return LeaveRequest(LeaveMode(said["mode"]), said["reason"])
+
+
+def encode_report(report: MemberReport) -> str:
+    said = asdict(report) | {"type": type(report).__name__}
+    return json.dumps(said, default=lambda state: state.value)
+
+
+def decode_report(line: str) -> MemberReport:
+    said = json.loads(line)
+    kind = said.pop("type")
+    if kind == "Seen":
+        return Seen(**said | {"state": MemberState(said["state"]), "owned": tuple(said["owned"])})
+    if kind == "Called":
+        return Called(**said | {"partitions": tuple(said["partitions"])})
+    return Closed(**said)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from membership_client import MemberState
-from membership_client.demo.happenings import Complained
-from membership_client.demo.story import lines_of
+from membership_client.demo.events import Complained
+from membership_client.demo.sentences import sentences_of
 from tests.demo.recorded import gives, gone, seen, started, takes
 
 GROUP_CHANGED = "group changed: the coordinator gave us a new target"
@@ -12,7 +12,7 @@ GROUP_CHANGED = "group changed: the coordinator gave us a new target"
 
 def test_a_handover_names_both_sides() -> None:
     """The giver learns only that the group changed; the story knows who came."""
-    told = lines_of(
+    told = sentences_of(
         [
             started(1, "a", 1),
             takes(2, "a", 1, 0, 1),
@@ -29,7 +29,7 @@ def test_a_handover_names_both_sides() -> None:
 
 
 def test_a_replacement_takes_its_own_back() -> None:
-    told = lines_of(
+    told = sentences_of(
         [started(1, "a", 1), takes(2, "a", 1, 0), gone(3, "a", 1, -9), started(4, "a", 2), takes(5, "a", 2, 0)]
     )
     assert [line.text for line in told][-3:] == [
@@ -41,7 +41,9 @@ def test_a_replacement_takes_its_own_back() -> None:
 
 def test_only_changes_of_state_are_told() -> None:
     """A member reports every heartbeat; a reader wants news."""
-    told = lines_of([seen(1, "a", 1), seen(2, "a", 1), seen(3, "a", 1, epoch=2), seen(4, "a", 1, MemberState.FENCED)])
+    told = sentences_of(
+        [seen(1, "a", 1), seen(2, "a", 1), seen(3, "a", 1, epoch=2), seen(4, "a", 1, MemberState.FENCED)]
+    )
     assert [line.text for line in told] == [
         "STABLE at epoch 1, owns nothing",
         "STABLE at epoch 2, owns nothing",
@@ -51,4 +53,4 @@ def test_only_changes_of_state_are_told() -> None:
 
 def test_a_repeated_complaint_is_told_once_and_without_the_log_prefix() -> None:
     complaint = Complained(at=1, name="a", pid=1, text="[g/a]: held by another")
-    assert [line.text for line in lines_of([complaint, complaint])] == ["held by another"]
+    assert [line.text for line in sentences_of([complaint, complaint])] == ["held by another"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from membership_client.demo.kit import GroupSeen, Remark
 
@@ -100,25 +102,61 @@ class ExecutorGone:
     executor: str
 
 
-Happening = DriverReport | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
+DemoEvent = DriverReport | Remark | Produced | ExecutorStarted | ExecutorKilled | ExecutorGone | GroupSeen
 
 
 # --- the list of them ------------------------------------------------------------------------------------------------
 
-Watcher = Callable[[Happening], None]
+Watcher = Callable[[DemoEvent], None]
 
 
 class PipelineRecording:
     """All that happened so far; the watcher is called with each new value. Belongs to one thread."""
 
     def __init__(self, watcher: Watcher) -> None:
-        self.happenings: list[Happening] = []
+        self.events: list[DemoEvent] = []
         self._watcher = watcher
 
-    def add(self, happening: Happening) -> None:
-        self.happenings.append(happening)
-        self._watcher(happening)
+    def add(self, event: DemoEvent) -> None:
+        self.events.append(event)
+        self._watcher(event)
 
     def remark(self, text: str) -> None:
         """A sentence of the demonstration's own."""
         self.add(Remark(at=time.monotonic(), text=text))
+
+
+# --- messages between the driver's process and the demonstration: one JSON object per line, both ways ----------------
+
+_KINDS = {kind.__name__: kind for kind in (SessionReady, EpochBegan, EpochCommitted, AllRead, Counted)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverTask:
+    """What the driver reads, and where it writes."""
+
+    bootstrap_servers: str
+    directory: str
+    python_path: str
+    records: int
+    max_records: int
+
+
+def encode_task(task: DriverTask) -> str:
+    return json.dumps(asdict(task))
+
+
+def decode_task(text: str) -> DriverTask:
+    return DriverTask(**json.loads(text))
+
+
+def encode_report(said: DriverReport) -> str:
+    return json.dumps({"kind": type(said).__name__, **asdict(said)})
+
+
+def decode_report(line: str) -> DriverReport:
+    fields: dict[str, Any] = json.loads(line)
+    kind = _KINDS[fields.pop("kind")]
+    if "slots" in fields:
+        fields["slots"] = tuple(SlotShare(one["instance_id"], tuple(one["partitions"])) for one in fields["slots"])
+    return kind(**fields)

@@ -1,16 +1,20 @@
-"""How much an epoch may contain, how that is shared over partitions, and how large records are."""
+"""How much an epoch may contain, how that is shared over partitions, how large records are, and the plan of an epoch."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, Message
+from confluent_kafka import TopicPartition as Place
 
-from membership_client import ConfigError
+from membership_client import ConfigError, TopicPartition
 from membership_client.arguments import shown
+from membership_client_spark.pipeline.held import Holding
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 Key = TypeVar("Key")
@@ -133,7 +137,7 @@ class SizeSampler:
     def average(self, ranges: Sequence[OffsetRange]) -> float | None:
         """The average bytes of key and value of the first records of the longest ranges; None if no record came."""
         longest = sorted(ranges, key=lambda piece: piece.start - piece.end)[:_PLACES]
-        self._consumer.assign([TopicPartition(piece.topic, piece.partition, piece.start) for piece in longest])
+        self._consumer.assign([Place(piece.topic, piece.partition, piece.start) for piece in longest])
         try:
             seen = self._first(min(_RECORDS, sum(p.end - p.start for p in longest)))
         finally:
@@ -154,3 +158,49 @@ class SizeSampler:
 
 def _size(message: Message) -> int:
     return len(message.key() or b"") + len(message.value() or b"")
+
+
+# --- the plan of an epoch --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPlan:
+    """The offset ranges of an epoch and the holdings of their partitions. Reading it twice gives the same records."""
+
+    ranges: tuple[OffsetRange, ...]
+    holdings: Mapping[TopicPartition, Holding]
+
+    def tasks(self) -> list[list[OffsetRange]]:
+        """The ranges of each slot that has some."""
+        by_slot: dict[int, list[OffsetRange]] = defaultdict(list)
+        for piece in self.ranges:
+            by_slot[self.holdings[TopicPartition(piece.topic, piece.partition)].slot].append(piece)
+        return [by_slot[slot] for slot in sorted(by_slot)]
+
+    def ends(self) -> dict[TopicPartition, int]:
+        return {TopicPartition(piece.topic, piece.partition): piece.end for piece in self.ranges}
+
+    def only(self, places: Container[TopicPartition]) -> EpochPlan:
+        """Without the ranges of other partitions."""
+        ranges = tuple(one for one in self.ranges if TopicPartition(one.topic, one.partition) in places)
+        return EpochPlan(ranges, {place: holding for place, holding in self.holdings.items() if place in places})
+
+
+NOTHING = EpochPlan((), MappingProxyType({}))
+
+
+def plan_of(ranges: tuple[OffsetRange, ...], holdings: Mapping[TopicPartition, Holding]) -> EpochPlan:
+    """A plan with the holdings of its own partitions only: others may be revoked while it is read."""
+    places = [TopicPartition(piece.topic, piece.partition) for piece in ranges]
+    return EpochPlan(ranges, {place: holdings[place] for place in places})
+
+
+def next_ranges(
+    positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], limit: int | None, turn: int
+) -> tuple[OffsetRange, ...]:
+    """The ranges of the next epoch, with at most `limit` offsets together; none is empty."""
+    waiting = {place: ends[place] - positions[place] for place in sorted(positions) if place in ends}
+    shares = allot(waiting, limit, turn)
+    return tuple(
+        OffsetRange(*place, positions[place], positions[place] + count) for place, count in sorted(shares.items())
+    )

@@ -1,4 +1,4 @@
-"""Where the play takes place: an embedded broker, real Kafka, or the user's cluster."""
+"""The cluster of a demonstration: an embedded broker, real Kafka, or the user's own."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from membership_client import MemberConfig
-from membership_client.demo.happenings import ReasonsLogged
+from membership_client.demo.events import ReasonsLogged
 from membership_client.demo.kit import GroupSeen
 from membership_client.testing import ClusterAdmin, EmbeddedKafka, KafkaCluster
 from membership_client.testing.jars import KAFKA_VERSION
 
 Say = Callable[[str], None]
-"""How a stage says what it is doing while it is set."""
+"""How a cluster says what it is doing while it starts."""
 
 BrokerKind = Literal["embedded", "kafka"]
 
@@ -32,13 +32,13 @@ _CONTACT_TIMEOUT_S = 5
 _DELETE_TIMEOUT_S = 10
 
 
-class StageError(RuntimeError):
-    """The stage cannot be set; the message says what to do."""
+class DemoError(RuntimeError):
+    """The demonstration cannot run; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoCluster:
-    """A broker with a topic that nobody else uses, and the name of a group that does not exist yet."""
+    """A broker with a topic that no other program uses, and the name of a group that does not exist yet."""
 
     title: str
     bootstrap_servers: str
@@ -59,7 +59,7 @@ class DemoCluster:
         except LookupError:
             return None
         except (OSError, RuntimeError) as error:
-            raise StageError(f"The coordinator does not describe the group: {error}.") from error
+            raise DemoError(f"The coordinator does not describe the group: {error}.") from error
         return GroupSeen(at=time.monotonic(), epoch=described.epoch, members=len(described.members))
 
     def reasons_logged(self) -> ReasonsLogged | None:
@@ -71,7 +71,7 @@ _INTERVAL = f"the group's heartbeat interval is {_HEARTBEAT_MS / 1000:g} s (Kafk
 
 
 @contextlib.contextmanager
-def embedded_stage(say: Say) -> Iterator[DemoCluster]:
+def embedded_cluster(say: Say) -> Iterator[DemoCluster]:
     """A broker of ours in this process, gone when the context ends."""
     say("starting an embedded broker in this process; --broker kafka starts a real one")
     settings = {"group.consumer.heartbeat.interval.ms": _HEARTBEAT_MS}
@@ -90,7 +90,7 @@ def embedded_stage(say: Say) -> Iterator[DemoCluster]:
 
 
 @contextlib.contextmanager
-def kafka_stage(say: Say) -> Iterator[DemoCluster]:
+def kafka_cluster(say: Say) -> Iterator[DemoCluster]:
     """Real Kafka, one broker, gone when the context ends."""
     say(f"starting real Kafka {KAFKA_VERSION} on this machine, which takes a few seconds")
     with KafkaCluster() as kafka:
@@ -111,7 +111,7 @@ def kafka_stage(say: Say) -> Iterator[DemoCluster]:
 
 
 @contextlib.contextmanager
-def user_stage(bootstrap_servers: str, say: Say) -> Iterator[DemoCluster]:
+def user_cluster(bootstrap_servers: str, say: Say) -> Iterator[DemoCluster]:
     """The user's cluster: what is created there has a new, unique name and is deleted when the context ends."""
     name = f"membership-client-demo-{uuid.uuid4().hex[:12]}"
     # Refuses an address that no member could use.
@@ -139,7 +139,7 @@ def _check_contact(client: AdminClient, bootstrap_servers: str) -> None:
         client.list_topics(timeout=_CONTACT_TIMEOUT_S)
     except KafkaException as error:
         reason = error.args[0].str()
-        raise StageError(f"No broker answers at {bootstrap_servers} ({reason}). Is the address right?") from error
+        raise DemoError(f"No broker answers at {bootstrap_servers} ({reason}). Is the address right?") from error
 
 
 def _create_topic(bootstrap_servers: str, name: str) -> ClusterAdmin:
@@ -148,9 +148,9 @@ def _create_topic(bootstrap_servers: str, name: str) -> ClusterAdmin:
         # -1: as many replicas as the cluster gives by default.
         admin.create_topic(name, _PARTITIONS, replication=-1)
     except KafkaException as error:
-        raise StageError(f"Topic {name} could not be created: {error.args[0].str()}.") from error
+        raise DemoError(f"Topic {name} could not be created: {error.args[0].str()}.") from error
     except (OSError, RuntimeError) as error:
-        raise StageError(f"Topic {name} is not ready: {error}.") from error
+        raise DemoError(f"Topic {name} is not ready: {error}.") from error
     return admin
 
 
