@@ -21,4 +21,6 @@ def test_the_wheel_of_the_archive_is_that_of_the_tree(sdist: Path, wheel: Path, 
     (tmp_path / "wheel").mkdir()
     made = built("--wheel", source, tmp_path / "wheel")
     with zipfile.ZipFile(made) as ours, zipfile.ZipFile(wheel) as theirs:
-        assert {one.filename: one.CRC for one in ours.infolist()} == {one.filename: one.CRC for one in theirs.infolist()}
+        assert {one.filename: one.CRC for one in ours.infolist()} == {
+            one.filename: one.CRC for one in theirs.infolist()
+        }

@@ -156,7 +156,7 @@ def test_what_a_program_raises_is_raised_by_the_test(kafka_group: KafkaGroup) ->
 def test_a_wait_that_fails_shows_the_history(kafka_group: KafkaGroup) -> None:
     """What happened instead is what its reader wants to know."""
     kafka_group.join("a", careful)
-    kafka_group.wait_assigned("a")
+    kafka_group.wait_for(lambda: "on_assign begins" in str(kafka_group.history))
     with pytest.raises(TimeoutError, match="on_assign begins orders-0"):
         kafka_group.wait_processed(1, timeout_s=0.1)
 
