@@ -6,11 +6,12 @@ import importlib.util
 import io
 import re
 import signal
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rich.console import Console
@@ -42,15 +43,28 @@ def numbers(partitions: Iterable[int]) -> str:
 OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 
 
-def interrupt_on_signals() -> None:
-    """From now on SIGTERM and SIGHUP end the demonstration as Ctrl-C does."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the block with KeyboardInterrupt, as Ctrl-C does.
+
+    C code that a signal interrupts may raise an exception of its own instead: confluent-kafka raises TypeError. Also then the block
+    ends with KeyboardInterrupt. The handlers stay after the block.
+    """
+    arrived: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        arrived.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
-            signal.signal(number, _interrupt)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+            signal.signal(number, interrupt)
+    try:
+        yield
+    except BaseException as error:
+        if arrived:
+            raise KeyboardInterrupt from error
+        raise
 
 
 # --- pictures --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from membership_client.demo.clusters import (
     kafka_cluster,
     user_cluster,
 )
-from membership_client.demo.kit import CANNOT_RUN, INTERRUPTED, NOT_AS_EXPECTED, OK, interrupt_on_signals, svg_problem
+from membership_client.demo.kit import CANNOT_RUN, INTERRUPTED, NOT_AS_EXPECTED, OK, interruptible, svg_problem
 from membership_client.demo.recording import Recording
 from membership_client.demo.sentences import PlainView
 from membership_client.demo.steps import Demonstration
@@ -46,9 +46,9 @@ class Options:
 
 def run(options: Options) -> int:
     """Runs the steps, shows them, and sums them up. Returns one of the exit codes of `kit`."""
-    interrupt_on_signals()
     try:
-        return _run(options)
+        with interruptible():
+            return _run(options)
     except (ConfigError, KafkaUnavailableError, KafkaStartError, DemoError) as error:
         print(f"membership-client demo: {error}", file=sys.stderr)
         return CANNOT_RUN

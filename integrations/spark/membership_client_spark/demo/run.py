@@ -20,7 +20,7 @@ from membership_client.demo.kit import (
     NOT_AS_EXPECTED,
     OK,
     GroupSeen,
-    interrupt_on_signals,
+    interruptible,
     svg_problem,
 )
 from membership_client_spark.demo.driver import GROUP, MASTER, SLOTS
@@ -70,9 +70,9 @@ class SparkDemoOptions:
 
 def run(options: SparkDemoOptions) -> int:
     """Runs it and prints it. Returns one of the exit codes of `kit`."""
-    interrupt_on_signals()
     try:
-        return _run(options)
+        with interruptible():
+            return _run(options)
     except (BrokerError, DriverFailedError, CannotRunError, OrdersError) as error:
         return _end(CANNOT_RUN, str(error))
     except BrokenPipeError:
