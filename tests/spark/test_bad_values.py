@@ -22,7 +22,7 @@ from tests.arguments.tables import ALL
 _NAMES = frozenset({"word", "digits"})
 _SECONDS = frozenset({"0", "1", "2**31", "0.0", "1.5"})
 _BOUND = Kind(5, frozenset({"None", "1", "2**31"}))
-_PATH = Kind("shop", TEXTS | {"long"})
+_PATH = Kind("shop", TEXTS | {"long", "path"})
 _SEQUENCES = EMPTY - {"dict"}
 _SESSION = SimpleNamespace(conf=SimpleNamespace(get={"spark.master": "local[4]"}.get))
 _CONFIG = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
