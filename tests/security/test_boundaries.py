@@ -27,7 +27,7 @@ from membership_client.security.secret import Secret
 from membership_client.security.settings import split_security, with_password
 from membership_client.security.tokens import CallbackTokens, Token, TokenCache, TokenError, unsecured_tokens
 from tests.security.assertions import rsa_key
-from tests.security.certificates import Certificates
+from tests.security.certificates import STORE_PASSWORD, Certificates
 
 B = "sasl.oauthbearer."
 AWS = {
@@ -305,6 +305,27 @@ def test_a_renewed_key_is_read_again(files: Certificates, tmp_path: Path) -> Non
         tls_context.context_of(made.tls)
 
 
+def test_a_renewed_store_is_read_again(files: Certificates, tmp_path: Path) -> None:
+    """A PKCS#12 store holds key and certificate, which are renewed as well."""
+    store = tmp_path / "client.p12"
+    store.write_bytes(Path(files.key_store).read_bytes())
+    made = Security.from_dict(
+        {"security.protocol": "ssl", "ssl.keystore.location": str(store), "ssl.keystore.password": STORE_PASSWORD}
+    )
+    assert made.tls is not None
+    first = tls_context.context_of(made.tls)
+    assert tls_context.context_of(made.tls) is first
+    store.write_text("no store any more")
+    with pytest.raises(ConfigError, match=r"ssl\.keystore"):
+        tls_context.context_of(made.tls)
+
+
+def test_a_certificate_authority_is_not_shown(files: Certificates) -> None:
+    """It is no secret, but two kilobytes in every repr of a configuration."""
+    made = Security.from_dict({"security.protocol": "ssl", "ssl.ca.pem": Path(files.authority).read_text()})
+    assert "BEGIN" not in repr(made)
+
+
 @pytest.mark.parametrize(("more", "told"), [(0, "cannot be used"), (1, "is longer than 65536 bytes")])
 def test_a_certificate_may_fill_the_pipe(more: int, told: str, files: Certificates) -> None:
     """65,536 bytes are given to OpenSSL, which finds no certificate in them; one byte more is refused before."""
@@ -353,6 +374,14 @@ def test_clouds_take_no_keys_of_token_endpoints(kind: str, key: str, monkeypatch
         Security.from_dict({**config, key: "client_credentials"})
 
 
+def test_aws_needs_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the key that is missing."""
+    monkeypatch.setattr(keys, "_is_there", lambda _: True)
+    config = {key: value for key, value in AWS.items() if key != f"{B}config"}
+    with pytest.raises(ConfigError, match=r"sasl\.oauthbearer\.config must be set: .*aws_iam needs it"):
+        Security.from_dict(config)
+
+
 def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """aws_iam asks AWS STS, so an URL would have no effect."""
     monkeypatch.setattr(keys, "_is_there", lambda _: True)
@@ -367,6 +396,14 @@ def test_new_credentials_need_a_mechanism_with_a_password() -> None:
     for security in (Security.from_dict({}), Security.from_dict(tokens)):
         with pytest.raises(ConfigError, match="this configuration has no password"):
             with_password(security, "bob", "new")
+
+
+@pytest.mark.parametrize(("username", "password"), [(None, "new"), ("bob", None)])
+def test_new_credentials_are_a_user_and_a_password(username: str | None, password: str | None) -> None:
+    """None is no password: the next connection would have none to prove who it is with."""
+    plain = {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
+    with pytest.raises(ConfigError, match=r"sasl\.(username|password) must be set: set_sasl_credentials\(\) needs it"):
+        with_password(Security.from_dict(plain), username, password)
 
 
 def test_a_key_without_a_value_is_not_set() -> None:
