@@ -142,7 +142,7 @@ def checked_path(name: str, value: object) -> Path:
         raise ConfigError(f"{name} must be a path, not {shown(value)}.")
     from pathlib import Path  # noqa: PLC0415 - loads urllib
 
-    return Path(text)
+    return Path(plain(text))
 
 
 def checked_choice(name: str, value: object, choices: Collection[str]) -> str:

@@ -103,8 +103,7 @@ def choice(given: Given, key: str, choices: tuple[str, ...], default: str) -> st
 
 def word(value: object) -> str:
     """The value as a word. librdkafka takes True, False, 1 and 0 for words, too."""
-    is_word = isinstance(value, str | bool) or (isinstance(value, int | float) and value in (0, 1))
-    return str(value) if is_word else shown(value)
+    return value if isinstance(value, str) else shown(value)
 
 
 def text(given: Given, key: str) -> str | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from membership_client import Consumer, GroupMember, MemberConfig, Offset, TopicPartition
-from membership_client.arguments import checked_offsets, plain
+from membership_client.arguments import checked_offsets, checked_path, plain
+from membership_client.identity import HostSlot, numbered_id
 from membership_client.testing import EmbeddedKafka
 
 
@@ -47,6 +48,14 @@ def test_a_configuration_and_offsets_are_plain() -> None:
         int,
         str,
     ]
+
+
+def test_identities_and_paths_are_plain(tmp_path: Path) -> None:
+    """The instance id was that of "Name.TILL", and another one with the next version of Python."""
+    assert numbered_id(Name.TILL, Number.SEVEN) == "till-1-7"
+    with HostSlot(Name.TILL, directory=tmp_path, host="build") as slot:
+        assert slot.instance_id == "till-1-build-0"
+    assert checked_path("path", Name.SHOP) == Path("shop")
 
 
 def test_a_consumer_reads_what_enum_members_name() -> None:

