@@ -45,6 +45,7 @@ _LONGEST_TEXT_BYTES = 32_767
 """The longest string in Kafka's format, whose length is an int16."""
 _LONGEST_SHOWN = 200
 _PLAIN: Mapping[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_AS_THEY_ARE = frozenset({*_PLAIN, bool, type(None)})
 # The patterns are compiled where they are first used: `re` keeps them, and an import should not take the time.
 _NUMBER = r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
 _DURATION = r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
@@ -74,10 +75,9 @@ def plain(value: T) -> T:
     str() of a member of `class Topic(str, Enum)` is "Topic.ORDERS": librdkafka would look for a broker of that name, log
     lines would show it, and the trace has no entry for its class.
     """
-    for kind, copy in _PLAIN.items():
-        if isinstance(value, kind) and not isinstance(value, bool):
-            return cast("T", copy(value))
-    return value
+    if type(value) in _AS_THEY_ARE:
+        return value
+    return cast("T", next((copy(value) for kind, copy in _PLAIN.items() if isinstance(value, kind)), value))
 
 
 def is_unset(value: object) -> bool:

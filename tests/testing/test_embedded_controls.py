@@ -154,8 +154,13 @@ def test_a_condition_that_does_not_come_true(embedded: EmbeddedKafka) -> None:
 
 def test_a_condition_of_a_cluster_that_is_stopped(embedded: EmbeddedKafka) -> None:
     """It cannot come true any more: the wait went on to its end."""
-    stopping = threading.Thread(target=lambda: (at_work.wait(), embedded.stop()))
     at_work = threading.Event()
+
+    def stop() -> None:
+        at_work.wait()
+        embedded.stop()
+
+    stopping = threading.Thread(target=stop)
     stopping.start()
     with pytest.raises(RuntimeError, match="does not run"):
         embedded.wait_for(at_work.set, PATIENCE_S)
