@@ -803,7 +803,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "runtime/offsets.py",
-        "Offsets._fetch_once",
+        "MemberOffsets._fetch_once",
         "left - found.keys()",
         "left",
         "What was found has no code, and is left out below.",
