@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 
 from membership_client.errors import ConfigError
 from membership_client.types import Offset, TopicPartition
@@ -44,6 +44,8 @@ machine was started, and raises OSError when the sum is more than that."""
 _LONGEST_TEXT_BYTES = 32_767
 """The longest string in Kafka's format, whose length is an int16."""
 _LONGEST_SHOWN = 200
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_AS_THEY_ARE = frozenset({*_PLAIN, bool, type(None)})
 # The patterns are compiled where they are first used: `re` keeps them, and an import should not take the time.
 _NUMBER = r"\s*(?P<sign>[+-]?)(?P<digits>0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,20}|[1-9][0-9]{0,19})(?:\.[0-9]*)?\s*"
 _DURATION = r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
@@ -65,6 +67,22 @@ def shown(value: object) -> str:
     except Exception:  # noqa: BLE001 - it is the application's own __repr__
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def plain(value: T) -> T:
+    """A text or a number without its subclass; anything else as it is.
+
+    str() of a member of `class Topic(str, Enum)` is "Topic.ORDERS": librdkafka would look for a broker of that name, log
+    lines would show it, and the trace has no entry for its class.
+    """
+    if type(value) in _AS_THEY_ARE:
+        return value
+    return cast("T", next((copy(value) for kind, copy in _PLAIN.items() if isinstance(value, kind)), value))
+
+
+def is_unset(value: object) -> bool:
+    """None or an empty text. Whatever else there is need not be comparable: an array of numpy has no single truth."""
+    return value is None or (isinstance(value, str) and not value)
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -91,7 +109,7 @@ def _is_utf8(value: object) -> bool:
 def checked_text(name: str, value: object) -> str:
     if not is_text(value):
         raise ConfigError(f"{name} must be a non-empty string, not {shown(value)}.")
-    return value
+    return plain(value)
 
 
 def checked_topic(name: str, value: object) -> str:
@@ -124,13 +142,13 @@ def checked_path(name: str, value: object) -> Path:
         raise ConfigError(f"{name} must be a path, not {shown(value)}.")
     from pathlib import Path  # noqa: PLC0415 - loads urllib
 
-    return Path(text)
+    return Path(plain(text))
 
 
 def checked_choice(name: str, value: object, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}.")
-    return value
+    return plain(value)
 
 
 def reason_text(value: object) -> str | None:
@@ -163,7 +181,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 def checked_whole(name: str, value: object, *, least: int = 0, most: int = MOST_INT64) -> int:
     if not is_whole(value) or not least <= value <= most:
         raise ConfigError(f"{name} must be a whole number from {least} to {most}, not {shown(value)}.")
-    return value
+    return plain(value)
 
 
 def checked_seconds(name: str, value: object) -> float:
@@ -280,10 +298,10 @@ def with_dots(config: object, known: Collection[str]) -> dict[str, Any]:
         if isinstance(value, str) and not _is_for_c(value):
             # It may be a password, and is not shown.
             raise ConfigError(f"The value of {shown(key)} has a NUL, or half a character (a lone surrogate).")
-        name = key.replace("_", ".") if key.replace("_", ".") in known else key
+        name = key.replace("_", ".") if key.replace("_", ".") in known else plain(key)
         if name in dotted:
             raise ConfigError(f"{name} is given twice, with dots and with underscores: which of them is meant?")
-        dotted[name] = value
+        dotted[name] = plain(value)
     return dotted
 
 
@@ -306,7 +324,9 @@ def checked_partition(value: object) -> TopicPartition:
     topic = pair[0]
     if not is_text(topic):
         raise ConfigError(f"The topic of a partition is a name, not {shown(topic)}.")
-    return TopicPartition(topic, checked_whole(f"The number of a partition of {topic}", pair[1], most=MOST_INT32))
+    return TopicPartition(
+        plain(topic), checked_whole(f"The number of a partition of {topic}", pair[1], most=MOST_INT32)
+    )
 
 
 def _is_theirs(value: object) -> TypeGuard[PartitionLike]:
@@ -328,9 +348,9 @@ def checked_offsets(value: object) -> dict[TopicPartition, Offset]:
 
 def _checked_offset(value: Any, partition: TopicPartition) -> Offset:
     offset = value if isinstance(value, Offset) else Offset(value)
-    checked_whole(f"The offset of {partition}, the number of a record,", offset.offset)
+    number = checked_whole(f"The offset of {partition}, the number of a record,", offset.offset)
     if offset.leader_epoch is not None:
         checked_whole(f"The leader epoch of {partition}", offset.leader_epoch, most=MOST_INT32)
     if not _is_utf8(offset.metadata):
         raise ConfigError(f"The metadata of {partition} is text that UTF-8 can hold, not {shown(offset.metadata)}.")
-    return offset
+    return Offset(number, plain(offset.leader_epoch), plain(offset.metadata))

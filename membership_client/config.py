@@ -16,7 +16,9 @@ from membership_client.arguments import (
     checked_text,
     checked_whole,
     flag_from,
+    is_unset,
     optional,
+    plain,
     shown,
     whole_from,
     with_dots,
@@ -116,6 +118,8 @@ class MemberConfig:
         return cls(**given)
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, _plain(getattr(self, field.name)))
         checked_text("group.id", self.group_id)
         checked_choice("group.protocol", self.group_protocol, get_args(ProtocolChoice))
         _require_strategies(self.partition_assignment_strategy)
@@ -178,7 +182,11 @@ def _understood(name: str, value: object) -> Any:
 
 def _is_unset(name: str, value: object) -> bool:
     """Librdkafka takes an empty text, and None, for the default."""
-    return name in _MAY_BE_EMPTY and (value is None or value == "")
+    return name in _MAY_BE_EMPTY and is_unset(value)
+
+
+def _plain(value: object) -> Any:
+    return tuple(map(plain, value)) if isinstance(value, tuple) else plain(value)
 
 
 def _field_name(key: str, names: Mapping[str, str]) -> str:

@@ -13,7 +13,15 @@ from typing import Any, TypeVar
 import tenacity
 
 from membership_client.admin.errors import NoAnswerError, UnsupportedByBrokerError, error_name, expect
-from membership_client.arguments import MOST_INT32, checked_text, checked_timeout_s, shown, whole_from, with_dots
+from membership_client.arguments import (
+    MOST_INT32,
+    checked_text,
+    checked_timeout_s,
+    is_unset,
+    shown,
+    whole_from,
+    with_dots,
+)
 from membership_client.config import checked_milliseconds, parse_bootstrap
 from membership_client.core.error_codes import COORDINATOR_AWAY, Code
 from membership_client.core.events import (
@@ -202,9 +210,7 @@ class AdminConnection:
             raise ConfigError("bootstrap.servers must be set.")
         return cls(
             bootstrap=parse_bootstrap(rest["bootstrap.servers"], security.protocol),
-            client_id=checked_text(
-                "client.id", client_id if rest.get("client.id") in (None, "") else rest["client.id"]
-            ),
+            client_id=checked_text("client.id", client_id if is_unset(rest.get("client.id")) else rest["client.id"]),
             timeout_s=_seconds(rest.get("request.timeout.ms"), timeout_s),
             security=security,
         )

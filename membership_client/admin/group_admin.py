@@ -80,7 +80,7 @@ class GroupAdmin:
 
     def committed(self, group_id: str, partitions: Iterable[PartitionLike]) -> dict[TopicPartition, Offset]:
         """Committed offsets; a partition without one is missing. Waits for open transactions that commit offsets."""
-        checked_text("group_id", group_id)
+        group_id = checked_text("group_id", group_id)
         wanted = frozenset(checked_partitions("partitions", partitions))
         return describing.committed(self._asker, group_id, wanted)
 
@@ -183,7 +183,7 @@ class GroupAdmin:
 
         Changes nothing, so the group may have members. A `Given` target names its partitions itself.
         """
-        checked_text("group_id", group_id)
+        group_id = checked_text("group_id", group_id)
         to, topics = checked_target(to), checked_items("topics", topics, checked_text)
         partitions = checked_partitions("partitions", partitions)
         committed = describing.all_committed(self._asker, group_id)
@@ -204,7 +204,7 @@ class GroupAdmin:
 
     def forget_offsets(self, group_id: str, partitions: Iterable[PartitionLike]) -> None:
         """Deletes committed offsets of topics that no member subscribes to. Raises the errors of `reset`."""
-        checked_text("group_id", group_id)
+        group_id = checked_text("group_id", group_id)
         resetting.forget(self._asker, group_id, frozenset(checked_partitions("partitions", partitions)))
 
     # --- settings ----------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class GroupAdmin:
 
     def change_settings(self, group_id: str, values: Mapping[str, int | None]) -> None:
         """Sets values in milliseconds, by name; None restores the default. SettingRefusedError if one is refused: none is changed."""
-        checked_text("group_id", group_id)
+        group_id = checked_text("group_id", group_id)
         group_settings.change_settings(self._asker, group_id, checked_mapping("values", values))
 
     # -----------------------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def read_csv(text: str, group_id: str) -> dict[TopicPartition, int]:
         ConfigError: a line cannot be read, or names a partition a second time.
     """
     offsets: dict[TopicPartition, int] = {}
-    checked_text("group_id", group_id)
+    group_id = checked_text("group_id", group_id)
     for number, row in enumerate(_rows(text), start=1):
         if not row or (len(row) == 4 and row[0] != group_id):
             continue

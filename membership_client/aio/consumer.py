@@ -71,7 +71,7 @@ class Consumer(Calls):
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         with as_kafka_exceptions():
             loop = running_loop()
-            given = checked_mapping("The configuration", config or {})
+            given = checked_mapping("The configuration", {} if config is None else config)
             deserializing, rest = split_deserializing({**given, **more}, loop)
         self._fetcher = Fetcher(reports_on_loop(rest, loop), deserializing)
         self._reading = Reading(self._fetcher)

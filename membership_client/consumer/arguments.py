@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import signal
 import threading
@@ -71,15 +72,18 @@ def checked_topics(topics: object) -> Sequence[str]:
 def checked_wait(timeout: float) -> float:
     """The timeout of poll() and other calls: a negative one is without end, and so is one that no clock can hold.
 
-    What is not a number is refused with a TypeError, as confluent-kafka does; NaN is refused, too.
+    What is not a number is refused with a TypeError, as confluent-kafka does; NaN is refused, too. As there, a number is
+    whatever float() takes, such as a Decimal or a number of numpy, except for texts.
     """
     try:
-        is_endless = timeout > LONGEST_WAIT_S
-    except TypeError:
+        if timeout > LONGEST_WAIT_S:
+            return _NO_TIMEOUT
+        is_nan = math.isnan(timeout)
+    except (TypeError, ValueError, ArithmeticError):
         raise refusal(f"timeout must be a number of seconds, not {shown(timeout)}.", TypeError) from None
-    if timeout != timeout:  # noqa: PLR0124 - NaN
+    if is_nan:
         raise refusal("timeout must be a number of seconds, not nan.")
-    return _NO_TIMEOUT if is_endless else timeout
+    return float(timeout)
 
 
 def checked_count(num_messages: int) -> int:

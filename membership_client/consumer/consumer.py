@@ -102,7 +102,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         if config is None and not more:
             raise refusal("expected configuration dict: Consumer({...})", TypeError)
         with as_kafka_exceptions():
-            settings = settings_of({**checked_mapping("The configuration", config or {}), **more})
+            settings = settings_of({**checked_mapping("The configuration", {} if config is None else config), **more})
         reports = Reports()
         super().__init__({**reports.wrapped(settings.fetcher), "on_commit": self._on_report})
         # The C methods, whatever this class makes of their names.

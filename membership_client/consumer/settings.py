@@ -17,6 +17,7 @@ from membership_client.arguments import (
     checked_function,
     duration_s,
     flag_from,
+    is_unset,
     shown,
     whole_from,
     with_dots,
@@ -111,7 +112,8 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
 def _normalised(config: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys for all that has a dotted name, as confluent-kafka's keyword arguments allow both."""
     dotted = with_dots(config, _DOTTED)
-    nested = with_dots(dotted.pop("default.topic.config", None) or {}, _DOTTED)
+    of_topics = dotted.pop("default.topic.config", None)
+    nested = {} if is_unset(of_topics) else with_dots(of_topics, _DOTTED)
     if "metadata.broker.list" in dotted:
         dotted.setdefault("bootstrap.servers", dotted.pop("metadata.broker.list"))
     return {**nested, **dotted}

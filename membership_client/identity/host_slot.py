@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from membership_client.arguments import MOST_INT32, checked_path, checked_text, checked_whole, optional
+from membership_client.arguments import MOST_INT32, checked_path, checked_text, checked_whole, optional, plain
 from membership_client.errors import ConfigError
 from membership_client.identity.platforms import (
     SlotsTakenError,
@@ -49,6 +49,7 @@ class HostSlot:
         self, name: str, *, slots: int = 100, directory: str | Path | None = None, host: str | None = None
     ) -> None:
         self.host = _stable_host(optional(checked_text, "host", host))
+        name = plain(name)
         _check(name, self.host, slots)
         folder = lock_directory(optional(checked_path, "directory", directory) or _default_directory())
         self.number, file = _lock_first(folder, f"{name}-{self.host}", slots)

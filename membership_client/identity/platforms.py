@@ -94,7 +94,7 @@ def numbered_id(name: str, number: int) -> str:
 
     The name is yours, and the same over restarts. ConfigError if the result is not a legal group.instance.id.
     """
-    if name == "":
+    if type(name) is str and not name:
         raise ConfigError("The name is empty; give one that stays the same over restarts.")
     instance_id = f"{checked_text('name', name)}-{checked_whole('number', number)}"
     require_instance_id(instance_id)

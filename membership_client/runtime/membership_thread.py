@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import threading
 import time
@@ -90,11 +91,11 @@ _GRACE_S = 0.5
 """How much longer close() waits for the thread to stop than the thread itself may take."""
 
 
-def close_timeout_s(given: float | None) -> float | None:
+def close_timeout_s(given: object) -> float | None:
     """The timeout of a close; NaN counts as none given, because a close that raises would leave the member in the group."""
     if given is None:
         return None
-    return 0.0 if given != given else checked_timeout_s(given)  # noqa: PLR0124
+    return 0.0 if isinstance(given, float) and math.isnan(given) else checked_timeout_s(given)
 
 
 class Closing:

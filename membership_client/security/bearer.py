@@ -156,9 +156,9 @@ def _aws(given: Given) -> Fetch:
     return aws_tokens(pairs(given, f"{BEARER}config"), _extensions(given))
 
 
-def _endpoint(given: Given, default: str | None = None) -> dict[str, Any]:
+def _endpoint(given: Given, default: str = "") -> dict[str, Any]:
     """Arguments for all sources that use HTTP."""
-    url = text(given, f"{BEARER}token.endpoint.url") or default or ""
+    url = text(given, f"{BEARER}token.endpoint.url") or default
     if not url.startswith(("https://", "http://")) or "@" in url or not _has_host(url):
         raise ConfigError(
             f"{BEARER}token.endpoint.url must be a URL that begins with https:// or http://, without a password."

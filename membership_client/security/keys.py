@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from membership_client.arguments import shown, whole_from
+from membership_client.arguments import plain, shown, whole_from
 from membership_client.errors import ConfigError
 from membership_client.security.secret import Secret
 
@@ -103,7 +103,7 @@ def choice(given: Given, key: str, choices: tuple[str, ...], default: str) -> st
 
 def word(value: object) -> str:
     """The value as a word. librdkafka takes True, False, 1 and 0 for words, too."""
-    return str(value) if isinstance(value, str | bool) or value in (0, 1) else shown(value)
+    return value if isinstance(value, str) else shown(value)
 
 
 def text(given: Given, key: str) -> str | None:
@@ -111,7 +111,7 @@ def text(given: Given, key: str) -> str | None:
     value = given.get(key)
     if value is not None and not (isinstance(value, str) and value.strip() and _can_be_sent(value)):
         raise ConfigError(f"{key} must be a non-empty string that UTF-8 can encode, without NUL.")
-    return value
+    return plain(value)
 
 
 def _can_be_sent(value: str) -> bool:

@@ -19,10 +19,14 @@ class Secret:
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """`text` without this secret, in plain and in the encodings of JSON, URLs, forms and Latin-1: a peer may send it back."""
-        for form in self._forms():
-            text = text.replace(form, HIDDEN)
-        return text
+        """`text` without this secret, in plain and in the encodings of JSON, URLs, forms and Latin-1: a peer may send it back.
+
+        In upper and lower case, because both are right for the digits of an escape, such as %C3.
+        """
+        import re  # noqa: PLC0415 - only errors need it
+
+        forms = sorted(map(re.escape, self._forms()), key=len, reverse=True)
+        return re.sub("|".join(forms), HIDDEN, text, flags=re.IGNORECASE) if self._text else text
 
     def _forms(self) -> tuple[str, ...]:
         import json  # noqa: PLC0415 - only errors need these

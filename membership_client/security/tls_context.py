@@ -180,6 +180,4 @@ def unpacked(tls: Tls) -> Tls:
         certificate_pem=Secret("".join(entry.certificate.public_bytes(Encoding.PEM).decode() for entry in chain)),
         key_pem=Secret(key.decode()),
         key_password=Secret(password),
-        store_location=None,
-        store_password=None,
     )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+import enum
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Never
 
 
 class Nameless:
@@ -10,6 +15,32 @@ class Nameless:
 
     def __repr__(self) -> str:
         raise RuntimeError("this object cannot be shown")
+
+
+class Incomparable:
+    """As an array of numpy: what `==` gives has no truth."""
+
+    def __eq__(self, other: object) -> Incomparable:  # type: ignore[override]
+        return self
+
+    def __bool__(self) -> Never:
+        raise ValueError("the truth value of an array is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Word(str, enum.Enum):  # noqa: UP042 - str() of a StrEnum's member is its value
+    """As applications name their topics and groups: str() of a member is "Word.X"."""
+
+    X = "x"
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+class Plain(enum.Enum):
+    X = "x"
 
 
 def function_of_one(_value: object) -> None:
@@ -59,7 +90,21 @@ BAD: dict[str, Any] = {
     "class": int,
     "function": function_of_one,
     "error": ValueError("x"),
+    "decimal": Decimal("1.5"),
+    "fraction": Fraction(3, 2),
+    "complex": 1j,
+    "bytearray": bytearray(b"x"),
+    "path": Path("x"),
+    "iterator": map(str, ()),
+    "duration": dt.timedelta(seconds=1),
+    "time": dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+    "incomparable": Incomparable(),
+    "member": Plain.X,
+    "member of a str": Word.X,
+    "member of an int": Number.ONE,
 }
+ALIKE = {"member of a str": "word", "member of an int": "1", "iterator": "list"}
+"""Whoever takes the latter takes the former, which is as good."""
 
 NUMBERS = frozenset({"0", "1", "-1", "2**31", "2**63", "10**400", "10**5000", "0.0", "1.5", "inf", "-inf", "1e300"})
 FOREVER = frozenset({"2**31", "2**63", "10**400", "10**5000", "inf", "1e300"})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.arguments.bad_values import BAD
+from tests.arguments.bad_values import ALIKE, BAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,21 @@ class Kind:
         """What to feed: its name, the value, and whether it may be taken."""
         for name, value in BAD.items():
             if name not in self.raises:
-                yield name, value, name in self.takes
+                yield name, value, is_in(self.takes, name)
         for place, (wrapped, takes) in self.inside.items():
             for name, value in BAD.items():
                 try:
                     whole = wrapped(value)
                 except (TypeError, OverflowError):  # A list is no key of a mapping.
                     continue
-                yield f"{place} {name}", whole, name in takes
+                yield f"{place} {name}", whole, is_in(takes, name)
         for name, value in self.also.items():
             yield name, value, False
 
     def optional(self) -> Kind:
         return replace(self, takes=self.takes | {"None"})
+
+
+def is_in(takes: frozenset[str], name: str) -> bool:
+    """Is this one of those that are taken, or as good as one?"""
+    return name in takes or ALIKE.get(name) in takes

@@ -120,7 +120,7 @@ _FILTER = Kind([], EMPTY - {"dict"}, inside={"[]": (lambda value: [value], TEXTS
 _TARGET = Kind(
     Latest(),
     inside={
-        "since": (Since, frozenset()),
+        "since": (Since, frozenset({"time"})),
         "shift": (Shift, NUMBERS & {"0", "1", "-1", "2**31"}),
         "given": (Given, frozenset({"dict"})),
         "given at": (lambda value: Given(_orders_at(value)), INT64),
@@ -197,7 +197,11 @@ _PLACE = confluent_kafka.TopicPartition("orders", 0, 5)
 _PLACES = Kind([_PLACE], frozenset({"list"}), inside={"[]": (lambda value: [value], frozenset())})
 _RECORD = Kind(ORDERS)
 _HOOKS = {"on_assign": HOOK, "on_revoke": HOOK, "on_lost": HOOK}
-_COMMIT = {"message": Kind(None, NONE), "offsets": Kind(None, NONE | {"list"}), "asynchronous": FLAG}
+_COMMIT = {
+    "message": Kind(None, NONE),
+    "offsets": Kind(None, NONE | {"list"}),
+    "asynchronous": replace(FLAG, raises=frozenset({"incomparable"})),
+}
 _CREDENTIAL = Kind("secret", TEXTS | {"long"})
 _CREDENTIALS = {"username": _CREDENTIAL, "password": _CREDENTIAL}
 SASL = {
@@ -318,12 +322,14 @@ TABLE = Table(
         f"{ADMIN}.GroupAdmin.reset": {"plan": _PLAN},
         f"{ADMIN}.GroupAdmin.change_settings": {"values": _SETTINGS},
         f"{ADMIN}.GroupView.find": {"name": Kind("till-1", ALL)},
-        f"{ADMIN}.Since.ago": {"duration": Kind(dt.timedelta(hours=1), also={"largest": dt.timedelta.max})},
+        f"{ADMIN}.Since.ago": {
+            "duration": Kind(dt.timedelta(hours=1), frozenset({"duration"}), also={"largest": dt.timedelta.max})
+        },
         f"{ADMIN}.read_csv": {"text": Kind("orders,0,5", frozenset({"empty", "space"})), "group_id": TEXT},
         f"{IDENTITY}.HostSlot": {
             "name": NAME,
             "slots": Kind(2, INT64 - {"0"}),
-            "directory": Kind(None, TEXTS | NONE | {"space"}),
+            "directory": Kind(None, TEXTS | NONE | {"space", "path"}),
             "host": NAME.optional(),
         },
         f"{IDENTITY}.ecs_id": {"name": NAME, "variable": Kind("SLOT"), "environ": Kind({"SLOT": "3"})},

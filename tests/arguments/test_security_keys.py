@@ -9,6 +9,7 @@ import pytest
 from membership_client import ConfigError, Security
 from membership_client.security import keys
 from tests.arguments.bad_values import BAD, TEXTS
+from tests.arguments.kinds import is_in
 from tests.security.assertions import PASSPHRASE, locked_pem, rsa_key
 
 _SSL = {"security.protocol": "ssl"}
@@ -136,7 +137,7 @@ def test_bad_values(key: str) -> None:
             Security.from_dict({**base, key: value})
         except ConfigError:
             continue
-        assert name in takes or value is None, f"{key}=<{name}> is taken"
+        assert is_in(takes, name) or value is None, f"{key}=<{name}> is taken"
 
 
 def test_https_authorities_are_not_set_twice() -> None:

@@ -29,9 +29,9 @@ LISTENERS = {"FAR": Listener("PLAINTEXT")}
 
 _LINES = TEXTS - {"newline"}
 _PROPERTIES = _LINES | {"empty", "space", "long"}
-_PATHS = TEXTS | {"space"}
+_PATHS = TEXTS | {"space", "path"}
 _LIST = EMPTY - {"dict"}
-_FOUND_ELSEWHERE = NONE | EMPTY
+_FOUND_ELSEWHERE = NONE | EMPTY | {"iterator"}
 """Then Java and the jars are looked for on this machine, which may not have them."""
 _WHICH = Kind(1, frozenset({"1"}))
 _VERSION = Kind("4.3.1", frozenset({"word", "digits"}), also={"another directory": "../x"})

@@ -214,6 +214,17 @@ def test_a_plan_with_a_flaw_is_not_sent() -> None:
     assert not any(isinstance(send.request, SyncGroup) for send in play.sends())
 
 
+def _orders_one_by_one(members: Sequence[MemberSubscription], _topics: object) -> Assignment:
+    return {member.member_id: (TopicPartition("orders", number) for number in (0,)) for member in members}  # type: ignore[misc]
+
+
+def test_a_share_may_be_a_generator() -> None:
+    """Looking for flaws used it up: the leader sent an empty plan, and no member had any partition, without a word."""
+    register_assignor("one-by-one", _orders_one_by_one)
+    (sync,) = [send.request for send in _planning_by("one-by-one").sends() if isinstance(send.request, SyncGroup)]
+    assert list(sync.plan.values()) == [(TopicPartition("orders", 0),)]
+
+
 # --- what does not come back -----------------------------------------------------------------------------------------
 
 

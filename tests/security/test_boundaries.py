@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import socket
 import ssl
 import sys
+import threading
 import time
 import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from cryptography import x509
@@ -24,10 +28,10 @@ from membership_client.security.conversations import ConversationError, converse
 from membership_client.security.keys import flag, pairs
 from membership_client.security.oidc import _life_s, _UnusableError
 from membership_client.security.secret import Secret
-from membership_client.security.settings import split_security, with_password
+from membership_client.security.settings import Tls, split_security, with_password
 from membership_client.security.tokens import CallbackTokens, Token, TokenCache, TokenError, unsecured_tokens
 from tests.security.assertions import rsa_key
-from tests.security.certificates import Certificates
+from tests.security.certificates import STORE_PASSWORD, Certificates
 
 B = "sasl.oauthbearer."
 AWS = {
@@ -217,6 +221,15 @@ def test_tokens_age_by_the_clock_that_counts_sleep(monkeypatch: pytest.MonkeyPat
     assert tokens.boot_time() == 5.0
 
 
+def test_a_plain_connection_has_a_limit_from_the_start() -> None:
+    """Sending, too, may wait for the peer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = oidc._PlainConnection("127.0.0.1", server.getsockname()[1])
+        connection.connect()
+        with connection.sock:
+            assert connection.sock.gettimeout() == oidc.TIMEOUT_S
+
+
 def test_a_read_waits_for_the_rest_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The socket's timeout is what is left of the answer's time, and at its end the read fails."""
     waits: list[float] = []
@@ -262,10 +275,37 @@ def test_pairs_are_separated_by_commas(listed: str, found: dict[str, str]) -> No
     assert pairs({"key": listed}, "key") == found
 
 
+@pytest.mark.parametrize("listed", ["=b", "a", "a=1,=2"])
+def test_pairs_have_names(listed: str) -> None:
+    """A value without a name would be said under an empty one."""
+    with pytest.raises(ConfigError, match="must be name=value pairs"):
+        pairs({"key": listed}, "key")
+
+
 def test_a_secret_is_hidden_as_json_writes_it() -> None:
     """The last letter of the secret is hidden, too."""
     secret = 'say "ö"'
     assert Secret(secret).hide_in(json.dumps([secret])) == '["***"]'
+    assert Secret(secret).hide_in(json.dumps([secret]).replace("00f6", "00F6")) == '["***"]'
+
+
+@pytest.mark.parametrize(
+    "form", [quote, quote_plus, lambda text: quote(text).lower(), lambda text: text.encode().decode("latin-1")]
+)
+def test_a_secret_is_hidden_as_urls_forms_and_headers_write_it(form: Callable[[str], str]) -> None:
+    """In URLs the digits of %C3 may be small, too; a header in UTF-8 is read as Latin-1."""
+    assert Secret("ö +&").hide_in(f"<{form('ö +&')}>") == "<***>"
+
+
+def test_no_secret_hides_nothing() -> None:
+    """An empty one stood between any two letters."""
+    assert Secret("").hide_in("told") == "told"
+
+
+def test_a_secret_is_like_another_one_only() -> None:
+    """A text with the same letters is not."""
+    assert Secret("hunter2") == Secret("hunter2")
+    assert Secret("hunter2") != "hunter2"
 
 
 # --- TLS -------------------------------------------------------------------------------------------------------------
@@ -303,6 +343,27 @@ def test_a_renewed_key_is_read_again(files: Certificates, tmp_path: Path) -> Non
     key.write_text("no key any more")
     with pytest.raises(ConfigError, match=r"ssl\.key\.location"):
         tls_context.context_of(made.tls)
+
+
+def test_a_renewed_store_is_read_again(files: Certificates, tmp_path: Path) -> None:
+    """A PKCS#12 store holds key and certificate, which are renewed as well."""
+    store = tmp_path / "client.p12"
+    store.write_bytes(Path(files.key_store).read_bytes())
+    made = Security.from_dict(
+        {"security.protocol": "ssl", "ssl.keystore.location": str(store), "ssl.keystore.password": STORE_PASSWORD}
+    )
+    assert made.tls is not None
+    first = tls_context.context_of(made.tls)
+    assert tls_context.context_of(made.tls) is first
+    store.write_text("no store any more")
+    with pytest.raises(ConfigError, match=r"ssl\.keystore"):
+        tls_context.context_of(made.tls)
+
+
+def test_a_certificate_authority_is_not_shown(files: Certificates) -> None:
+    """It is no secret, but two kilobytes in every repr of a configuration."""
+    made = Security.from_dict({"security.protocol": "ssl", "ssl.ca.pem": Path(files.authority).read_text()})
+    assert "BEGIN" not in repr(made)
 
 
 @pytest.mark.parametrize(("more", "told"), [(0, "cannot be used"), (1, "is longer than 65536 bytes")])
@@ -353,6 +414,14 @@ def test_clouds_take_no_keys_of_token_endpoints(kind: str, key: str, monkeypatch
         Security.from_dict({**config, key: "client_credentials"})
 
 
+def test_aws_needs_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the key that is missing."""
+    monkeypatch.setattr(keys, "_is_there", lambda _: True)
+    config = {key: value for key, value in AWS.items() if key != f"{B}config"}
+    with pytest.raises(ConfigError, match=r"sasl\.oauthbearer\.config must be set: .*aws_iam needs it"):
+        Security.from_dict(config)
+
+
 def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """aws_iam asks AWS STS, so an URL would have no effect."""
     monkeypatch.setattr(keys, "_is_there", lambda _: True)
@@ -361,12 +430,43 @@ def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         Security.from_dict(config)
 
 
+def test_two_names_of_a_key_may_agree() -> None:
+    """As in a configuration that was written for two clients."""
+    given = {"security.protocol": "sasl_ssl", "sasl.username": "a", "sasl.password": "b"}
+    made = Security.from_dict({**given, "sasl.mechanism": "PLAIN", "sasl.mechanisms": "plain"})
+    assert made.sasl is not None
+    with pytest.raises(ConfigError, match="two names of one key"):
+        Security.from_dict({**given, "sasl.mechanism": "PLAIN", "sasl.mechanisms": "SCRAM-SHA-256"})
+
+
+def test_parts_are_of_their_classes() -> None:
+    """A path in place of TLS settings used to be found when the first connection was made."""
+    given: Any = "authority.pem"
+    with pytest.raises(ConfigError, match="tls must be a Tls"):
+        Security(tls=given)
+    with pytest.raises(ConfigError, match="sasl must be a Sasl"):
+        Security(sasl=given)
+
+
+def test_tls_verifies_unless_told_otherwise() -> None:
+    """Also when it is made without a configuration."""
+    assert (Tls().verifies, Tls().checks_host) == (True, True)
+
+
 def test_new_credentials_need_a_mechanism_with_a_password() -> None:
     """Without SASL, or with tokens, there is no password to replace, which is a ConfigError."""
     tokens = {"security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER", "oauth_cb": lambda _: ("token", 0.0)}
     for security in (Security.from_dict({}), Security.from_dict(tokens)):
         with pytest.raises(ConfigError, match="this configuration has no password"):
             with_password(security, "bob", "new")
+
+
+@pytest.mark.parametrize(("username", "password"), [(None, "new"), ("bob", None)])
+def test_new_credentials_are_a_user_and_a_password(username: str | None, password: str | None) -> None:
+    """None is no password: the next connection would have none to prove who it is with."""
+    plain = {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
+    with pytest.raises(ConfigError, match=r"sasl\.(username|password) must be set: set_sasl_credentials\(\) needs it"):
+        with_password(Security.from_dict(plain), username, password)
 
 
 def test_a_key_without_a_value_is_not_set() -> None:
@@ -386,12 +486,31 @@ def test_without_authorities_those_of_the_system_are_trusted(
         assert len(context.get_ca_certs()) >= 1
 
 
+def test_a_token_that_is_awaited_is_not_told_by_an_earlier_error() -> None:
+    """The first attempt failed; the second has not ended."""
+    over = threading.Event()
+    attempts: Iterator[Callable[[], object]] = iter([lambda: 1 / 0, over.wait])
+
+    def fetch() -> Token:
+        next(attempts)()
+        raise AssertionError("it has ended")
+
+    cache = TokenCache(fetch)
+    with pytest.raises(ZeroDivisionError):
+        cache.token(10.0)
+    try:
+        with pytest.raises(TokenError, match=r"has not answered within 0\.01 s"):
+            cache.token(0.01)
+    finally:
+        over.set()
+
+
 def test_extensions_of_a_callback_may_be_none() -> None:
     """As confluent-kafka takes it."""
     assert CallbackTokens(lambda _: ("token", 0.0, "alice", None))().extensions == {}
 
 
-@pytest.mark.parametrize("claims", ["", "{}", '{"exp": null}', "[]", '{"exp": 1e999}'])
+@pytest.mark.parametrize("claims", ["", "{}", '{"exp": null}', "[]", '{"exp": 1e999}', f'{{"exp": {10**400}}}'])
 def test_a_token_that_does_not_tell_its_end_is_refused_in_words(claims: str) -> None:
     """Where its endpoint does not tell it either."""
     token = f"a.{base64.urlsafe_b64encode(claims.encode()).decode()}.c"
@@ -399,6 +518,13 @@ def test_a_token_that_does_not_tell_its_end_is_refused_in_words(claims: str) -> 
         _life_s(token, None, 0.0)
     with pytest.raises(_UnusableError, match="tells how many seconds the token lasts"):
         _life_s("opaque", None, 0.0)
+
+
+@pytest.mark.parametrize("exp", [100, 1000, 10_000])
+def test_claims_of_any_length_tell_when_a_token_ends(exp: int) -> None:
+    """In a token, Base64 is written without the signs that fill it up."""
+    claims = base64.urlsafe_b64encode(f'{{"exp":{exp}}}'.encode()).decode().rstrip("=")
+    assert _life_s(f"a.{claims}.c", None, 0.0) == exp
 
 
 @pytest.mark.parametrize("config", ["principal=a  lifeSeconds=60", " principal=a lifeSeconds=60 "])

@@ -134,6 +134,15 @@ def test_another_service_and_a_keytab(library: FakeLibrary) -> None:
     }
 
 
+def test_a_keytab_alone(library: FakeLibrary) -> None:
+    """Its first principal is taken."""
+    converse(
+        Conversation(b"mutual", b"w\x01\x00\x00\x00", b""), KERBEROS | {"sasl.kerberos.keytab": "/etc/till.keytab"}
+    )
+    made = library.contexts[0].made["creds"]
+    assert made == {"name": None, "usage": "initiate", "store": {"client_keytab": "/etc/till.keytab"}}
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -224,6 +224,20 @@ def test_a_refusal_whose_body_cannot_be_read_is_a_token_error() -> None:
         tokens(url)()
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (ok("[]"), "its answer is not a JSON object"),
+        (b"HTTP/1.1 400 Bad\r\n\r\nnull", "HTTP status 400$"),
+        (b'HTTP/1.1 400 Bad\r\n\r\n{"error": "invalid_client"}', "HTTP status 400, invalid_client"),
+    ],
+)
+def test_what_was_wrong_is_told(answer: bytes, told: str) -> None:
+    """And not only the type of an exception of Python's."""
+    with endpoint(answer) as url, pytest.raises(TokenError, match=told):
+        tokens(url)()
+
+
 def test_a_good_answer_is_a_token() -> None:
     """The same endpoint, in its right mind."""
     with endpoint(ok('{"access_token": "abc.def-ghi~+/=", "expires_in": 60}')) as url:

@@ -97,6 +97,10 @@ def test_names_are_librdkafkas(protocol: str) -> None:
             {"security.protocol": "sasl_plaintext", **OIDC, "sasl.oauthbearer.token.endpoint.url": "https://a:b@idp"},
             "without a password",
         ),
+        (
+            {"security.protocol": "sasl_plaintext", **OIDC, "sasl.oauthbearer.token.endpoint.url": "https://idp/\x7f"},
+            "must be a URL",
+        ),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": ""}, "sasl.password must be a non-empty"),
         ({"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.password": 7}, "sasl.password must be a non-empty"),
         (

@@ -78,6 +78,16 @@ def test_a_certificate_that_was_revoked(authority: trustme.CA, tmp_path: Path) -
     assert handshake(client(authority), server_of(bad))
 
 
+def test_a_certificate_that_is_revoked_later(authority: trustme.CA, tmp_path: Path) -> None:
+    """The list is replaced while the process runs: the next connection goes by the new one."""
+    leaf = authority.issue_cert(HOST)
+    security = client(authority, ssl_crl_location=revoked(authority, tmp_path))
+    assert handshake(security, server_of(leaf))
+    revoked(authority, tmp_path, leaf)
+    with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+        handshake(security, server_of(leaf))
+
+
 def test_cipher_suites_are_limited(authority: trustme.CA) -> None:
     """To the one that is named, with a broker that speaks TLS 1.2."""
     server = server_of(authority.issue_cert(HOST))

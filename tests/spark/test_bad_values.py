@@ -13,8 +13,14 @@ import pytest
 
 import membership_client_spark
 from membership_client import ConfigError
-from membership_client_spark import Audit
-from tests.arguments.bad_values import CALLABLE, EMPTY, TEXTS
+from membership_client_spark import Audit, slot_instance_id
+from membership_client_spark.arguments import (
+    checked_names,
+    checked_path,
+    checked_topics,
+    checked_topics_or_patterns,
+)
+from tests.arguments.bad_values import CALLABLE, EMPTY, TEXTS, Word
 from tests.arguments.kinds import Kind
 from tests.arguments.surface import Place, places
 from tests.arguments.tables import ALL
@@ -22,7 +28,7 @@ from tests.arguments.tables import ALL
 _NAMES = frozenset({"word", "digits"})
 _SECONDS = frozenset({"0", "1", "2**31", "0.0", "1.5"})
 _BOUND = Kind(5, frozenset({"None", "1", "2**31"}))
-_PATH = Kind("shop", TEXTS | {"long"})
+_PATH = Kind("shop", TEXTS | {"long", "path"})
 _SEQUENCES = EMPTY - {"dict"}
 _SESSION = SimpleNamespace(conf=SimpleNamespace(get={"spark.master": "local[4]"}.get))
 _CONFIG = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
@@ -94,6 +100,14 @@ def test_every_entry_point_is_found() -> None:
     """They are looked for in the package's own list of names."""
     names = {place.path.removeprefix("membership_client_spark.") for place in PLACES}
     assert names == {"Audit.write", "ParquetSink", "audit", "consume", "epochs", "slot_instance_id"}
+
+
+def test_names_of_enum_members_are_plain() -> None:
+    """A ParquetSink wrote to a directory "Place.ORDERS", and slots were members "Place.TILL-0"."""
+    given: Any = Word.X
+    assert str(slot_instance_id(given, 0)) == "x-0"
+    assert [str(checked_path("path", given)), *map(str, checked_topics([given]))] == ["x", "x"]
+    assert [*map(str, checked_topics_or_patterns([given])), *map(str, checked_names("columns", [given]))] == ["x", "x"]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)

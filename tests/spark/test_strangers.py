@@ -81,6 +81,11 @@ def test_hundreds_of_strangers_cost_next_to_nothing_and_a_slot_gets_through(
     eventually(lambda: descriptors() <= before + 1)
 
 
+def test_what_strangers_may_take_is_little() -> None:
+    """A proof has some 200 bytes. The other tests go by these limits, whatever they are."""
+    assert (LONGEST_GREETING, MOST_UNPROVEN) == (512, 64)
+
+
 def test_a_stranger_is_read_no_further_than_a_proof_is_long(arbiter: Arbiter) -> None:
     """It is hung up on after 512 bytes, whatever it goes on to say."""
     with socket.create_connection(("127.0.0.1", arbiter.port), LONG_S) as stranger:

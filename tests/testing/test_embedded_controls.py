@@ -152,6 +152,28 @@ def test_a_condition_that_does_not_come_true(embedded: EmbeddedKafka) -> None:
         embedded.wait_for(lambda: embedded.describe("nothing"), 0.05)
 
 
+def test_a_condition_of_a_cluster_that_is_stopped(embedded: EmbeddedKafka) -> None:
+    """It cannot come true any more: the wait went on to its end."""
+    at_work = threading.Event()
+
+    def stop() -> None:
+        at_work.wait()
+        embedded.stop()
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    with pytest.raises(RuntimeError, match="does not run"):
+        embedded.wait_for(at_work.set, PATIENCE_S)
+    stopping.join()
+
+
+@pytest.mark.parametrize("partitions", [0, 10_001])
+def test_new_topics_have_a_size_that_a_process_can_hold(partitions: int) -> None:
+    """A topic that was made by itself took the memory of ten million partitions."""
+    with pytest.raises(ConfigError, match=r"num\.partitions is a whole number from 1 to 10000"):
+        EmbeddedKafka(settings={"num.partitions": partitions})
+
+
 def test_what_is_not_kafka_is_disconnected(embedded: EmbeddedKafka) -> None:
     """And others are served as before."""
     host, port = embedded.bootstrap_servers.split(":")

@@ -14,6 +14,7 @@ from membership_client.cli.program import main
 from membership_client.debugger.model.broker_log import read_broker_logs
 from membership_client.partitions import Partitions, count_of
 from membership_client.trace.format import PARTITION_FIELDS, RECORDS
+from membership_client.trace.reading import MOST_PARTITIONS, LineError, partitions_of
 from tests.trace.hostile_traces import HOSTILE, flaws, ran, refuse_constant, write_all
 from tests.trace.run_commands import COMMANDS
 
@@ -95,6 +96,14 @@ def test_partitions_are_counted_without_making_them() -> None:
     """As many as `numbers_of` would make."""
     assert count_of("0-3,7,999999990-999999999") == 15
     assert count_of("") == 0
+
+
+def test_a_line_names_no_more_partitions_than_a_report_can_hold() -> None:
+    """The limit of a file is ten times that of a line, and would let a line of a hundred bytes take two gigabytes."""
+    field = min(PARTITION_FIELDS)
+    assert partitions_of([{field: {"t": f"1-{MOST_PARTITIONS}"}}]) == MOST_PARTITIONS == 200_000
+    with pytest.raises(LineError, match="names 200001 partitions; the limit is 200000"):
+        partitions_of([{field: {"t": f"0-{MOST_PARTITIONS}"}}])
 
 
 def _parts_of(hint: Any) -> set[Any]:

@@ -15,7 +15,7 @@ import confluent_kafka
 from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
-from membership_client.arguments import checked_pattern, checked_topic, is_text, shown
+from membership_client.arguments import checked_pattern, checked_topic, is_text, plain, shown
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.incarnation import slot_instance_id
 
@@ -36,7 +36,7 @@ def checked_topics_or_patterns(topics: object) -> tuple[str, ...]:
 def _checked_list(topics: object) -> tuple[str, ...]:
     if isinstance(topics, str | bytes | Mapping) or not isinstance(topics, Collection) or not _are_names(topics):
         raise ConfigError(f"topics must be a list of at least one topic, not {shown(topics)}.")
-    return tuple(topics)
+    return tuple(map(plain, topics))
 
 
 def _are_names(topics: Collection[object]) -> bool:
@@ -82,7 +82,7 @@ def checked_names(argument: str, value: object) -> tuple[str, ...]:
     """ConfigError unless it is a list of names, which may be empty. A string is refused: 'day' would be d, a and y."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection) or not all(map(is_text, value)):
         raise ConfigError(f"{argument} must be a list of names, not {shown(value)}.")
-    return tuple(value)
+    return tuple(map(plain, value))
 
 
 def checked_path(argument: str, value: object) -> str:
@@ -90,7 +90,7 @@ def checked_path(argument: str, value: object) -> str:
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str) or not is_text(path):
         raise ConfigError(f"{argument} must be a path, not {shown(value)}.")
-    return path
+    return plain(path)
 
 
 def checked_session(spark: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from membership_client import ConfigError, GroupNotFoundError, Holder, MemberConfig, Security
 from membership_client.admin import GroupAdmin, MemberView, UnknownMemberError
-from membership_client.arguments import with_dots
+from membership_client.arguments import is_unset, with_dots
 from membership_client_spark.errors import SupersededError
 from membership_client_spark.incarnation import Incarnation, next_driver_epoch, slot_instance_id
 
@@ -98,7 +98,7 @@ def checked_config(config: object) -> dict[str, Any]:
         if key in dotted:
             raise ConfigError(f"{key} cannot be set for slots: {why}. Leave it out.")
     for key in ("bootstrap.servers", "group.id"):
-        if not dotted.get(key):
+        if is_unset(dotted.get(key)):
             raise ConfigError(f"{key} is missing. Give it in config, as for membership_client.Consumer.")
     return dotted
 

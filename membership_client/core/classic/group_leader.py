@@ -54,12 +54,13 @@ def plan(member: Member) -> Plan:
     if found is None:
         raise KeyError(admission.strategy)
     topics = _of(layouts, member.classic.watched)
-    shares = found.assign(admission.members, topics)
+    # As tuples from here on: a share that is a generator would be empty once it had been looked through for flaws.
+    shares = {member_id: tuple(share) for member_id, share in found.assign(admission.members, topics).items()}
     if found.name not in BUILT_IN:
         flaw = flaw_in(shares, admission.members, topics, cooperative=found.cooperative)
         if flaw is not None:
             raise FlawedPlanError(flaw)
-    return {m.member_id: tuple(shares.get(m.member_id, ())) for m in admission.members}
+    return {m.member_id: shares.get(m.member_id, ()) for m in admission.members}
 
 
 def _of(layouts: Mapping[str, TopicLayout], topics: frozenset[str]) -> dict[str, TopicLayout]:

@@ -26,7 +26,7 @@ from membership_client.testing.embedded.apis import API_NAMES
 from membership_client.testing.embedded.broker import Brokers
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.server import Server
-from membership_client.testing.embedded.settings import BrokerSettings
+from membership_client.testing.embedded.settings import MOST_PARTITIONS, BrokerSettings
 from membership_client.testing.embedded.topics import TopicRefusedError
 from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import Node, TopicPartition
@@ -162,12 +162,13 @@ class EmbeddedKafka:
 
             kafka.wait_for(lambda: kafka.describe("shop").state == "Stable")
 
-        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError.
+        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError, and RuntimeError once the cluster
+        is stopped.
         """
         checked_function("condition", condition, "nothing")
         ends_at = time.monotonic() + checked_seconds("timeout_s", timeout_s)
-        server, _ = self._parts()
         while True:
+            server, _ = self._parts()
             seen = server.rounds
             if _is_true(condition):
                 return
@@ -315,7 +316,7 @@ def _checked_topics(value: object) -> dict[str, int]:
     given = optional(checked_mapping, "topics", value) or {}
     return {
         checked_topic("The name of a topic", name): checked_whole(
-            f"Partitions of topic {name}", count, least=1, most=10_000
+            f"Partitions of topic {name}", count, least=1, most=MOST_PARTITIONS
         )
         for name, count in given.items()
     }

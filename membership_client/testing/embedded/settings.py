@@ -11,6 +11,9 @@ from membership_client.arguments import shown
 from membership_client.errors import ConfigError
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 
+MOST_PARTITIONS = 10_000
+"""Of one topic. Each takes memory from the start."""
+
 _TRUE_OR_FALSE = {"true": True, "false": False}
 
 
@@ -58,8 +61,9 @@ def _checked(name: str, value: str | int) -> bool | int:
         number = int(value)
     except ValueError:
         raise ConfigError(f"{name} is a whole number, not {shown(value)}.") from None
-    if isinstance(value, bool) or not 0 <= number < 2**31:
-        raise ConfigError(f"{name} is a whole number from 0 to {2**31 - 1}, not {shown(value)}.")
+    least, most = (1, MOST_PARTITIONS) if name == "num.partitions" else (0, 2**31 - 1)
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ConfigError(f"{name} is a whole number from {least} to {most}, not {shown(value)}.")
     return number
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import time
@@ -19,7 +18,7 @@ from tests.benchmarks.soak_watch import Watch
 from tests.integration.members import eventually
 from tests.records import filled_topic
 from tests.spark.clusters import sessions
-from tests.spark.clusters.processes import is_running
+from tests.spark.clusters.processes import is_running, send
 from tests.spark.conftest import DriverFactory
 from tests.spark.consume.fleet import PARTITIONS, Fleet
 from tests.spark.pipeline.stage import Stage, numbers_of
@@ -78,17 +77,17 @@ class TroubledSlots:
         return eventually(alive, "every slot has a process", PATIENCE_S)
 
     def kill(self) -> None:
-        os.kill(self._victim, signal.SIGKILL)
+        send(self._victim, signal.SIGKILL)
 
     def sleep(self) -> None:
-        """Longer than the session: the other slot gets the partitions."""
-        os.kill(self._victim, signal.SIGSTOP)
+        """Longer than the session: the other slot gets the partitions. Spark may kill the worker meanwhile."""
+        send(self._victim, signal.SIGSTOP)
         time.sleep(1.5 * SESSION_S)
-        os.kill(self._victim, signal.SIGCONT)
+        send(self._victim, signal.SIGCONT)
 
     def end(self) -> None:
         """In order: the slot leaves and comes back."""
-        os.kill(self._victim, signal.SIGTERM)
+        send(self._victim, signal.SIGTERM)
 
     def cancel(self) -> None:
         self._fleet.driver.tell("cancel")
