@@ -3,8 +3,8 @@
 Pure in the sense that matters here: no socket, no thread, no clock and no randomness, so the same requests at the same
 times get the same answers. What it remembers is what a coordinator remembers; above all, what it believes it delivered.
 
-Classic groups are in `fake_classic`. Not here: racks, access control, the range assignor (every group is assigned
-uniformly), and groups in which both protocols are spoken.
+Classic groups are in `fake_classic`. Not here: access control, and groups in which both protocols are spoken. Racks are
+remembered and change nothing, as in Kafka 4.3, whose assignors do not look at them.
 """
 
 from __future__ import annotations
@@ -440,6 +440,8 @@ def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
         rebalance_timeout_s=known.rebalance_timeout_s if timeout_s is None else timeout_s,
         topics=known.topics if request.topics is None else frozenset(request.topics),
         regex=known.regex if request.regex is None else request.regex,
+        assignor=known.assignor if request.assignor is None else request.assignor,
+        rack_id=known.rack_id if request.rack_id is None else request.rack_id,
         client_id=client.client_id,
         host=client.host,
     )

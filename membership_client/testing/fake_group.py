@@ -8,8 +8,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.testing.fake_assignor import Subscriber, uniform
+from membership_client.testing.fake_assignor import Subscriber, hash_of_text, hash_order, uniform
 from membership_client.testing.fake_patterns import FakePatterns
+from membership_client.testing.fake_range_assignor import assign_ranges
 from membership_client.testing.fake_reconciler import Enrolled, Progress, intersection
 from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 
@@ -141,12 +142,19 @@ class FakeGroup:
     def assign(self, now: float, *, alike: bool) -> None:
         """Compute everybody's target anew, by the simpler rule if they are said to be alike."""
         members = {
-            member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING))
+            member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING), member.instance_id)
             for member_id, member in self.members.items()
         }
         counts = {topic.topic_id: topic.partitions for topic in self._seen_metadata()}
-        self.targets = uniform(members, counts, alike=alike)
+        assign = assign_ranges if self.assignor == "range" else uniform
+        self.targets = assign(members, counts, alike=alike)
         self.target_epoch, self.assigned_at = self.epoch, now
+
+    @property
+    def assignor(self) -> str:
+        """The one that most members ask for. A change of it counts from the next targets on; without a wish it is uniform."""
+        wishes = Counter(member.assignor for member in self.members.values() if member.assignor)
+        return max(hash_order(wishes, hash_of_text), key=wishes.__getitem__, default="uniform")
 
     # --- clocks ------------------------------------------------------------------------------------------------------
 

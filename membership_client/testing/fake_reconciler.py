@@ -31,6 +31,9 @@ class Enrolled:
     rebalance_timeout_s: float = -1.0
     topics: frozenset[str] = frozenset()
     regex: str = ""
+    assignor: str | None = None
+    """The one it asks for."""
+    rack_id: str | None = None
     epoch: int = 0
     previous_epoch: int = -1
     progress: Progress = Progress.STABLE

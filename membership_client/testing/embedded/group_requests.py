@@ -117,7 +117,7 @@ def _describe_consumer(cluster: Cluster, group_id: str) -> Fields:
         "group_state": consumer_state(group),
         "group_epoch": group.epoch,
         "assignment_epoch": group.target_epoch,
-        "assignor_name": "uniform",
+        "assignor_name": group.assignor,
         "members": [_consumer_member(cluster, group, member) for member in group.members.values()],
         "authorized_operations": _NO_OPERATIONS,
     }
@@ -127,6 +127,7 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
         "member_epoch": member.epoch,
         "client_id": member.client_id,
         "client_host": member.host,

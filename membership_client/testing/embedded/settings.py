@@ -9,9 +9,12 @@ from typing import Any
 
 from membership_client.arguments import shown
 from membership_client.errors import ConfigError
+from membership_client.testing.embedded.topics import MOST_PARTITIONS
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 
 _TRUE_OR_FALSE = {"true": True, "false": False}
+_LIMITS = {"num.partitions": (1, MOST_PARTITIONS)}
+"""Those of other numbers are that of the type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,9 @@ def _checked(name: str, value: str | int) -> bool | int:
         number = int(value)
     except ValueError:
         raise ConfigError(f"{name} is a whole number, not {shown(value)}.") from None
-    if isinstance(value, bool) or not 0 <= number < 2**31:
-        raise ConfigError(f"{name} is a whole number from 0 to {2**31 - 1}, not {shown(value)}.")
+    least, most = _LIMITS.get(name, (0, 2**31 - 1))
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ConfigError(f"{name} is a whole number from {least} to {most}, not {shown(value)}.")
     return number
 
 
