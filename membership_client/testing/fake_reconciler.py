@@ -42,6 +42,11 @@ class Enrolled:
     pending: Partitions = NOTHING
     """What it was told to give up and has not yet."""
 
+    @property
+    def known_to_hold(self) -> Partitions:
+        """What a broker describes as the member's assignment: what is being given up counts."""
+        return self.assigned | self.pending
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:

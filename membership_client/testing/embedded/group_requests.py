@@ -133,16 +133,17 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
         "client_host": member.host,
         "subscribed_topic_names": tuple(sorted(member.topics)),
         "subscribed_topic_regex": member.regex or None,
-        "assignment": _assignment(cluster, member.assigned),
+        "assignment": _assignment(cluster, member.known_to_hold),
         "target_assignment": _assignment(cluster, group.targets.get(member.member_id, NOTHING)),
         "member_type": _MEMBER_TYPE_CONSUMER,
     }
 
 
 def _assignment(cluster: Cluster, partitions: Partitions) -> Fields:
+    """A broker does not tell of partitions whose topic is gone."""
     names = cluster.topics.known.names_of(partitions.topics)
-    told = [{**each, "topic_name": names.get(each["topic_id"], "")} for each in told_partitions(partitions)]
-    return {"topic_partitions": told}
+    told = told_partitions(partitions.of_topics(frozenset(names)))
+    return {"topic_partitions": [{**each, "topic_name": names[each["topic_id"]]} for each in told]}
 
 
 def delete_groups(cluster: Cluster, call: Call) -> None:

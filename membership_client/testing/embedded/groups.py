@@ -179,7 +179,7 @@ class Groups:
             client_id=member.client_id,
             host=member.host,
             epoch=member.epoch,
-            current=frozenset(self._named(member.assigned)),
+            current=frozenset(self._named(member.known_to_hold)),
             target=frozenset(self._named(target or ())),
         )
 
