@@ -194,12 +194,13 @@ class EmbeddedKafka:
 
             kafka.wait_for(lambda: kafka.describe("shop").state == "Stable")
 
-        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError.
+        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError, and RuntimeError once the cluster is
+        stopped.
         """
         checked_function("condition", condition, "nothing")
         ends_at = time.monotonic() + checked_seconds("timeout_s", timeout_s)
-        server, _ = self._parts()
         while True:
+            server, _ = self._parts()
             seen = server.rounds
             if _is_true(condition):
                 return

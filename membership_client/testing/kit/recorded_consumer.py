@@ -79,7 +79,7 @@ class RecordedConsumer:
 
     def commit(self, message: Any = None, *, offsets: Any = None, asynchronous: bool = True) -> Any:
         given: dict[str, Any] = {"message": message} if message is not None else {"offsets": offsets} if offsets else {}
-        for partition, offset in _offsets_of(message, offsets):
+        for partition, offset in offsets_of(message, offsets):
             self._recorder.add(What.COMMIT_SENT, partitions=(partition,), offset=offset)
         return self._consumer.commit(**given, asynchronous=asynchronous)
 
@@ -90,7 +90,7 @@ class RecordedConsumer:
         self._consumer.close()
 
 
-def _offsets_of(message: Any, offsets: Any) -> Iterator[tuple[TopicPartition, int]]:
+def offsets_of(message: Any, offsets: Any) -> Iterator[tuple[TopicPartition, int]]:
     if message is not None:
         yield TopicPartition(message.topic(), message.partition()), message.offset() + 1
     for each in offsets or ():
