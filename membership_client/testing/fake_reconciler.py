@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from membership_client.core.events import JoinGroup
 from membership_client.partitions import NOTHING, Partitions
 
 
@@ -34,6 +35,8 @@ class Enrolled:
     assignor: str | None = None
     """The one it asks for."""
     rack_id: str | None = None
+    classic: JoinGroup | None = None
+    """What it said when it last joined by the classic protocol; None for members of the consumer protocol."""
     epoch: int = 0
     previous_epoch: int = -1
     progress: Progress = Progress.STABLE

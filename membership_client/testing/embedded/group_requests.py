@@ -20,7 +20,7 @@ _NO_OPERATIONS = -(2**31)
 _GROUP_KEY, _TRANSACTION_KEY = 0, 1
 _ERROR_VERSION = 6
 """From here on, DescribeGroups has an error for groups that it does not know."""
-_MEMBER_TYPE_CONSUMER = 1
+_MEMBER_TYPE_CLASSIC, _MEMBER_TYPE_CONSUMER = 0, 1
 
 
 def find_coordinator(cluster: Cluster, call: Call) -> None:
@@ -135,7 +135,7 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
         "subscribed_topic_regex": member.regex or None,
         "assignment": _assignment(cluster, member.known_to_hold),
         "target_assignment": _assignment(cluster, group.targets.get(member.member_id, NOTHING)),
-        "member_type": _MEMBER_TYPE_CONSUMER,
+        "member_type": _MEMBER_TYPE_CLASSIC if member.classic else _MEMBER_TYPE_CONSUMER,
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from membership_client.arguments import shown
+from membership_client.arguments import checked_choice, shown
 from membership_client.errors import ConfigError
 from membership_client.testing.embedded.topics import MOST_PARTITIONS
 from membership_client.testing.fake_coordinator import CoordinatorSettings
@@ -26,6 +26,7 @@ class BrokerSettings:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_migration_policy: str = "bidirectional"
     group_consumer_max_size: int = 2**31 - 1
     group_max_size: int = 2**31 - 1
     group_min_session_timeout_ms: int = 1_000
@@ -52,7 +53,9 @@ def _field_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _checked(name: str, value: str | int) -> bool | int:
+def _checked(name: str, value: str | int) -> bool | int | str:
+    if name == "group.consumer.migration.policy":
+        return checked_choice(name, str(value).lower(), ("bidirectional", "upgrade", "downgrade", "disabled"))
     if name == "auto.create.topics.enable":
         if str(value).lower() not in _TRUE_OR_FALSE:
             raise ConfigError(f"{name} is true or false, not {shown(value)}.")
@@ -87,4 +90,6 @@ def coordinator_settings(settings: BrokerSettings) -> CoordinatorSettings:
         session_timeout_s=settings.group_consumer_session_timeout_ms / 1000,
         assignment_interval_s=settings.group_consumer_assignment_interval_ms / 1000,
         max_size=settings.group_consumer_max_size,
+        upgrades=settings.group_consumer_migration_policy in {"bidirectional", "upgrade"},
+        downgrades=settings.group_consumer_migration_policy in {"bidirectional", "downgrade"},
     )

@@ -99,7 +99,7 @@ def _end(task: asyncio.Task[Any]) -> None:
     coroutine = task.get_coro()
     for _ in range(_MOST_AWAITS):
         try:
-            coroutine.close()  # type: ignore[union-attr]  # asyncio.create_task takes nothing else
+            coroutine.close()
         except BaseException:  # noqa: BLE001, S112 - whatever the end of a dead process raises
             continue
         return
