@@ -54,6 +54,7 @@ class Instance:
         self._members: list[VirtualTransport] = []
         self._recorder = Recorder(self.label, world.add_for, self._released)
         self.interrupted = False
+        self.is_cancelled = False
         self._killed = False
         self._task: Task | None = None
 
@@ -67,7 +68,7 @@ class Instance:
 
     def aio_consumer(self, config: Mapping[str, Any] | None = None) -> VirtualAioConsumer:
         """The same with the methods of `membership_client.aio.Consumer`. Inside a coroutine of the program."""
-        consumer = VirtualAioConsumer(self._world, self.label, self._consumer_config(config))
+        consumer = VirtualAioConsumer(self._world, self.label, self._consumer_config(config), self)
         self._consumers.append(consumer)
         return consumer
 
@@ -117,15 +118,16 @@ class Instance:
 
     def _run(self, program: Callable[[Instance], object]) -> None:
         try:
-            if inspect.iscoroutinefunction(program):
+            self.is_cancelled = inspect.iscoroutinefunction(program)
+            if self.is_cancelled:
                 asyncio.run(self._until_told(program))
             else:
                 program(self)
         except (KeyboardInterrupt, asyncio.CancelledError):
             pass
-        except ConfigError:
-            raise
-        except (KafkaException, MembershipError) as error:
+        except Exception as error:
+            if not _is_passing(error):
+                raise
             self._world.add(What.RAISED, self.label, text=repr(error))
             self._world.start_again(self.name)
         self._world.add(What.ENDED, self.label)
@@ -182,3 +184,10 @@ class Instance:
     def memberships(self) -> Iterator[Membership | VirtualTransport]:
         every: list[Membership | VirtualTransport] = [*(one.membership for one in self._consumers), *self._members]
         return (membership for membership in every if membership.alive)
+
+
+def _is_passing(error: Exception) -> bool:
+    """Is it one after which platforms start a program again? Groups are those of asyncio's task groups."""
+    if isinstance(error, ExceptionGroup):
+        return all(map(_is_passing, error.exceptions))
+    return isinstance(error, KafkaException | MembershipError) and not isinstance(error, ConfigError)

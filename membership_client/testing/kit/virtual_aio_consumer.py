@@ -15,6 +15,7 @@ from membership_client.errors import ConfigError
 from membership_client.runtime.listener import Callback
 from membership_client.testing.kit.consumer_in_run import ConsumerInRun
 from membership_client.testing.kit.message import VirtualMessage
+from membership_client.testing.kit.virtual_consumer import Process
 from membership_client.testing.kit.virtual_loop import VirtualLoop
 from membership_client.types import TopicPartition
 
@@ -29,11 +30,11 @@ class VirtualAioConsumer:
     `Instance.aio_consumer`, inside a coroutine.
     """
 
-    def __init__(self, world: World, label: str, config: dict[str, Any]) -> None:
+    def __init__(self, world: World, label: str, config: dict[str, Any], process: Process) -> None:
         loop = running_loop()
         if not isinstance(loop, VirtualLoop):
             raise ConfigError("This event loop is not virtual: make it inside the program, by asyncio.run().")
-        self._in_run = _OnLoop(world, loop, label, config, self)
+        self._in_run = _OnLoop(world, loop, label, config, consumer=self, process=process)
         self.membership = self._in_run.membership
         self.abandon = self._in_run.abandon
         self.is_idle = self._in_run.is_idle
@@ -128,11 +129,19 @@ class VirtualAioConsumer:
 
 class _OnLoop(ConsumerInRun):
     def __init__(
-        self, world: World, loop: VirtualLoop, label: str, config: dict[str, Any], consumer: VirtualAioConsumer
+        self,
+        world: World,
+        loop: VirtualLoop,
+        label: str,
+        config: dict[str, Any],
+        *,
+        consumer: VirtualAioConsumer,
+        process: Process,
     ) -> None:
         super().__init__(world, loop, label, config)
         self._loop = loop
         self._consumer = consumer
+        self._process = process
         self._calling: asyncio.Task[None] | None = None
         self._kind: CallbackKind | None = None
         self._committing: set[asyncio.Task[Any]] = set()
@@ -141,6 +150,14 @@ class _OnLoop(ConsumerInRun):
 
     def _hooks_of(self, *given: Any) -> dict[CallbackKind, Callback]:
         return hooks_of(self._consumer, *given, coroutines=True)
+
+    def _is_told(self) -> bool:
+        """An async program is cancelled instead; this is for one that calls `asyncio.run` itself."""
+        return self._process.interrupted and not self._process.is_cancelled and not self._closed
+
+    def _check_interrupt(self) -> None:
+        if self._is_told():
+            self._process.check_interrupt()
 
     async def _poll(self, timeout: float) -> VirtualMessage | None:
         if self._calling is not None and asyncio.current_task() is self._calling:

@@ -19,6 +19,8 @@ class Process(Protocol):
     """The process that the consumer is in, as far as it must know it."""
 
     interrupted: bool
+    is_cancelled: bool
+    """It is told to end by a cancellation, and not by KeyboardInterrupt."""
 
     def check_interrupt(self) -> None:
         """Raises KeyboardInterrupt if the process was told to end."""

@@ -50,6 +50,11 @@ def test_the_same_seed_is_the_same_run(program: Any) -> None:
     assert str(play(program, EVERYTHING, seed=3)) == str(play(program, EVERYTHING, seed=3))
 
 
+def test_a_plain_program_may_run_its_own_loop() -> None:
+    """It ends by KeyboardInterrupt where it awaits records, as on an embedded broker."""
+    explore(lambda instance: asyncio.run(careful_async(instance)), seeds=3)
+
+
 def test_a_call_that_is_cancelled_loses_no_record() -> None:
     """A program that waits for records with a timeout of its own reads each of them."""
 
@@ -64,6 +69,16 @@ def test_a_call_that_is_cancelled_loses_no_record() -> None:
                     await consumer.commit(message)
 
     explore(program, seeds=5)
+
+
+def test_a_task_group_that_fails_by_a_refused_commit_is_started_again() -> None:
+    """As a program that raises the KafkaException itself."""
+
+    async def program(instance: Any) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(careful_async(instance))
+
+    explore(program, events=[Join, Fence, Leave], seeds=10)
 
 
 def test_a_callback_whose_partitions_are_lost_is_cancelled() -> None:
