@@ -118,8 +118,8 @@ class Instance:
 
     def _run(self, program: Callable[[Instance], object]) -> None:
         try:
-            self.is_cancelled = inspect.iscoroutinefunction(program)
-            if self.is_cancelled:
+            if inspect.iscoroutinefunction(program):
+                self.is_cancelled = True
                 asyncio.run(self._until_told(program))
             else:
                 program(self)
