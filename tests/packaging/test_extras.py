@@ -76,7 +76,7 @@ def test_every_extra_is_tested() -> None:
 def test_the_command_line(wheel: Path, tmp_path: Path) -> None:
     """The demonstration draws with rich."""
     made = Environment(tmp_path / "cli", wheel, "cli")
-    told = made.run("-c", "import rich, membership_client.demo.stage")
+    told = made.run("-c", "import rich, membership_client.demo.clusters")
     assert told.returncode == 0, told.stderr
     assert made.run("-m", "membership_client", "demo", "--help").returncode == 0
 

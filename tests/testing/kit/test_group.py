@@ -132,7 +132,7 @@ def test_a_consumer_of_asyncio(kafka_group: KafkaGroup) -> None:
 
     kafka_group.produce(5)
     kafka_group.join("a", lambda instance: asyncio.run(consume(instance)))
-    kafka_group.wait_processed(5)
+    kafka_group.wait_for(lambda: sum(kafka_group.kafka.committed(kafka_group.group_id).values()) == 5)
     kafka_group.expire_session("a")
     kafka_group.wait_for(lambda: kafka_group.history.callbacks)
     kafka_group.produce(5)
