@@ -18,11 +18,11 @@ from membership_client.consumer import Consumer
 from membership_client.testing import EmbeddedKafka, cached_kafka_jars, find_java
 from membership_client.testing.jvm import Jvm
 
-pytestmark = [pytest.mark.deep, pytest.mark.kafka]
+pytestmark = [pytest.mark.deep, pytest.mark.kafka, pytest.mark.timeout(400)]
 
 T = TypeVar("T")
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 PARTITIONS = 4
 QUICK = {"group.consumer.heartbeat.interval.ms": 200, "group.consumer.assignment.interval.ms": 0}
 GROUP = "shop"
@@ -290,8 +290,11 @@ class Tool:
 
     def feed(self, lines: list[str]) -> None:
         """All of its input. Returns when it has ended."""
-        self._process.communicate("\n".join(lines), PATIENCE_S)
-        assert self._process.returncode == 0
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n".join(lines))
+        self._process.stdin.close()
+        assert self._process.wait(PATIENCE_S) == 0
+        self._reading.join(PATIENCE_S)
 
     def end(self) -> None:
         """As by Ctrl-C. Returns when it has ended."""
