@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from membership_client.testing.described import DescribedMember, GroupDescription
-from membership_client.testing.embedded.kafka import EmbeddedKafka
+from membership_client.testing.embedded.kafka import EmbeddedKafka, ForkedKafkaError
 from membership_client.testing.jars import cached_kafka_jars
 from membership_client.testing.java import find_java
 from membership_client.testing.settings import Listener
@@ -49,6 +49,7 @@ __all__ = [
     "ExpireSession",
     "Explored",
     "Fence",
+    "ForkedKafkaError",
     "GroupDescription",
     "History",
     "Instance",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -33,12 +32,8 @@ def checked_brokers(value: object) -> int:
 
 
 def checked_program(value: object) -> None:
-    """A function of an instance that runs to its end when it is called: a coroutine function would not even begin."""
+    """A function of an instance, plain or async."""
     checked_function("program", value, "an instance")
-    if inspect.iscoroutinefunction(value):
-        raise ConfigError(
-            "program must be a plain function, not an async one: give one that calls asyncio.run(), to kafka_group."
-        )
 
 
 def checked_version(value: object) -> str:

@@ -28,6 +28,7 @@ class Subscriber:
 
     topics: frozenset[UUID]
     current: Partitions
+    instance_id: str | None = None
 
 
 def uniform(members: Mapping[str, Subscriber], counts: Mapping[UUID, int], *, alike: bool) -> dict[str, Partitions]:

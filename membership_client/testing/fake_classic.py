@@ -160,7 +160,7 @@ class FakeClassicGroup:
         first, *others = (frozenset(member.said.strategies) for member in self.members.values())
         return first.intersection(*others)
 
-    def _elect(self) -> str:
+    def elect(self) -> str:
         """Each member votes for what it likes best of what all of them offer."""
         candidates = self._offered_by_all()
         likings = ([name for name in member.said.strategies if name in candidates] for member in self.members.values())
@@ -174,7 +174,7 @@ class FakeClassicGroup:
         member_id = request.member_id or self._new_id(request.instance_id or client_id)
         ends = now + request.session_timeout_s
         self.members[member_id] = ClassicMember(member_id, client_id, request, ends, join_reply=reply)
-        self._rebalance(now, f"adding new member {member_id}; client reason: {request.reason}")
+        self.rebalance(now, f"adding new member {member_id}; client reason: {request.reason}")
 
     def _replace(self, holder: ClassicMember, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
         """The newcomer wins. A group that is stable stays so: the newcomer gets what the holder had."""
@@ -196,7 +196,7 @@ class FakeClassicGroup:
             return
         member.join_reply = reply
         if self.phase is not JoinPhase.PREPARING:
-            self._rebalance(now, f"{member_id} came back while the plan was made")
+            self.rebalance(now, f"{member_id} came back while the plan was made")
         self._try_complete(now)
 
     def _rejoin(self, member: ClassicMember, request: JoinGroup, now: float, reply: Reply) -> None:
@@ -205,7 +205,7 @@ class FakeClassicGroup:
         leads = member.member_id == self.leader_id
         if self.phase is JoinPhase.PREPARING or changed or (leads and self.phase is JoinPhase.STABLE):
             member.join_reply = reply
-            self._rebalance(now, f"{member.member_id} joins again; client reason: {request.reason}")
+            self.rebalance(now, f"{member.member_id} joins again; client reason: {request.reason}")
         else:
             # A static member that a rebalance passed over is in the plan all the same, and catches up with it.
             member.generation = self.generation
@@ -235,7 +235,7 @@ class FakeClassicGroup:
 
     # --- rebalances --------------------------------------------------------------------------------------------------
 
-    def _rebalance(self, now: float, why: str) -> None:
+    def rebalance(self, now: float, why: str) -> None:
         if self.phase is not JoinPhase.PREPARING:
             for member in self.members.values():
                 if member.sync_reply is not None:
@@ -264,7 +264,7 @@ class FakeClassicGroup:
             return
         if self.leader_id not in {member.member_id for member in joined}:
             self.leader_id = joined[0].member_id
-        self.strategy = self._elect()
+        self.strategy = self.elect()
         self.phase = JoinPhase.COMPLETING
         self.ends_at = now + max(member.said.rebalance_timeout_s for member in joined)
         for member in self.members.values():
@@ -364,7 +364,7 @@ class FakeClassicGroup:
             self.phase, self.ends_at = JoinPhase.EMPTY, _NEVER
             self.generation += 1
         else:
-            self._rebalance(now, f"{member.member_id} is gone")
+            self.rebalance(now, f"{member.member_id} is gone")
 
     def describe(self) -> GroupDescribed:
         members = (
@@ -413,7 +413,7 @@ class FakeClassicGroup:
         self.pending.clear()
         if self.phase in {JoinPhase.PREPARING, JoinPhase.COMPLETING}:
             self.phase = JoinPhase.STABLE
-            self._rebalance(at, "the coordinator moved")
+            self.rebalance(at, "the coordinator moved")
 
 
 def _metadata(said: JoinGroup) -> tuple[object, ...]:

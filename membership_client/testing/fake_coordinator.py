@@ -3,8 +3,8 @@
 Pure in the sense that matters here: no socket, no thread, no clock and no randomness, so the same requests at the same
 times get the same answers. What it remembers is what a coordinator remembers; above all, what it believes it delivered.
 
-Classic groups are in `fake_classic`. Not here: racks, access control, the range assignor (every group is assigned
-uniformly), and groups in which both protocols are spoken.
+Classic groups are in `fake_classic`, members of both protocols in one group in `fake_migration`. Not here: access control. Racks
+are remembered and change nothing, as in Kafka 4.3, whose assignors do not look at them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from membership_client.core.events import (
     JoinGroup,
     LeaveGroup,
     MemberDescription,
+    MemberIdGiven,
     OutsideRequest,
     Refused,
     Request,
@@ -44,6 +45,18 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.subscriptions import TopicLayout
 from membership_client.testing.fake_classic import FakeClassicGroup, Reply
 from membership_client.testing.fake_group import TEMPORARY_LEAVE_EPOCH, FakeGroup
+from membership_client.testing.fake_migration import (
+    Blobs,
+    PlainBlobs,
+    check_strategies,
+    downgraded,
+    heartbeat,
+    is_for_downgrade,
+    joined,
+    partitions_of,
+    sync,
+    upgraded,
+)
 from membership_client.testing.fake_patterns import PatternNews
 from membership_client.testing.fake_reconciler import Enrolled, Goal, reconcile
 from membership_client.testing.fake_refusals import RefusalError, check_epoch, check_heartbeat, refuse
@@ -72,6 +85,10 @@ class CoordinatorSettings:
     assignment_interval_s: float = 1.0
     """New targets are not computed more often than this; 0 computes them at once, as before 4.3."""
     max_size: int | None = None
+    upgrades: bool = False
+    """Whether a member of the consumer protocol may join a classic group that has members, which then becomes one of both."""
+    downgrades: bool = False
+    """Whether such a group becomes a classic one again when no member of the consumer protocol is left."""
     exempts_instances: bool = False
     """Whether a full group lets a static member back in under another member id. Kafka 4.3.1 does not; later ones do."""
     rejoins_in_place: bool = True
@@ -95,6 +112,7 @@ class FakeCoordinator:
         self.log: list[tuple[float, str]] = []
         self.id_suffix: Callable[[int], str] = str
         """See `FakeClassicGroup`."""
+        self.blobs: Blobs = PlainBlobs()
         self._groups: dict[str, FakeGroup] = {}
         self._classic: dict[str, FakeClassicGroup] = {}
         self._quiet_until = float("-inf")
@@ -107,6 +125,10 @@ class FakeCoordinator:
             return
         self.advance(now)
         self._quiet_until = float("-inf")
+        mixed = self._groups.get(request.group_id)
+        if mixed is not None and mixed.members:
+            reply(self._answer_classic(mixed, request, now, client))
+            return
         known = self._classic.get(request.group_id)
         group = known or FakeClassicGroup(request.group_id, self._note, id_suffix=self.id_suffix)
         group.max_size = self.settings.max_size
@@ -225,6 +247,9 @@ class FakeCoordinator:
         for member_id, ends in tuple(group.sessions.items()):
             if ends <= at:
                 self._expel(group, group.members[member_id], at, "its session expired")
+        for member_id, ends in tuple(group.awaited.items()):
+            if ends <= at and member_id in group.members:
+                self._expel(group, group.members[member_id], at, "it did not join, or ask for its share, in time")
         for member_id, (ends, epoch) in tuple(group.patience.items()):
             if ends <= at:
                 del group.patience[member_id]
@@ -232,7 +257,7 @@ class FakeCoordinator:
                     self._expel(group, group.members[member_id], at, f"it did not leave epoch {epoch} in time")
 
     def _expel(self, group: FakeGroup, member: Enrolled, at: float, why: str) -> None:
-        group.remove(member)
+        self._remove(group, member, at)
         self._note(at, f"{member.member_id} expelled: {why}")
 
     def restart_clocks(self, at: float) -> None:
@@ -253,7 +278,7 @@ class FakeCoordinator:
         if group is None:
             if request.epoch != JOIN_EPOCH:
                 refuse(Code.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
-            group = FakeGroup(request.group_id, self.topics)
+            group = self._upgraded(request.group_id, now) or FakeGroup(request.group_id, self.topics)
         self._check_room(group, request)
         known = self._recognise(group, request)
         _check_regex(group, known, request)
@@ -346,7 +371,7 @@ class FakeCoordinator:
             group.suspend(member)
             self._note(now, f"{member.member_id} left temporarily")
         else:
-            group.remove(member)
+            self._remove(group, member, now)
             self._note(now, f"{member.member_id} left")
         return HeartbeatAccepted(epoch=request.epoch, interval_s=0.0)
 
@@ -360,9 +385,90 @@ class FakeCoordinator:
             member = who or _who_leaves(group, request.member_id, request.instance_id)
         except RefusalError as refusal:
             refuse(refusal.answer.code)  # LeaveGroup has no field for the message.
-        group.remove(member)
+        self._remove(group, member, now)
         self._note(now, f"{member.member_id} left; client reason: {request.reason}")
         return GroupLeft()
+
+    # --- both protocols in one group ---------------------------------------------------------------------------------
+
+    def _upgraded(self, group_id: str, now: float) -> FakeGroup | None:
+        """The classic group of that name as one of both protocols; None if it has no members, or must not be upgraded."""
+        classic = self._classic.get(group_id)
+        if classic is None or not classic.members or not self.settings.upgrades:
+            return None
+        del self._classic[group_id]
+        return upgraded(classic, self.topics, self.blobs, now)
+
+    def _remove(self, group: FakeGroup, member: Enrolled, now: float) -> None:
+        epoch = group.epoch
+        group.remove(member)
+        if member.classic is None and self._downgrade(group, epoch, now):
+            self._classic[group.group_id].rebalance(now, "the last member of the consumer protocol is gone")
+
+    def _downgrade(self, group: FakeGroup, epoch: int, now: float) -> bool:
+        if not self.settings.downgrades or not is_for_downgrade(group):
+            return False
+        classic = downgraded(group, epoch, self._note, self.blobs, now)
+        classic.id_suffix = self.id_suffix
+        self._classic[group.group_id] = classic
+        del self._groups[group.group_id]
+        return True
+
+    def _answer_classic(
+        self, group: FakeGroup, request: JoinGroup | SyncGroup | ClassicHeartbeat, now: float, client: Client
+    ) -> Response:
+        try:
+            if isinstance(request, JoinGroup):
+                return self._join_mixed(group, request, now, client)
+            return sync(group, request, now) if isinstance(request, SyncGroup) else heartbeat(group, request, now)
+        except RefusalError as refusal:
+            return refusal.answer
+
+    def _join_mixed(self, group: FakeGroup, request: JoinGroup, now: float, client: Client) -> Response:
+        if not (self.settings.upgrades or self.settings.downgrades):
+            refuse(Code.INCONSISTENT_GROUP_PROTOCOL)
+        is_full = self.settings.max_size is not None and len(group.members) >= self.settings.max_size
+        if is_full and request.member_id not in group.members:
+            refuse(Code.GROUP_MAX_SIZE_REACHED)
+        check_strategies(group, request)
+        member_id = request.member_id or f"{request.instance_id or client.client_id}-{self.id_suffix(len(group.terms))}"
+        if not request.member_id and request.instance_id is None:
+            return MemberIdGiven(member_id)
+        holder = group.holder(request.instance_id)
+        if holder is not None and request.member_id and holder.member_id != request.member_id:
+            refuse(Code.FENCED_INSTANCE_ID)
+        known = group.members.get(member_id, Enrolled(member_id=member_id))
+        if holder is not None and holder.member_id != member_id:
+            known = replace(holder, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+            group.rename(holder, known)
+        member = self._accept_classic(group, known, request, now, client)
+        if holder is not None and holder.classic is None:
+            self._downgrade(group, group.epoch, now)
+        return joined(member, request)
+
+    def _accept_classic(
+        self, group: FakeGroup, known: Enrolled, request: JoinGroup, now: float, client: Client
+    ) -> Enrolled:
+        subscription = self.blobs.subscription(request)
+        if known.epoch == JOIN_EPOCH:
+            group.begin_term(known.member_id)
+        updated = replace(
+            known,
+            instance_id=request.instance_id or known.instance_id,
+            rebalance_timeout_s=request.rebalance_timeout_s,
+            topics=subscription.topics,
+            classic=request,
+            client_id=client.client_id,
+            host=client.host,
+        )
+        resubscribed = known.topics != updated.topics
+        self._assign_with(group, updated, resubscribed, now)
+        group.recount()
+        owned = partitions_of(subscription.owned, self.topics)
+        member = self._reconcile(group, updated, owned, resubscribed, now)
+        group.sessions[member.member_id] = now + request.session_timeout_s
+        group.awaited[member.member_id] = now + request.rebalance_timeout_s
+        return member
 
     # --- describing --------------------------------------------------------------------------------------------------
 
@@ -384,7 +490,7 @@ def _recognise_static(group: FakeGroup, request: Heartbeat) -> Enrolled:
     if request.epoch == JOIN_EPOCH:
         if holder is None:
             return group.members.get(request.member_id, Enrolled(member_id=request.member_id))
-        if holder.epoch != TEMPORARY_LEAVE_EPOCH:
+        if holder.epoch != TEMPORARY_LEAVE_EPOCH and holder.classic is None:
             refuse(
                 Code.UNRELEASED_INSTANCE_ID,
                 f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
@@ -440,6 +546,9 @@ def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
         rebalance_timeout_s=known.rebalance_timeout_s if timeout_s is None else timeout_s,
         topics=known.topics if request.topics is None else frozenset(request.topics),
         regex=known.regex if request.regex is None else request.regex,
+        classic=None,
+        assignor=known.assignor if request.assignor is None else request.assignor,
+        rack_id=known.rack_id if request.rack_id is None else request.rack_id,
         client_id=client.client_id,
         host=client.host,
     )

@@ -8,8 +8,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.testing.fake_assignor import Subscriber, uniform
+from membership_client.testing.fake_assignor import Subscriber, hash_of_text, hash_order, uniform
 from membership_client.testing.fake_patterns import FakePatterns
+from membership_client.testing.fake_range_assignor import assign_ranges
 from membership_client.testing.fake_reconciler import Enrolled, Progress, intersection
 from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 
@@ -34,9 +35,11 @@ class FakeGroup:
         """When each member's session ends."""
         self.patience: dict[str, tuple[float, int]] = {}
         """When each member that owes a revocation is removed, and the epoch it must have left by then."""
+        self.awaited: dict[str, float] = {}
+        """When each member of the classic protocol is removed that was told to join, or to ask for its share."""
         self.terms: dict[str, int] = {}
         """The number of the join that began each membership. A member that was removed, or left, has none."""
-        self._topics = topics
+        self.topics = topics
         self._metadata: tuple[FakeTopic, ...] = ()
         self._metadata_version = -1
         self._terms = 0
@@ -73,7 +76,7 @@ class FakeGroup:
         self.bump()
 
     def _forget(self, member_id: str) -> None:
-        for table in (self.members, self.targets, self.sessions, self.patience, self.terms):
+        for table in (self.members, self.targets, self.sessions, self.patience, self.awaited, self.terms):
             table.pop(member_id, None)
 
     def held_by_others(self, member_id: str) -> Callable[[Partitions], Partitions]:
@@ -97,7 +100,7 @@ class FakeGroup:
         return member.topics | self.patterns.topics_of(member.regex)
 
     def topic_ids(self, member: Enrolled) -> frozenset[UUID]:
-        return frozenset(topic.topic_id for topic in self._topics.known(self.topic_names(member)))
+        return frozenset(topic.topic_id for topic in self.topics.known(self.topic_names(member)))
 
     def bump(self) -> None:
         """Something changed that calls for new targets."""
@@ -123,14 +126,14 @@ class FakeGroup:
 
     def notice_metadata(self) -> bool:
         """Topics of this group came, grew or went: that calls for new targets too. Was there anything to look at?"""
-        outdated = self._metadata_version != self._topics.version
+        outdated = self._metadata_version != self.topics.version
         if outdated and self._seen_metadata() != self._metadata:
             self.bump()
-        self._metadata_version = self._topics.version
+        self._metadata_version = self.topics.version
         return outdated
 
     def _seen_metadata(self) -> tuple[FakeTopic, ...]:
-        return self._topics.known(frozenset[str]().union(*map(self.topic_names, self.members.values())))
+        return self.topics.known(frozenset[str]().union(*map(self.topic_names, self.members.values())))
 
     def patterns_ready(self) -> None:
         """The evaluation of patterns has ended."""
@@ -141,12 +144,19 @@ class FakeGroup:
     def assign(self, now: float, *, alike: bool) -> None:
         """Compute everybody's target anew, by the simpler rule if they are said to be alike."""
         members = {
-            member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING))
+            member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING), member.instance_id)
             for member_id, member in self.members.items()
         }
         counts = {topic.topic_id: topic.partitions for topic in self._seen_metadata()}
-        self.targets = uniform(members, counts, alike=alike)
+        assign = assign_ranges if self.assignor == "range" else uniform
+        self.targets = assign(members, counts, alike=alike)
         self.target_epoch, self.assigned_at = self.epoch, now
+
+    @property
+    def assignor(self) -> str:
+        """The one that most members ask for. A change of it counts from the next targets on; without a wish it is uniform."""
+        wishes = Counter(member.assignor for member in self.members.values() if member.assignor)
+        return max(hash_order(wishes, hash_of_text), key=wishes.__getitem__, default="uniform")
 
     # --- clocks ------------------------------------------------------------------------------------------------------
 
@@ -162,7 +172,11 @@ class FakeGroup:
 
     def restart_clocks(self, at: float, session_timeout_s: float) -> None:
         """Another broker took the group over: every session and every revocation gets its full time again."""
-        self.sessions = dict.fromkeys(self.members, at + session_timeout_s)
+        self.sessions = {
+            member_id: at + (member.classic.session_timeout_s if member.classic else session_timeout_s)
+            for member_id, member in self.members.items()
+        }
+        self.awaited = {member_id: at + self.members[member_id].rebalance_timeout_s for member_id in self.awaited}
         self.patience = {
             member_id: (at + member.rebalance_timeout_s, member.epoch)
             for member_id, member in self.members.items()
@@ -172,4 +186,5 @@ class FakeGroup:
     def next_clock(self) -> float:
         """When something will happen without a request; infinity if nothing will."""
         ready = () if self.patterns.ready_at is None else (self.patterns.ready_at,)
-        return min((*self.sessions.values(), *(at for at, _ in self.patience.values()), *ready), default=float("inf"))
+        patience = (at for at, _ in self.patience.values())
+        return min((*self.sessions.values(), *patience, *self.awaited.values(), *ready), default=float("inf"))

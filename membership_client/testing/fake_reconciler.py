@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from membership_client.core.events import JoinGroup
 from membership_client.partitions import NOTHING, Partitions
 
 
@@ -31,6 +32,11 @@ class Enrolled:
     rebalance_timeout_s: float = -1.0
     topics: frozenset[str] = frozenset()
     regex: str = ""
+    assignor: str | None = None
+    """The one it asks for."""
+    rack_id: str | None = None
+    classic: JoinGroup | None = None
+    """What it said when it last joined by the classic protocol; None for members of the consumer protocol."""
     epoch: int = 0
     previous_epoch: int = -1
     progress: Progress = Progress.STABLE
@@ -38,6 +44,11 @@ class Enrolled:
     """What it may use now."""
     pending: Partitions = NOTHING
     """What it was told to give up and has not yet."""
+
+    @property
+    def known_to_hold(self) -> Partitions:
+        """What a broker describes as the member's assignment: what is being given up counts."""
+        return self.assigned | self.pending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,15 +28,16 @@ class FakeTopics:
         self.unnamed: frozenset[UUID] = frozenset()
         """Topics whose names are not told, as by a broker whose metadata lags behind the coordinator's."""
         self._by_name: dict[str, FakeTopic] = {}
-        self._next_id = first_id
+        self.next_id = first_id
+        """The id of the topic that is created next."""
         for name, partitions in (topics or {}).items():
             self.create(name, partitions)
 
     def create(self, name: str, partitions: int) -> UUID:
         if name in self._by_name:
             raise ValueError(f"topic {name} exists")
-        topic = FakeTopic(name, UUID(int=self._next_id), partitions)
-        self._next_id += 1
+        topic = FakeTopic(name, UUID(int=self.next_id), partitions)
+        self.next_id += 1
         self._change(topic)
         self.created_version = self.version
         return topic.topic_id

@@ -84,6 +84,7 @@ TABLE = Table(
         },
         "membership_client.testing.EmbeddedKafka": {
             "settings": Kind({"num.partitions": 1}, NONE | {"dict"}),
+            "racks": Kind(["r1"], _LIST, inside={"[]": (lambda value: [value], _LINES)}),
         },
         "membership_client.testing.EmbeddedKafka.create_topic": {"name": Kind("new", NAMES)},
         "membership_client.testing.EmbeddedKafka.fence": {"group": Kind(None, TEXTS | NONE)},

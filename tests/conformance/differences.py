@@ -37,18 +37,11 @@ def _is_wording_of_a_syntax_error(exchange: Exchange) -> bool:
     return all(isinstance(a, Refused) and a.code == Code.INVALID_REGULAR_EXPRESSION for a in answers)
 
 
-def _is_assigned_by_range(exchange: Exchange) -> bool:
-    asked_for = isinstance(exchange.request, Heartbeat) and exchange.request.assignor == "range"
-    return asked_for and isinstance(exchange.fake, HeartbeatAccepted) and isinstance(exchange.broker, HeartbeatAccepted)
-
-
 def _is_target_of_a_renamed_instance(exchange: Exchange) -> bool:
     joins_as_instance = isinstance(exchange.request, Heartbeat) and exchange.request.instance_id is not None
     told_nothing = isinstance(exchange.broker, HeartbeatAccepted) and exchange.broker.assignment == NOTHING
     return joins_as_instance and told_nothing and isinstance(exchange.fake, HeartbeatAccepted)
 
-
-_BILLS_AND_MAILS = Subscription(("bills", "mails"))
 
 DIFFERENCES = (
     Difference(
@@ -57,17 +50,6 @@ DIFFERENCES = (
         covers=_is_wording_of_a_syntax_error,
         shown_by=Script("broken pattern", (Actor("a", Subscription(pattern="or(")),), (Beat("a"),)),
         harmless=True,
-    ),
-    Difference(
-        name="range assignor",
-        reason="The fake has the default assignor only: what a member does with a target does not depend on who made it.",
-        covers=_is_assigned_by_range,
-        shown_by=Script(
-            "range",
-            (Actor("a", _BILLS_AND_MAILS), Actor("b", _BILLS_AND_MAILS)),
-            (Beat("a", assignor="range"), Beat("b", assignor="range"), Beat("a", assignor="range")),
-        ),
-        harmless=False,
     ),
     Difference(
         name="another instance id in one membership",

@@ -80,8 +80,7 @@ class FakePlayer:
             client_id=member.client_id,
             host=member.host,
             epoch=member.epoch,
-            # A broker counts what is being given up among what a member has.
-            current=self._named(member.assigned | member.pending),
+            current=self._named(member.known_to_hold),
             target=self._named(group.targets.get(member.member_id, NOTHING)),
         )
 

@@ -176,7 +176,7 @@ class _Author:
 
     def _odd_assignor(self) -> list[Step]:
         epoch = self._random.choice((Epoch.PROPER, Epoch.JOIN))
-        return [Beat(self._who(), epoch, assignor=self._random.choice(("uniform", "mine", "")))]
+        return [Beat(self._who(), epoch, assignor=self._random.choice(("uniform", "range", "range", "mine", "")))]
 
     def _odd_pattern(self) -> list[Step]:
         return [Beat(self._who(), says=Subscription(pattern=self._random.choice(("or(", "[", "*"))))]

@@ -12,9 +12,8 @@ from membership_client.testing.fake_topics import FakeTopic
 from tests.conformance.belief import Belief
 from tests.conformance.differences import HARMLESS, Difference
 from tests.conformance.exchange import Answer, Exchange
-from tests.conformance.fake_player import FakePlayer
 from tests.conformance.names import Names
-from tests.conformance.players import Player
+from tests.conformance.players import Player, Rival
 from tests.conformance.script import Beat, Describe, Drop, Grow, Leave, Script, Silence, Step
 
 PATIENCE_S = 10.0
@@ -26,7 +25,7 @@ class Pair:
     """Two players before their first request, and the names they share."""
 
     names: Names
-    fake: FakePlayer
+    fake: Rival
     broker: Player
     resize: Callable[[Names, str, int], FakeTopic | None]
     """Gives a topic so many partitions on the broker, and deletes it at none; returns it when the coordinator knows."""

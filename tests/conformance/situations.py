@@ -22,6 +22,7 @@ from tests.conformance.script import (
 )
 
 A, B = Actor("a"), Actor("b")
+_BILLS_AND_MAILS = Subscription(("bills", "mails"))
 SLOT_A, SLOT_B = Actor("a", instance_id="slot"), Actor("b", instance_id="slot")
 
 
@@ -55,6 +56,25 @@ SITUATIONS = (
         (A, B),
         *(Beat("a"), Beat("b"), Beat("a", owned=Owned.NONE), Beat("b")),
         ends="accepted at 3, told orders 3 4 5",
+    ),
+    _situation(
+        "ranges go to instances first",
+        (Actor("a", _BILLS_AND_MAILS), Actor("z", _BILLS_AND_MAILS, "slot")),
+        *(Beat("a", assignor="range"), Beat("z"), Beat("a"), Beat("a"), Beat("z")),
+        ends="accepted at 3, told bills 0 1, mails 0 1",
+    ),
+    _situation(
+        "another assignor counts from the next epoch",
+        (Actor("a", _BILLS_AND_MAILS), Actor("b", _BILLS_AND_MAILS)),
+        *(Beat("a"), Beat("b"), Beat("a"), Beat("b"), Beat("a", assignor="range"), Beat("b", assignor="range")),
+        ends="accepted at 3, told",
+    ),
+    _situation(
+        "most members decide on the assignor",
+        (Actor("a", _BILLS_AND_MAILS), Actor("b", Subscription(("bills",)), None), Actor("c", _BILLS_AND_MAILS)),
+        *(Beat("a", assignor="range"), Beat("b", assignor="uniform"), Beat("c", assignor="range")),
+        *(Beat("a"), Beat("a"), Beat("b"), Beat("c"), Beat("b"), Beat("c", rack_id="r")),
+        ends="accepted at 4",
     ),
     _situation("newer epoch", (A,), Beat("a"), Beat("a", Epoch.NEWER), ends="refused FENCED_MEMBER_EPOCH"),
     _situation(

@@ -13,15 +13,17 @@ from kio.schema.metadata.v12.request import MetadataRequestTopic
 from kio.schema.types import TopicName
 
 from membership_client.partitions import NOTHING
-from membership_client.testing import ClusterAdmin
+from membership_client.testing import ClusterAdmin, EmbeddedKafka
 from membership_client.testing.fake_assignor import hash_of_id
 from membership_client.testing.fake_topics import FakeTopic
 from membership_client.testing.wire import ask, parse_addresses
 from tests.conformance.broker_player import BrokerPlayer
 from tests.conformance.buckets import apart
+from tests.conformance.embedded_player import EmbeddedPlayer
 from tests.conformance.fake_player import FakePlayer, settings_of
 from tests.conformance.names import Names
 from tests.conformance.play import Pair
+from tests.conformance.players import Rival
 from tests.conformance.script import TOPICS, Script, Terms
 from tests.net.conversation import Conversation
 from tests.net.patience import until
@@ -46,9 +48,15 @@ class Stage:
         names = Names(self._group(script.terms), prefix, topics)
         if script.changes_topics:
             self._await_coordinator()
-        fake = FakePlayer(names.group_id, tuple(topics.values()), settings_of(script.terms, self._max_size))
-        with BrokerPlayer.about(names.group_id, self._servers, self._admin) as broker:
-            yield Pair(names, fake, broker, self._resize)
+        with (
+            self._rival(names, script.terms) as rival,
+            BrokerPlayer.about(names.group_id, self._servers, self._admin) as broker,
+        ):
+            yield Pair(names, rival, broker, self._resize)
+
+    def _rival(self, names: Names, terms: Terms) -> contextlib.AbstractContextManager[Rival]:
+        settings = settings_of(terms, self._max_size)
+        return contextlib.nullcontext(FakePlayer(names.group_id, names.topics.values(), settings))
 
     # --- topics ------------------------------------------------------------------------------------------------------
 
@@ -100,12 +108,7 @@ class Stage:
         return self._groups[terms].pop()
 
     def _configure(self, group_id: str, terms: Terms) -> None:
-        self._admin.set_group_config(
-            group_id,
-            consumer_session_timeout_ms=round(terms.session_timeout_s * 1000),
-            consumer_heartbeat_interval_ms=round(terms.heartbeat_interval_s * 1000),
-            consumer_assignment_interval_ms=round(terms.assignment_interval_s * 1000),
-        )
+        configure(self._admin, group_id, terms)
 
     def _await_coordinator(self) -> None:
         """A coordinator that assigns a topic has heard of everything that came before it."""
@@ -114,3 +117,25 @@ class Stage:
         with Conversation.about(newest, self._servers) as group:
             until(lambda: group.join(topics=(newest,)).assignment != NOTHING)
             group.beat(-1)
+
+
+class EmbeddedStage(Stage):
+    """An embedded broker in the place of the fake."""
+
+    def __init__(self, bootstrap_servers: str, embedded: EmbeddedKafka, *, max_size: int | None = None) -> None:
+        super().__init__(bootstrap_servers, max_size=max_size)
+        self._embedded = embedded
+        self._embedded_admin = ClusterAdmin(embedded.bootstrap_servers)
+
+    def _rival(self, names: Names, terms: Terms) -> contextlib.AbstractContextManager[Rival]:
+        configure(self._embedded_admin, names.group_id, terms)
+        return EmbeddedPlayer.on(self._embedded, names.group_id, self._embedded_admin, names.topics.values())
+
+
+def configure(admin: ClusterAdmin, group_id: str, terms: Terms) -> None:
+    admin.set_group_config(
+        group_id,
+        consumer_session_timeout_ms=round(terms.session_timeout_s * 1000),
+        consumer_heartbeat_interval_ms=round(terms.heartbeat_interval_s * 1000),
+        consumer_assignment_interval_ms=round(terms.assignment_interval_s * 1000),
+    )

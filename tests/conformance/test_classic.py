@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from membership_client.core.events import Refused
-from membership_client.testing import KafkaCluster
+from membership_client.testing import EmbeddedKafka, KafkaCluster
 from tests.conformance.classic_differences import CLASSIC_DIFFERENCES, ClassicDifference
 from tests.conformance.classic_lines import FakeLine, RealLine, Told
 from tests.conformance.classic_plays import FULL_PLAYS, PLAYS, Play
@@ -25,7 +25,7 @@ def on_the_fake(play: Play, max_size: int | None = None) -> list[Told]:
     return line.account()
 
 
-def on_a_broker(play: Play, cluster: KafkaCluster, pause_s: float) -> list[Told]:
+def on_a_broker(play: Play, cluster: KafkaCluster | EmbeddedKafka, pause_s: float) -> list[Told]:
     with contextlib.ExitStack() as stack:
         line = RealLine(cluster.bootstrap_servers, stack, pause_s)
         play(line)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable
 
 import pytest
 
+from membership_client.testing import EmbeddedKafka
 from tests.peers.classic import settings_with
 from tests.peers.group import PeerGroup
 from tests.peers.history import gaps
+from tests.peers.jvm import PeerJvm
 from tests.peers.peer import Peer, PeerKind
 
 pytestmark = pytest.mark.kafka
@@ -53,6 +56,20 @@ def test_a_fleet_moves_to_kip_848_and_back(group: PeerGroup, strategy: str, paus
 
     A restart is two of them, which may overlap; with pauses each is seen by itself.
     """
+    move(group, strategy, pauses=pauses)
+
+
+@pytest.mark.timeout(600)
+def test_a_fleet_moves_on_an_embedded_broker(peer_jvm: PeerJvm) -> None:
+    """Java's, librdkafka's and our members take it for Kafka in the middle of a migration, too."""
+    settings = {"group.consumer.heartbeat.interval.ms": 100, "group.consumer.assignment.interval.ms": 0}
+    with EmbeddedKafka(settings=settings) as embedded:
+        group = PeerGroup(embedded.bootstrap_servers, peer_jvm, "embedded")
+        with contextlib.closing(group):
+            move(group, "cooperative-sticky", pauses=False)
+
+
+def move(group: PeerGroup, strategy: str, *, pauses: bool) -> None:
     fleet: list[Peer] = []
     rebalances = Rebalances(group)
     for kind, name in FLEET:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Producer
@@ -12,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from membership_client import ConfigError, MemberState
 from membership_client.core.error_codes import Code
-from membership_client.testing import EmbeddedKafka
+from membership_client.testing import EmbeddedKafka, ForkedKafkaError
 from membership_client.types import TopicPartition
 from tests.testing.embedded_groups import PATIENCE_S, QUICK, Heard, member
 
@@ -187,3 +188,75 @@ def test_what_is_not_kafka_is_disconnected(embedded: EmbeddedKafka) -> None:
 def test_without_a_start_there_is_a_sentence() -> None:
     with pytest.raises(RuntimeError, match=r"does not run: use it in a `with` statement"):
         EmbeddedKafka().describe("shop")
+
+
+def in_child(action: Callable[[], None]) -> None:
+    """Runs it in a forked child, which must succeed."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            action()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_forked_child_does_not_control_the_parents_brokers(embedded: EmbeddedKafka) -> None:
+    """Its controls acted on a dead copy. Clients in the child reach the parent's brokers."""
+
+    def child() -> None:
+        with pytest.raises(ForkedKafkaError, match="belongs to the parent process"):
+            embedded.create_topic("mine")
+        with pytest.raises(ForkedKafkaError):
+            embedded.start()
+        embedded.stop()
+        host, _, port = embedded.bootstrap_servers.rpartition(":")
+        socket.create_connection((host, int(port))).close()
+
+    in_child(child)
+    embedded.create_topic("ours")
+
+
+def test_a_forked_child_does_not_keep_the_ports() -> None:
+    """A cluster that its parent has stopped took connections for as long as the child lived, and answered none."""
+    with EmbeddedKafka() as kafka:
+        host, _, port = kafka.bootstrap_servers.rpartition(":")
+        (reader, writer), (told, tell) = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(tell, b"forked")
+            os.close(writer)
+            os.read(reader, 1)
+            os._exit(0)
+        os.read(told, 6)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+    for end in (reader, writer, told, tell):
+        os.close(end)
+    os.waitpid(child, 0)
+
+
+def test_a_wait_ends_when_the_cluster_is_stopped(embedded: EmbeddedKafka) -> None:
+    """It waited on until its timeout."""
+    threading.Timer(0.1, embedded.stop).start()
+    with pytest.raises(RuntimeError, match="does not run"):
+        embedded.wait_for(lambda: False, 100.0)
+
+
+def test_more_partitions_than_a_topic_can_have_are_refused() -> None:
+    """They were accepted, and topics that were created by themselves failed later."""
+    for count in (0, 10_001):
+        with pytest.raises(ConfigError, match=r"num\.partitions is a whole number from 1 to 10000"):
+            EmbeddedKafka(settings={"num.partitions": count})
+
+
+def test_clients_see_the_racks_of_brokers() -> None:
+    """In the metadata; one for each broker, not more."""
+    with EmbeddedKafka(2, racks=["east", "west"]) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+        found = admin.describe_cluster().result(PATIENCE_S)
+        assert sorted(node.rack for node in found.nodes) == ["east", "west"]
+    with pytest.raises(ConfigError, match="2 racks for 1 broker"):
+        EmbeddedKafka(racks=["east", "west"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from membership_client.core.error_codes import Code
 from membership_client.testing.embedded.codes import BrokerCode
@@ -25,8 +25,10 @@ _MOST_BYTES = 256 * 2**20
 class Cluster:
     """Brokers with their topics, groups and transactions. Not thread-safe: whoever holds the lock of `EmbeddedKafka` uses it."""
 
-    def __init__(self, nodes: Iterable[Node], settings: BrokerSettings) -> None:
+    def __init__(self, nodes: Iterable[Node], settings: BrokerSettings, racks: Mapping[int, str] | None = None) -> None:
         self.nodes = tuple(nodes)
+        self.racks = racks or {}
+        """By the numbers of the brokers that are in one."""
         self.settings = settings
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.timers = Timers()

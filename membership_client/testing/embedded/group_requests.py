@@ -20,7 +20,7 @@ _NO_OPERATIONS = -(2**31)
 _GROUP_KEY, _TRANSACTION_KEY = 0, 1
 _ERROR_VERSION = 6
 """From here on, DescribeGroups has an error for groups that it does not know."""
-_MEMBER_TYPE_CONSUMER = 1
+_MEMBER_TYPE_CLASSIC, _MEMBER_TYPE_CONSUMER = 0, 1
 
 
 def find_coordinator(cluster: Cluster, call: Call) -> None:
@@ -117,7 +117,7 @@ def _describe_consumer(cluster: Cluster, group_id: str) -> Fields:
         "group_state": consumer_state(group),
         "group_epoch": group.epoch,
         "assignment_epoch": group.target_epoch,
-        "assignor_name": "uniform",
+        "assignor_name": group.assignor,
         "members": [_consumer_member(cluster, group, member) for member in group.members.values()],
         "authorized_operations": _NO_OPERATIONS,
     }
@@ -127,21 +127,23 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
         "member_epoch": member.epoch,
         "client_id": member.client_id,
         "client_host": member.host,
         "subscribed_topic_names": tuple(sorted(member.topics)),
         "subscribed_topic_regex": member.regex or None,
-        "assignment": _assignment(cluster, member.assigned),
+        "assignment": _assignment(cluster, member.known_to_hold),
         "target_assignment": _assignment(cluster, group.targets.get(member.member_id, NOTHING)),
-        "member_type": _MEMBER_TYPE_CONSUMER,
+        "member_type": _MEMBER_TYPE_CLASSIC if member.classic else _MEMBER_TYPE_CONSUMER,
     }
 
 
 def _assignment(cluster: Cluster, partitions: Partitions) -> Fields:
+    """A broker does not tell of partitions whose topic is gone."""
     names = cluster.topics.known.names_of(partitions.topics)
-    told = [{**each, "topic_name": names.get(each["topic_id"], "")} for each in told_partitions(partitions)]
-    return {"topic_partitions": told}
+    told = told_partitions(partitions.of_topics(frozenset(names)))
+    return {"topic_partitions": [{**each, "topic_name": names[each["topic_id"]]} for each in told]}
 
 
 def delete_groups(cluster: Cluster, call: Call) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 from membership_client.core.error_codes import Code
 from membership_client.core.events import JoinGroup, Request
-from membership_client.net.reader import Undecodable
 from membership_client.testing.described import DescribedMember, GroupDescription
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.offsets import Offsets
+from membership_client.testing.embedded.opaque_blobs import OpaqueBlobs, readable_share
 from membership_client.testing.embedded.settings import BrokerSettings, coordinator_settings, of_group
 from membership_client.testing.embedded.topics import Topics
-from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, Reply
+from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, OpaqueJoin, Reply
 from membership_client.testing.fake_coordinator import Client, FakeCoordinator
 from membership_client.testing.fake_group import FakeGroup
 from membership_client.testing.fake_reconciler import Enrolled, Progress
@@ -44,6 +44,7 @@ class Groups:
         self._broker_settings = settings
         self._coordinator = FakeCoordinator(topics.known)
         # Ids that are given again in another group, or after a restart, would be taken for those of other members.
+        self._coordinator.blobs = OpaqueBlobs()
         self._coordinator.id_suffix = lambda _: str(uuid.uuid4())
         self._log: deque[str] = deque(maxlen=_MOST_LOG_LINES)
         self._clock: float | None = None
@@ -72,13 +73,23 @@ class Groups:
         return self.fenced.pop((group_id, member_id), 0)
 
     def become(self, group_id: str, wanted: GroupType) -> bool:
-        """An empty group takes the protocol that its first member speaks; False if the group speaks the other one."""
+        """An empty group takes the protocol that its first member speaks; False if the group speaks the other one only."""
         if self.type_of(group_id) in {None, wanted}:
             return True
         if self.has_members(group_id):
-            return False
+            return self._may_migrate(group_id, wanted)
         self._coordinator.forget(group_id)
         return True
+
+    def _may_migrate(self, group_id: str, wanted: GroupType) -> bool:
+        settings, classic = coordinator_settings(self._broker_settings), self.classic(group_id)
+        if classic is None or wanted is GroupType.CLASSIC:
+            return settings.upgrades or settings.downgrades
+        speaks = {
+            member.said.protocol_type for member in classic.members.values() if isinstance(member.said, OpaqueJoin)
+        }
+        limit = self._broker_settings.group_consumer_max_size
+        return settings.upgrades and speaks == {"consumer"} and len(classic.members) <= limit
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -179,7 +190,7 @@ class Groups:
             client_id=member.client_id,
             host=member.host,
             epoch=member.epoch,
-            current=frozenset(self._named(member.assigned)),
+            current=frozenset(self._named(member.known_to_hold)),
             target=frozenset(self._named(target or ())),
         )
 
@@ -199,7 +210,7 @@ def consumer_state(group: FakeGroup) -> str:
 
 
 def _described_classic(member: ClassicMember) -> DescribedMember:
-    share = _readable_share(member.opaque_share)
+    share = readable_share(member.opaque_share)
     return DescribedMember(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -209,13 +220,3 @@ def _described_classic(member: ClassicMember) -> DescribedMember:
         current=share,
         target=share,
     )
-
-
-def _readable_share(share: bytes) -> frozenset[TopicPartition]:
-    """Nothing, if it is not written as consumers write it: brokers do not know what members tell each other."""
-    from membership_client.net.consumer_blobs import decode_assignment  # noqa: PLC0415 - it loads kio
-
-    try:
-        return decode_assignment(share) if share else frozenset()
-    except Undecodable:
-        return frozenset()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self, TypeVar
 
 from membership_client.arguments import (
@@ -20,14 +22,14 @@ from membership_client.arguments import (
 )
 from membership_client.core.error_codes import Code
 from membership_client.errors import ConfigError
-from membership_client.testing.arguments import checked_brokers, checked_settings
+from membership_client.testing.arguments import checked_brokers, checked_racks, checked_settings
 from membership_client.testing.described import GroupDescription
 from membership_client.testing.embedded.apis import API_NAMES
 from membership_client.testing.embedded.broker import Brokers
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.server import Server
-from membership_client.testing.embedded.settings import MOST_PARTITIONS, BrokerSettings
-from membership_client.testing.embedded.topics import TopicRefusedError
+from membership_client.testing.embedded.settings import BrokerSettings
+from membership_client.testing.embedded.topics import MOST_PARTITIONS, TopicRefusedError
 from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import Node, TopicPartition
 
@@ -35,6 +37,10 @@ T = TypeVar("T")
 
 _LOOK_AGAIN_S = 0.05
 """So often `wait_for` looks at a condition at least, since it may be about more than the brokers."""
+
+
+class ForkedKafkaError(RuntimeError):
+    """An `EmbeddedKafka` was used in a forked child: its thread is the parent's, and so are its brokers."""
 
 
 class EmbeddedKafka:
@@ -46,7 +52,10 @@ class EmbeddedKafka:
     Clients of any library and any process may connect. Groups behave as those of Kafka 4.3: the coordinator is held to a real
     broker by this project's tests. Records are in memory, at most 256 MiB: then the oldest go.
 
-    `settings` are server properties, such as `{"group.consumer.session.timeout.ms": 10_000}`. All methods may be called by any
+    In a forked child the brokers are still the parent's: clients may use `bootstrap_servers` there, `stop()` does nothing, and
+    all else raises ForkedKafkaError.
+
+    `racks` are the brokers' in their order, if they have any. `settings` are server properties, such as `{"group.consumer.session.timeout.ms": 10_000}`. All methods may be called by any
     thread, between `start()` and `stop()`; what they change is in force when they return. A `member` is a member id or an
     instance id; an `api` is Kafka's name of a request, such as "OffsetCommit".
     """
@@ -57,15 +66,23 @@ class EmbeddedKafka:
         *,
         topics: Mapping[str, int] | None = None,
         settings: Mapping[str, str | int] | None = None,
+        racks: Sequence[str] = (),
     ) -> None:
         self._size = checked_brokers(brokers)
         self._topics = _checked_topics(topics)
         self._settings = BrokerSettings.of(checked_settings(settings))
+        self._racks = checked_racks(racks)
+        if len(self._racks) > self._size:
+            raise ConfigError(
+                f"There are {len(self._racks)} racks for {self._size} broker(s): name one for each broker."
+            )
         self._ahead_s = 0.0
         self._nodes: tuple[Node, ...] = ()
         self._running: tuple[Server, Brokers] | None = None
         self._switching = threading.Lock()
         """Held by `start()` and `stop()`, so that two threads start one cluster."""
+        self._is_forked = False
+        _clusters.add(self)
 
     # --- starting and stopping ---------------------------------------------------------------------------------------
 
@@ -83,6 +100,7 @@ class EmbeddedKafka:
 
     def start(self) -> None:
         """Starts the brokers, without any records or groups of an earlier start. They answer when it returns."""
+        self._check_process()
         with self._switching:
             self._start()
 
@@ -91,7 +109,7 @@ class EmbeddedKafka:
             raise RuntimeError("The embedded cluster runs already.")
         listeners = {number: _listen() for number in range(1, self._size + 1)}
         self._nodes = tuple(Node("127.0.0.1", sock.getsockname()[1], number) for number, sock in listeners.items())
-        cluster = Cluster(self._nodes, self._settings)
+        cluster = Cluster(self._nodes, self._settings, self._racks)
         for name, partitions in self._topics.items():
             cluster.topics.create(name, partitions)
         brokers = Brokers(cluster)
@@ -106,10 +124,24 @@ class EmbeddedKafka:
                 self._running[0].stop()
                 self._running = None
 
+    def _after_fork(self) -> None:
+        """In the child, whose copies of the sockets would keep the ports after the parent has stopped."""
+        running, self._running = self._running, None
+        self._is_forked, self._switching = True, threading.Lock()
+        if running is not None:
+            running[0].abandon()
+
+    def _check_process(self) -> None:
+        if self._is_forked:
+            raise ForkedKafkaError(
+                "This embedded cluster belongs to the parent process: make another one here, or control it there."
+            )
+
     def _clock(self) -> float:
         return time.monotonic() + self._ahead_s
 
     def _parts(self) -> tuple[Server, Brokers]:
+        self._check_process()
         if self._running is None:
             raise RuntimeError("The embedded cluster does not run: use it in a `with` statement, or call start().")
         return self._running
@@ -162,8 +194,8 @@ class EmbeddedKafka:
 
             kafka.wait_for(lambda: kafka.describe("shop").state == "Stable")
 
-        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError, and RuntimeError once the cluster
-        is stopped.
+        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError, and RuntimeError once the cluster is
+        stopped.
         """
         checked_function("condition", condition, "nothing")
         ends_at = time.monotonic() + checked_seconds("timeout_s", timeout_s)
@@ -304,6 +336,17 @@ class EmbeddedKafka:
         server, brokers = self._parts()
         with server.changed:
             return question(brokers)
+
+
+_clusters: weakref.WeakSet[EmbeddedKafka] = weakref.WeakSet()
+
+
+def _abandon_in_forked_child() -> None:
+    for kafka in tuple(_clusters):
+        kafka._after_fork()  # noqa: SLF001 - not for users, and this module is its only caller
+
+
+os.register_at_fork(after_in_child=_abandon_in_forked_child)
 
 
 def _listen() -> socket.socket:

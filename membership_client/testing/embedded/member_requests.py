@@ -11,6 +11,7 @@ from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     ClassicHeartbeat,
     GroupJoined,
+    GroupSynced,
     Heartbeat,
     HeartbeatAccepted,
     JoinGroup,
@@ -23,6 +24,7 @@ from membership_client.partitions import Partitions
 from membership_client.testing.embedded.call import Call
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.groups import GroupType
+from membership_client.testing.embedded.opaque_blobs import OpaqueBlobs
 from membership_client.testing.embedded.wire import Fields
 from membership_client.testing.fake_classic import OpaqueJoin, OpaqueSync
 
@@ -207,7 +209,10 @@ def _sync_answer(cluster: Cluster, sync: OpaqueSync, answer: Response) -> Fields
     if isinstance(answer, Refused):
         return refused(answer)
     group = cluster.groups.classic(sync.group_id)
-    assert group is not None
+    if group is None:
+        assert isinstance(answer, GroupSynced)
+        share = OpaqueBlobs().written(answer.share)
+        return {"protocol_type": "consumer", "protocol_name": sync.strategy, "assignment": share}
     member = group.members[sync.member_id]
     protocol_type = member.said.protocol_type if isinstance(member.said, OpaqueJoin) else None
     return {"protocol_type": protocol_type, "protocol_name": group.strategy, "assignment": member.opaque_share}

@@ -117,7 +117,7 @@ def _check_consumer(cluster: Cluster, group_id: str, member_id: str, epoch: int,
         return Code.UNKNOWN_MEMBER_ID
     if member.epoch == epoch:
         return 0
-    return Code.STALE_MEMBER_EPOCH if can_tell else Code.ILLEGAL_GENERATION
+    return Code.STALE_MEMBER_EPOCH if can_tell and member.classic is None else Code.ILLEGAL_GENERATION
 
 
 def _check_classic(

@@ -89,6 +89,12 @@ class Server:
         for connection in tuple(self._connections):
             self._close(connection)
 
+    def abandon(self) -> None:
+        """In a forked child, which has copies of the sockets and not the thread: close them. Clients do not notice."""
+        for connection in self._connections:
+            connection.sock.close()
+        self._close_own_sockets()
+
     # --- on the server's thread --------------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -202,6 +208,9 @@ class Server:
 
     def _close_all(self) -> None:
         self.disconnect_all()
+        self._close_own_sockets()
+
+    def _close_own_sockets(self) -> None:
         for sock in (*self._listeners.values(), self._wake_reader, self._wake_writer):
             sock.close()
         self._selector.close()

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from membership_client.arguments import shown
+from membership_client.arguments import checked_choice, shown
 from membership_client.errors import ConfigError
+from membership_client.testing.embedded.topics import MOST_PARTITIONS
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 
-MOST_PARTITIONS = 10_000
-"""Of one topic. Each takes memory from the start."""
-
 _TRUE_OR_FALSE = {"true": True, "false": False}
+_LIMITS = {"num.partitions": (1, MOST_PARTITIONS)}
+"""Those of other numbers are that of the type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class BrokerSettings:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_migration_policy: str = "bidirectional"
     group_consumer_max_size: int = 2**31 - 1
     group_max_size: int = 2**31 - 1
     group_min_session_timeout_ms: int = 1_000
@@ -52,7 +53,9 @@ def _field_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _checked(name: str, value: str | int) -> bool | int:
+def _checked(name: str, value: str | int) -> bool | int | str:
+    if name == "group.consumer.migration.policy":
+        return checked_choice(name, str(value).lower(), ("bidirectional", "upgrade", "downgrade", "disabled"))
     if name == "auto.create.topics.enable":
         if str(value).lower() not in _TRUE_OR_FALSE:
             raise ConfigError(f"{name} is true or false, not {shown(value)}.")
@@ -61,7 +64,7 @@ def _checked(name: str, value: str | int) -> bool | int:
         number = int(value)
     except ValueError:
         raise ConfigError(f"{name} is a whole number, not {shown(value)}.") from None
-    least, most = (1, MOST_PARTITIONS) if name == "num.partitions" else (0, 2**31 - 1)
+    least, most = _LIMITS.get(name, (0, 2**31 - 1))
     if isinstance(value, bool) or not least <= number <= most:
         raise ConfigError(f"{name} is a whole number from {least} to {most}, not {shown(value)}.")
     return number
@@ -87,4 +90,6 @@ def coordinator_settings(settings: BrokerSettings) -> CoordinatorSettings:
         session_timeout_s=settings.group_consumer_session_timeout_ms / 1000,
         assignment_interval_s=settings.group_consumer_assignment_interval_ms / 1000,
         max_size=settings.group_consumer_max_size,
+        upgrades=settings.group_consumer_migration_policy in {"bidirectional", "upgrade"},
+        downgrades=settings.group_consumer_migration_policy in {"bidirectional", "downgrade"},
     )

@@ -60,7 +60,10 @@ def metadata(cluster: Cluster, call: Call) -> None:
 
 
 def _brokers(cluster: Cluster, id_name: str) -> list[Fields]:
-    return [{id_name: node.node_id, "host": node.host, "port": node.port} for node in cluster.nodes]
+    return [
+        {id_name: node.node_id, "host": node.host, "port": node.port, "rack": cluster.racks.get(node.node_id)}
+        for node in cluster.nodes
+    ]
 
 
 def _wanted_topic(cluster: Cluster, wanted: Any, creates: bool) -> Fields:

@@ -13,7 +13,8 @@ from membership_client.testing.embedded.log import PartitionLog
 from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_MOST_PARTITIONS = 10_000
+MOST_PARTITIONS = 10_000
+"""Of one topic. Each takes memory from the start."""
 _CHECKS_PER_LIMIT = 16
 _RANDOM_BITS = 96
 """Of a topic's id; the other bits count the topics of a cluster."""
@@ -46,9 +47,9 @@ class Topics:
         self.check_name(name)
         if name in self.known:
             raise TopicRefusedError(BrokerCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        if not 1 <= partitions <= _MOST_PARTITIONS:
+        if not 1 <= partitions <= MOST_PARTITIONS:
             raise TopicRefusedError(
-                BrokerCode.INVALID_PARTITIONS, f"Number of partitions must be 1 to {_MOST_PARTITIONS}."
+                BrokerCode.INVALID_PARTITIONS, f"Number of partitions must be 1 to {MOST_PARTITIONS}."
             )
         if not only_check:
             topic_id = self.known.create(name, partitions)
@@ -69,7 +70,7 @@ class Topics:
         topic = self.find(name)
         if topic is None:
             raise TopicRefusedError(Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-        if not topic.partitions < partitions <= _MOST_PARTITIONS:
+        if not topic.partitions < partitions <= MOST_PARTITIONS:
             raise TopicRefusedError(
                 BrokerCode.INVALID_PARTITIONS,
                 f"The topic {name} currently has {topic.partitions} partition(s); {partitions} would not be an increase.",

@@ -13,6 +13,7 @@ from membership_client.consumer.translate import after, ours_at, theirs_at
 from membership_client.core.error_codes import Code
 from membership_client.testing.kit.history import What
 from membership_client.testing.kit.membership import LATENCY_S, Membership
+from membership_client.testing.kit.waits import Waits, never
 from membership_client.types import Offset, TopicPartition
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ _AGAIN = {Code.NOT_COORDINATOR, Code.STALE_MEMBER_EPOCH}
 class Commits:
     """Used by the threads of one program, which take turns."""
 
-    def __init__(self, world: World, label: str, membership: Membership, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, world: World, waits: Waits, label: str, membership: Membership, config: Mapping[str, Any]
+    ) -> None:
         self._world = world
+        self._waits = waits
         self._label = label
         self._membership = membership
         self._is_automatic = _flag(config.get("enable.auto.commit", True))
@@ -55,22 +59,22 @@ class Commits:
             raise KafkaException(KafkaError(KafkaError._STATE, "store_offsets() of a partition that is not assigned"))
         self._stored.update(wanted)
 
-    def forget(self, partitions: Iterable[TopicPartition], *, commit: bool) -> None:
+    async def forget(self, partitions: Iterable[TopicPartition], *, commit: bool) -> None:
         """The partitions go; what is stored of them is committed first, if commits are automatic and it is allowed."""
         gone = {p: self._stored.pop(p) for p in partitions if p in self._stored}
         if commit and self._is_automatic and gone:
-            self._commit(gone)
+            await self._commit(gone)
         if commit and self._under_way:  # As in librdkafka, whose unassign waits for its commits.
-            self._world.scheduler.wait(lambda: not self._under_way, _TIMEOUT_S)
+            await self._waits.until(lambda: not self._under_way, _TIMEOUT_S)
 
     def commit_when_due(self) -> None:
         if self._is_automatic and self._world.scheduler.now >= self._due_at:
             self._due_at = self._world.scheduler.now + self._interval_s
             self._send(self._take_stored())
 
-    def commit_stored(self) -> None:
+    async def commit_stored(self) -> None:
         if self._is_automatic and (stored := self._take_stored()):
-            self._commit(stored)
+            await self._commit(stored)
 
     def _take_stored(self) -> dict[TopicPartition, Offset]:
         stored, self._stored = self._stored, {}
@@ -78,7 +82,7 @@ class Commits:
 
     # --- commits -----------------------------------------------------------------------------------------------------
 
-    def commit(
+    async def commit(
         self, message: Any, offsets: Iterable[TheirPartition] | None, *, asynchronous: bool
     ) -> list[TheirPartition] | None:
         is_explicit = message is not None or offsets is not None
@@ -88,12 +92,12 @@ class Commits:
         if asynchronous:
             self._send(wanted)
             return None
-        if code := self._commit(wanted):
+        if code := await self._commit(wanted):
             raise KafkaException(KafkaError(code, "the commit failed"))
         return theirs_at(wanted)
 
-    def committed(self, partitions: Iterable[TheirPartition]) -> list[TheirPartition]:
-        self._world.scheduler.wait(timeout_s=2 * LATENCY_S)
+    async def committed(self, partitions: Iterable[TheirPartition]) -> list[TheirPartition]:
+        await self._waits.until(never, 2 * LATENCY_S)
         known, asked = self._world.offsets, [TopicPartition(p.topic, p.partition) for p in partitions]
         return [theirs_at({p: known[p]})[0] if p in known else TheirPartition(*p, OFFSET_INVALID) for p in asked]
 
@@ -125,20 +129,20 @@ class Commits:
         else:
             self._under_way -= 1
 
-    def _commit(self, offsets: Mapping[TopicPartition, Offset]) -> int:
+    async def _commit(self, offsets: Mapping[TopicPartition, Offset]) -> int:
         """Until the broker has answered; the code is 0 if it has taken them."""
         scheduler = self._world.scheduler
         give_up_at = scheduler.now + _TIMEOUT_S
         number = self._ask(offsets)
         while True:
-            scheduler.wait(timeout_s=LATENCY_S)
+            await self._waits.until(never, LATENCY_S)
             member = self._membership.member
             code = self._handle(offsets, number, member.known_as, member.epoch, is_last=scheduler.now >= give_up_at)
             is_lost = self._membership.take_lost_answer()
-            scheduler.wait(timeout_s=_LOST_ANSWER_S if is_lost else LATENCY_S)
+            await self._waits.until(never, _LOST_ANSWER_S if is_lost else LATENCY_S)
             if not is_lost and (code not in _AGAIN or scheduler.now >= give_up_at):
                 return code
-            scheduler.wait(timeout_s=_RETRY_S)
+            await self._waits.until(never, _RETRY_S)
 
     def _ask(self, offsets: Mapping[TopicPartition, Offset]) -> int:
         """The number of a new commit."""

@@ -16,7 +16,7 @@ from membership_client.arguments import (
 )
 from membership_client.errors import ConfigError
 from membership_client.testing.arguments import checked_program
-from membership_client.testing.kit.checks import CHECKS, Check
+from membership_client.testing.kit.checks import CHECKS, Check, CheckError
 from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
 from membership_client.testing.kit.records import Records, checked_records
@@ -67,8 +67,15 @@ class _Stage:
             for check in self.checks:
                 check(world.history)
         except AssertionError as error:
-            return world.history, error
+            return world.history, _explained(error, world.unsettled)
         return world.history, None
+
+
+def _explained(error: AssertionError, unsettled: str) -> AssertionError:
+    """What is missing, and that the program had not settled: the one may be due to the other."""
+    if unsettled and isinstance(error, CheckError):
+        error.args = (f"{error}\n{unsettled}",)
+    return error
 
 
 def play(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Self
 
 import confluent_kafka
 
+from membership_client import aio
 from membership_client.arguments import (
     checked_function,
     checked_instance,
@@ -25,6 +28,7 @@ from membership_client.testing.arguments import checked_program
 from membership_client.testing.embedded.kafka import EmbeddedKafka
 from membership_client.testing.kit.checks import CHECKS, Check
 from membership_client.testing.kit.history import Entry, History, Record, What
+from membership_client.testing.kit.recorded_aio_consumer import RecordedAioConsumer
 from membership_client.testing.kit.recorded_consumer import RecordedConsumer
 from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
 from membership_client.testing.kit.recorder import Recorder
@@ -32,6 +36,9 @@ from membership_client.testing.kit.records import Records, checked_records, part
 from membership_client.types import TopicPartition
 
 _END_S = 30.0
+_FETCH_S = 0.1
+_LOOK_S = 0.05
+"""So often a program of coroutines is told to end, if it is."""
 
 
 class KafkaGroup:
@@ -217,6 +224,7 @@ class RecordedInstance:
         self._recorder = Recorder(name, group._add, group._released)
         self._consumer = consumer
         self._interrupted = threading.Event()
+        self._fetcher: confluent_kafka.Consumer | None = None
         self.raised: BaseException | None = None
         self._thread: threading.Thread | None = None
 
@@ -231,8 +239,22 @@ class RecordedInstance:
             self.check_interrupt,
         )
 
+    def aio_consumer(self, config: Mapping[str, Any] | None = None) -> RecordedAioConsumer:
+        """The same of `membership_client.aio`, inside a coroutine of the program."""
+        more = checked_mapping("config", config or {})
+        return RecordedAioConsumer(
+            aio.Consumer({**self.config, "auto.offset.reset": "earliest", **more}), self._recorder
+        )
+
+    def read(self, partition: TopicPartition, offset: int) -> confluent_kafka.Message | None:
+        """The record at that place, None if there is none yet: for a program that is a member and fetches by other means."""
+        if self._fetcher is None:
+            self._fetcher = confluent_kafka.Consumer({**self.config, "group.id": "fetcher"})
+        self._fetcher.assign([confluent_kafka.TopicPartition(*partition, offset)])
+        return self._fetcher.poll(_FETCH_S)
+
     def listener(self, listener: object) -> RecordedListener:
-        """The listener, recorded: for a `GroupMember` or a consumer of `membership_client.aio` made with `config`."""
+        """The listener, recorded: for a `GroupMember` of the program's own, made with `config`."""
         return recorded_listener(listener, self._recorder)
 
     def processed(self, message: Any) -> None:
@@ -255,13 +277,28 @@ class RecordedInstance:
 
     def _run(self, program: Callable[[Any], object]) -> None:
         try:
-            program(self)
-        except KeyboardInterrupt:
+            if inspect.iscoroutinefunction(program):
+                asyncio.run(self._until_told(program))
+            else:
+                program(self)
+        except (KeyboardInterrupt, asyncio.CancelledError):
             pass
         except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
             self.raised = error
             self._recorder.add(What.RAISED, text=repr(error))
+        if self._fetcher is not None:
+            self._fetcher.close()
         self._recorder.add(What.ENDED)
+
+    async def _until_told(self, program: Callable[[Any], Coroutine[Any, Any, object]]) -> None:
+        """As `asyncio.run` does with Ctrl-C, an interrupt cancels the program."""
+        running = asyncio.create_task(program(self))
+        while not running.done():
+            await asyncio.wait({running}, timeout=_LOOK_S)
+            if self._interrupted.is_set():
+                self._interrupted.clear()
+                running.cancel()
+        await running
 
     def interrupt(self) -> None:
         self._interrupted.set()

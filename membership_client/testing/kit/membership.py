@@ -69,6 +69,13 @@ class Membership:
     def returned(self, call: RunCallback, error: str | None) -> None:
         self.receive(CallbackReturned(call.call_id, error))
 
+    @property
+    def known_as(self) -> str:
+        return self.member.known_as
+
+    def is_stable(self) -> bool:
+        return self.member.state is MemberState.STABLE
+
     # --- what is done to it ------------------------------------------------------------------------------------------
 
     def kill(self) -> None:

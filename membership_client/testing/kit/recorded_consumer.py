@@ -17,13 +17,12 @@ _SLICE_S = 0.05
 """So often a poll looks whether its program is told to end."""
 
 
-class RecordedConsumer:
-    """Passes everything on to the real consumer; `subscribe`, `commit` and the polls also write the history."""
+class Recorded:
+    """Passes everything on to the real consumer, and writes what its callbacks are called with."""
 
-    def __init__(self, consumer: Any, recorder: Recorder, check_interrupt: Callable[[], None]) -> None:
+    def __init__(self, consumer: Any, recorder: Recorder) -> None:
         self._consumer = consumer
         self._recorder = recorder
-        self._check_interrupt = check_interrupt
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
@@ -35,16 +34,31 @@ class RecordedConsumer:
         on_revoke: Hook | None = None,
         on_lost: Hook | None = None,
         **more: Any,
-    ) -> None:
+    ) -> Any:
         if more.get("listener") is not None:
-            self._consumer.subscribe(list(topics), listener=recorded_listener(more["listener"], self._recorder))
-            return
-        self._consumer.subscribe(
+            return self._consumer.subscribe(list(topics), listener=recorded_listener(more["listener"], self._recorder))
+        return self._consumer.subscribe(
             list(topics),
             on_assign=self._hook(What.ASSIGNED, on_assign),
             on_revoke=self._hook(What.REVOKED, on_revoke),
             on_lost=self._hook(What.LOST, on_lost or on_revoke),
         )
+
+    def _hook(self, what: What, hook: Hook | None) -> Hook:
+        """What the real consumer calls in the place of the application's callback."""
+        raise NotImplementedError
+
+    def _record_commit(self, message: Any, offsets: Any) -> None:
+        for partition, offset in _offsets_of(message, offsets):
+            self._recorder.add(What.COMMIT_SENT, partitions=(partition,), offset=offset)
+
+
+class RecordedConsumer(Recorded):
+    """`subscribe`, `commit` and the polls also write the history."""
+
+    def __init__(self, consumer: Any, recorder: Recorder, check_interrupt: Callable[[], None]) -> None:
+        super().__init__(consumer, recorder)
+        self._check_interrupt = check_interrupt
 
     def _hook(self, what: What, hook: Hook | None) -> Hook:
         """With as many arguments as the application's callback takes."""
@@ -79,8 +93,7 @@ class RecordedConsumer:
 
     def commit(self, message: Any = None, *, offsets: Any = None, asynchronous: bool = True) -> Any:
         given: dict[str, Any] = {"message": message} if message is not None else {"offsets": offsets} if offsets else {}
-        for partition, offset in _offsets_of(message, offsets):
-            self._recorder.add(What.COMMIT_SENT, partitions=(partition,), offset=offset)
+        self._record_commit(message, offsets)
         return self._consumer.commit(**given, asynchronous=asynchronous)
 
     def __enter__(self) -> Self:

@@ -23,6 +23,7 @@ class Recorder:
         self._instance = instance
         self._add = add
         self._released = released
+        self.is_in_callback = False
 
     def add(self, what: What, **more: Any) -> None:
         self._add(self._instance, what, **more)
@@ -31,11 +32,14 @@ class Recorder:
     def callback(self, what: What, partitions: tuple[TopicPartition, ...], text: str) -> Iterator[None]:
         """Around a callback: when it begins, and how it ends."""
         self.add(what, partitions=partitions, text=text)
+        self.is_in_callback = True
         try:
             yield
         except BaseException as error:
             self.add(What.RAISED, partitions=partitions, text=repr(error))
             raise
+        finally:
+            self.is_in_callback = False
         self.add(What.RETURNED, partitions=partitions)
         if what is What.REVOKED:
             self._released(self._instance, partitions)

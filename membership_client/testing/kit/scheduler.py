@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 MOST_TURNS = 200_000
 """A run with more is taken for a program that never waits for anything that takes time."""
+MOST_KILLS = 100
+"""So often a killed task may swallow what ends it."""
 REAL_TIMEOUT_S = 20.0
 """So long a turn may take by the real clock."""
 
@@ -41,6 +43,8 @@ class Task:
     killed: bool = False
     done: bool = False
     stalled_until: float = float("-inf")
+    kills: int = 0
+    """How often it was told that it is killed."""
     raised: BaseException | None = None
     gate: _thread.LockType = field(default_factory=_real_lock)
 
@@ -60,6 +64,7 @@ class Scheduler:
 
     def __init__(self, seed: int) -> None:
         self.now = 0.0
+        self.seed = seed
         self.random = random.Random(seed)  # noqa: S311 - chosen by a seed on purpose
         self.on_time: Callable[[], None] = lambda: None
         """Called whenever the clock has moved."""
@@ -67,6 +72,8 @@ class Scheduler:
         """Called when a task has ended by an exception."""
         self.tasks: list[Task] = []
         self.by_thread: dict[int, Task] = {}
+        self._killed: list[object] = []
+        """Owners whose tasks, also those to come, are killed."""
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._queued = 0
         self._turns = 0
@@ -79,16 +86,35 @@ class Scheduler:
         """The task of the calling thread; None for threads that are none of ours."""
         return self.by_thread.get(_thread.get_ident())
 
+    def check_alive(self) -> None:
+        """Raises Killed on the thread of a task that was killed; one that swallows it again and again ends here."""
+        task = self.current()
+        if task is None or not task.killed:
+            return
+        task.kills += 1
+        if task.kills > MOST_KILLS:
+            self._park(task)
+        raise Killed
+
+    def _park(self, task: Task) -> None:
+        """Does not return: nothing but its process can end a thread that goes on after every exception."""
+        task.raised = StuckError(
+            f"{task.name} goes on after every exception, also in a process that is killed: an `except:` or "
+            "`except BaseException:` in its loop swallows what ends it. Catch Exception, or raise it again."
+        )
+        task.done = True
+        del self.by_thread[_thread.get_ident()]
+        self._back.release()
+        task.gate.acquire()
+
     def wait(self, is_ready: Callable[[], bool] = lambda: False, timeout_s: float | None = None) -> None:
         """On a task's thread: gives the turn back until `is_ready()`, or the time is over. Raises Killed."""
+        self.check_alive()
         task = self.by_thread[_thread.get_ident()]
-        if task.killed:
-            raise Killed
         task.is_ready, task.until = is_ready, None if timeout_s is None else self.now + timeout_s
         self._back.release()
         task.gate.acquire()
-        if task.killed:
-            raise Killed
+        self.check_alive()
 
     def carry(self, task: Task, function: Callable[[], object]) -> None:
         """The whole life of a task, on its thread; it begins with its first turn."""
@@ -114,6 +140,7 @@ class Scheduler:
 
     def add(self, task: Task) -> Task:
         """A task whose thread is started by somebody else, with `carry`."""
+        task.killed = any(task.owner is owner for owner in self._killed)
         self.tasks.append(task)
         return task
 
@@ -168,7 +195,8 @@ class Scheduler:
                 self.on_raised(task, task.raised)
 
     def kill(self, owner: object) -> None:
-        """Every task of this owner gets Killed with its next turn."""
+        """Every task of this owner gets Killed with its next turn, and none begins any more."""
+        self._killed.append(owner)
         for task in self.tasks:
             if task.owner is owner:
                 task.killed = True

@@ -6,9 +6,11 @@ Conditions, events, semaphores, queues and executors are made of locks by Python
 from __future__ import annotations
 
 import _thread
+import asyncio
 import contextlib
 import logging
 import queue
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 from membership_client.testing.kit.scheduler import Killed, Scheduler, Task
+from membership_client.testing.kit.virtual_loop import VirtualLoop
 
 EPOCH = 1_700_000_000.0
 """What `time.time()` says when a run begins."""
@@ -45,6 +48,10 @@ class VirtualLock:
 
     def locked(self) -> bool:
         return self._locked
+
+    def _at_fork_reinit(self) -> None:
+        """Asked for by modules of Python that a program imports first: their locks are free in a child, too."""
+        self._locked = False
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -157,7 +164,7 @@ class _Threads:
 
 @contextlib.contextmanager
 def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
-    """Inside, what tasks of this scheduler start, lock, sleep and read from clocks is virtual."""
+    """Inside, what tasks of this scheduler start, lock, sleep, await and read from clocks is virtual, and chance is their seed's."""
     threads = _Threads(scheduler)
     real_lock = _thread.allocate_lock
     lock = threads.choose(VirtualLock, real_lock)
@@ -172,20 +179,23 @@ def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
         (threading.Thread, "is_alive", threads.as_method(threads.is_alive)),
         (queue, "SimpleQueue", threads.choose(lambda _: queue._PySimpleQueue(), queue.SimpleQueue)),  # type: ignore[attr-defined]
         (queue, "time", monotonic),
+        (asyncio.events, "new_event_loop", threads.choose(VirtualLoop, asyncio.events.new_event_loop)),
         (time, "sleep", threads.sleep(time.sleep)),
         (time, "monotonic", monotonic),
         (time, "perf_counter", threads.choose_clock(time.perf_counter)),
         (time, "time", threads.choose_clock(time.time, EPOCH)),
     ]
-    executors = logging.getLogger("concurrent.futures")
-    executors.addFilter(_is_no_kill)
     with contextlib.ExitStack() as stack:
-        stack.callback(executors.removeFilter, _is_no_kill)
+        for name in ("concurrent.futures", "membership_client"):
+            logging.getLogger(name).addFilter(_is_no_kill)
+            stack.callback(logging.getLogger(name).removeFilter, _is_no_kill)
+        stack.callback(random.setstate, random.getstate())
+        random.seed(scheduler.seed)
         for where, name, what in replaced:
             stack.enter_context(mock.patch.object(where, name, what))
         yield
 
 
 def _is_no_kill(record: logging.LogRecord) -> bool:
-    """An executor logs what ends its threads."""
+    """An executor logs what ends its threads, and so does a member."""
     return not (record.exc_info and record.exc_info[0] is Killed)

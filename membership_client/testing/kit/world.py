@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from membership_client.core.error_codes import Code
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
+from membership_client.testing.fake_reconciler import Enrolled
 from membership_client.testing.kit.events import (
     Crash,
     ExpireSession,
@@ -24,10 +25,11 @@ from membership_client.testing.kit.events import (
 )
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
+from membership_client.testing.kit.real_members import members_of
 from membership_client.testing.kit.records import partition_of
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
-from membership_client.types import MemberState, Offset, TopicPartition
+from membership_client.types import Offset, TopicPartition
 
 GROUP = "group"
 HEARTBEAT_INTERVAL_S = 2.0
@@ -50,6 +52,8 @@ Program = Callable[[Instance], object]
 class World:
     """Everything that one run has. Used once."""
 
+    group_id = GROUP
+
     def __init__(
         self, program: Program, seed: int, topic: str, partitions: int, records: Sequence[tuple[bytes, bytes]]
     ) -> None:
@@ -65,6 +69,8 @@ class World:
         self.instances: list[Instance] = []
         self.member_ids: list[str] = []
         self.scheduler.on_raised = self._raised
+        self.unsettled = ""
+        """Why the run ended before the program had settled, if it did."""
         self._errors: list[str] = []
         self._closing = False
         self._story_ended_at = STORY_S
@@ -84,8 +90,9 @@ class World:
 
     def run(self, story: Sequence[StoryEvent]) -> None:
         """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
+        stuck: StuckError | None = None
         self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
-        with virtual_threads(self.scheduler):
+        with virtual_threads(self.scheduler), members_of(self):
             try:
                 self.start("a")
                 for event in story:
@@ -93,11 +100,16 @@ class World:
                 self.scheduler.run(self._story_ended_at)
                 self._keep_one_running()
                 self.scheduler.run(self.scheduler.now + SETTLE_S, self._has_settled)
+                self._note_unsettled()
                 self._close()
+            except StuckError as error:
+                stuck = error
             finally:
                 self.scheduler.end()
         if self._errors:
             raise AssertionError(self._errors[0])
+        if stuck is not None:
+            raise stuck
 
     def _keep_one_running(self) -> None:
         """Until the end: otherwise the records that are left would be nobody's."""
@@ -106,15 +118,27 @@ class World:
                 self.start("last")
             self.scheduler.at(self.scheduler.now + RESTART_S, self._keep_one_running)
 
+    def _note_unsettled(self) -> None:
+        """What a check finds missing afterwards may just not have been done yet."""
+        if self._has_settled():
+            return
+        processed = len({(entry.partitions, entry.offset) for entry in self.history.of(What.PROCESSED)})
+        busy = "it was still busy" if self._is_stable() else "its group was not stable"
+        self.unsettled = (
+            f"The program was told to end at {self.scheduler.now:.1f} s, {SETTLE_S:g} s after the last event, while {busy}. "
+            f"It had processed {processed} of {len(self.history.records)} records. If it is slow, give it fewer records."
+        )
+
     def _has_settled(self) -> bool:
         last = max(self.history.entries[-1].at, self._story_ended_at)
-        return self.scheduler.now >= last + QUIET_S and self._is_stable()
+        is_idle = self.scheduler.now >= last + QUIET_S and all(one.is_idle() for one in self.instances if one.alive)
+        return is_idle and self._is_stable()
 
     def _is_stable(self) -> bool:
         """Is every member stable, and does each partition have an owner that runs?"""
         running = [one for instance in self.instances if instance.alive for one in instance.memberships()]
         owned = {partition for one in running for partition in one.owned()}
-        return all(one.member.state is MemberState.STABLE for one in running) and owned == set(self.logs)
+        return all(one.is_stable() for one in running) and owned == set(self.logs)
 
     def _close(self) -> None:
         self._closing = True
@@ -125,6 +149,15 @@ class World:
             raise StuckError(
                 f"Instance {late[0]} does not end within {CLOSE_S:g} s after KeyboardInterrupt out of poll()."
             )
+
+    def new_member_id(self, label: str) -> str:
+        number = sum(one.partition("#")[0] == label for one in self.member_ids)
+        self.member_ids.append(f"{label}#{number}")
+        return self.member_ids[-1]
+
+    def instance_of(self, owner: object) -> Instance | None:
+        """The instance to which a task belongs."""
+        return next((one for one in self.instances if one is owner), None)
 
     def start(self, name: str) -> None:
         incarnation = 1 + sum(instance.name == name for instance in self.instances)
@@ -137,6 +170,9 @@ class World:
             self.scheduler.at(self.scheduler.now + RESTART_S, lambda: None if self._running(name) else self.start(name))
 
     def _raised(self, task: Task, error: BaseException) -> None:
+        if isinstance(error, StuckError):
+            self._errors.append(str(error))
+            return
         self.add(What.RAISED, task.name, text=repr(error))
         frames = traceback.format_list(
             one for one in traceback.extract_tb(error.__traceback__) if _KIT not in one.filename
@@ -153,6 +189,7 @@ class World:
             self._move_coordinator()
         elif isinstance(event, Join):
             if instance is not None:
+                self.add(What.ENDED, instance.label, text="as with kill -9, because an instance of its name joins")
                 instance.kill()
             self.start(event.name)
         elif instance is not None:
@@ -171,7 +208,7 @@ class World:
             case Fence() | ExpireSession():
                 for membership in instance.memberships():
                     why = "fenced by the test" if isinstance(event, Fence) else "its session expired"
-                    self.cluster.groups.expel(GROUP, membership.member.known_as, self.scheduler.now, why)
+                    self.cluster.groups.expel(GROUP, membership.known_as, self.scheduler.now, why)
                     if isinstance(event, Fence):
                         membership.fence()
 
@@ -195,18 +232,32 @@ class World:
     def end_offset(self, partition: TopicPartition) -> int:
         return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
 
-    def is_enrolled(self, member_id: str) -> bool:
-        """Does the coordinator count on this member?"""
-        return self.cluster.groups.member(GROUP, member_id) is not None
+    def enrolled(self, member_id: str) -> Enrolled | None:
+        """The member as the coordinator knows it, if it counts on it."""
+        return self.cluster.groups.member(GROUP, member_id)
+
+    def target_epoch(self) -> int:
+        """The epoch at which all members are to arrive."""
+        group = self.cluster.groups.group(GROUP)
+        return -1 if group is None else group.target_epoch
+
+    def released(self, instance: str, member_ids: Iterable[str], partitions: tuple[TopicPartition, ...]) -> None:
+        """A revoke has returned. A member that the coordinator has removed has nothing to release, whether it knows that or not."""
+        if any(map(self.enrolled, member_ids)):
+            self.add(What.RELEASED, instance, partitions=partitions)
 
     def commit_code(self, member_id: str, epoch: int) -> int:
         """What Kafka answers to a commit of this member; 0 if it takes it. Which partitions it owns is not looked at."""
         if self.cluster.coordinator is None:
             return Code.NOT_COORDINATOR
-        enrolled = self.cluster.groups.member(GROUP, member_id)
+        enrolled = self.enrolled(member_id)
         if enrolled is None:
             return Code.UNKNOWN_MEMBER_ID
         return 0 if enrolled.epoch == epoch else Code.STALE_MEMBER_EPOCH
+
+    def add_for(self, instance: str, what: What, **more: Any) -> None:
+        """As `add`, for a Recorder."""
+        self.add(what, instance, **more)
 
     def add(self, what: What, instance: str = "", **more: Any) -> None:
         self.history.add(Entry(self.scheduler.now, instance, what, **more))

@@ -182,16 +182,6 @@ def test_own_records() -> None:
     assert sum(history.committed.values()) == 3
 
 
-def test_an_async_program_is_refused() -> None:
-    """Its call makes a coroutine that nothing awaits, so every record was said to be missing."""
-
-    async def program(instance: Any) -> None:
-        del instance
-
-    with pytest.raises(ConfigError, match="plain function"):
-        explore(program, seeds=1)
-
-
 def test_a_program_begins_with_the_earliest_record() -> None:
     """As on kafka_group, unless it says otherwise: the same program passed there, and missed records here."""
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from membership_client.testing import explore
+from membership_client.testing import KafkaGroup, explore
+from tests.testing.kit.programs import async_member, careful_async, member_alone
 from tests.testing.kit.test_examples import LISTENERS, load
 
 pytestmark = pytest.mark.deep
@@ -25,3 +26,18 @@ def test_the_right_version_passes(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(module, "explore", explore_more)
     module.test_no_story_breaks_it()
+
+
+@pytest.mark.parametrize("program", [careful_async, member_alone, async_member])
+def test_the_same_programs_run_on_an_embedded_broker(kafka_group: KafkaGroup, program: Any) -> None:
+    """With real sockets and clocks, and pass the same checks."""
+    kafka_group.produce(12)
+    kafka_group.join("a", program)
+    kafka_group.wait_processed(12)
+    kafka_group.join("b", program)
+    kafka_group.wait_assigned("a", "b")
+    kafka_group.produce(12)
+    kafka_group.wait_processed(24)
+    kafka_group.leave("a")
+    kafka_group.wait_assigned("b")
+    kafka_group.check()

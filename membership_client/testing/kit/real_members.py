@@ -1,0 +1,58 @@
+"""Has a program's own `GroupMember`, of `membership_client` or its `aio`, be a member of the run's group."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from membership_client import client
+from membership_client.config import MemberConfig
+from membership_client.errors import ConfigError
+from membership_client.runtime.member_setup import new_member_id as real_new_member_id
+from membership_client.runtime.member_setup import transport_of as real_transport_of
+from membership_client.runtime.topic_names import TopicNames
+from membership_client.runtime.worker import Transport
+from membership_client.security import Security
+from membership_client.testing.kit.virtual_transport import VirtualTransport
+
+if TYPE_CHECKING:
+    from membership_client.testing.kit.instance import Instance
+    from membership_client.testing.kit.world import World
+
+
+@contextlib.contextmanager
+def members_of(world: World) -> Iterator[None]:
+    """Inside, members that the tasks of the run make reach its brokers; members that other threads make are as ever."""
+
+    def transport_of(config: MemberConfig, security: Security) -> Transport:
+        instance = _instance(world)
+        if instance is None:
+            return real_transport_of(config, security)
+        _check(config, world.group_id)
+        return instance.add_member(VirtualTransport(world, instance.label))
+
+    def new_member_id() -> str:
+        instance = _instance(world)
+        return real_new_member_id() if instance is None else world.new_member_id(instance.label)
+
+    with (
+        mock.patch.object(client, "transport_of", transport_of),
+        mock.patch.object(client, "new_member_id", new_member_id),
+        # Topics of another run may have the same ids.
+        mock.patch.object(client, "_TOPIC_NAMES", TopicNames()),
+    ):
+        yield
+
+
+def _instance(world: World) -> Instance | None:
+    task = world.scheduler.current()
+    return None if task is None else world.instance_of(task.owner)
+
+
+def _check(config: MemberConfig, group_id: str) -> None:
+    if config.group_id != group_id or config.group_protocol == "classic":
+        raise ConfigError(
+            "In explore() and play() a member is made with `instance.config`: of its group, and of the consumer protocol."
+        )

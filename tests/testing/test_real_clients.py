@@ -1,0 +1,338 @@
+"""Clients that take an embedded broker for Kafka: each produces, shares a group, is rebalanced, commits and leaves on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import threading
+from collections.abc import Awaitable, Iterator
+from typing import IO, Any, Protocol, Self, TypeVar
+
+import aiokafka
+import confluent_kafka
+import kafka as kafka_python
+import pytest
+
+from membership_client.consumer import Consumer
+from membership_client.testing import EmbeddedKafka, cached_kafka_jars, find_java
+from membership_client.testing.jvm import Jvm
+
+pytestmark = [pytest.mark.deep, pytest.mark.kafka, pytest.mark.timeout(400)]
+
+T = TypeVar("T")
+
+PATIENCE_S = 120.0
+PARTITIONS = 4
+QUICK = {"group.consumer.heartbeat.interval.ms": 200, "group.consumer.assignment.interval.ms": 0}
+GROUP = "shop"
+
+
+@pytest.fixture
+def embedded() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(topics={"orders": PARTITIONS}, settings=QUICK) as cluster:
+        yield cluster
+
+
+class Reader(Protocol):
+    """A member of the group."""
+
+    def read(self) -> list[str]:
+        """The records that came within a tenth of a second."""
+
+    def commit(self) -> None:
+        """What was read."""
+
+    def close(self) -> None: ...
+
+
+class Client(Protocol):
+    """A library."""
+
+    def produce(self, values: list[str]) -> None: ...
+
+    def join(self) -> Reader: ...
+
+
+# --- librdkafka, and the same with our membership --------------------------------------------------------------------
+
+
+class ConfluentReader:
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        consumer.subscribe(["orders"])
+
+    def read(self) -> list[str]:
+        return [message.value().decode() for message in self._consumer.consume(100, 0.1)]
+
+    def commit(self) -> None:
+        with contextlib.suppress(confluent_kafka.KafkaException):  # Nothing was read yet.
+            self._consumer.commit(asynchronous=False)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Confluent:
+    made_by: Any = confluent_kafka.Consumer
+    protocol = "consumer"
+
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+
+    def produce(self, values: list[str]) -> None:
+        producer = confluent_kafka.Producer({"bootstrap.servers": self._servers})
+        for number, value in enumerate(values):
+            producer.produce("orders", value, partition=number % PARTITIONS)
+        assert producer.flush(PATIENCE_S) == 0
+
+    def join(self) -> Reader:
+        config = {"bootstrap.servers": self._servers, "group.id": GROUP, "group.protocol": self.protocol}
+        more = {"heartbeat.interval.ms": 200} if self.protocol == "classic" else {}
+        return ConfluentReader(
+            self.made_by({**config, **more, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+        )
+
+
+class ConfluentClassic(Confluent):
+    protocol = "classic"
+
+
+class Ours(Confluent):
+    made_by = Consumer
+
+
+class OursClassic(ConfluentClassic):
+    made_by = Consumer
+
+
+# --- kafka-python ----------------------------------------------------------------------------------------------------
+
+
+class KafkaPythonReader:
+    def __init__(self, servers: str) -> None:
+        self._consumer = kafka_python.KafkaConsumer(
+            "orders",
+            bootstrap_servers=servers,
+            group_id=GROUP,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=200,
+        )
+
+    def read(self) -> list[str]:
+        return [record.value.decode() for records in self._consumer.poll(100).values() for record in records]
+
+    def commit(self) -> None:
+        self._consumer.commit()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class KafkaPython:
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+
+    def produce(self, values: list[str]) -> None:
+        producer = kafka_python.KafkaProducer(bootstrap_servers=self._servers)
+        for number, value in enumerate(values):
+            producer.send("orders", value.encode(), partition=number % PARTITIONS)
+        producer.close()
+
+    def join(self) -> Reader:
+        return KafkaPythonReader(self._servers)
+
+
+# --- aiokafka --------------------------------------------------------------------------------------------------------
+
+
+class LoopThread:
+    """An event loop that runs all the time, as an application's does: aiokafka sends heartbeats on it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, awaitable: Awaitable[T]) -> T:
+        return asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop).result(PATIENCE_S)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE_S)
+        self._loop.close()
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+class AiokafkaReader:
+    def __init__(self, servers: str) -> None:
+        self._loop = LoopThread()
+        self._consumer = self._loop.run(self._made(servers))
+
+    async def _made(self, servers: str) -> Any:
+        consumer = aiokafka.AIOKafkaConsumer(
+            "orders",
+            bootstrap_servers=servers,
+            group_id=GROUP,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=200,
+        )
+        await consumer.start()
+        return consumer
+
+    def read(self) -> list[str]:
+        found = self._loop.run(self._consumer.getmany(timeout_ms=100))
+        return [record.value.decode() for records in found.values() for record in records]
+
+    def commit(self) -> None:
+        self._loop.run(self._consumer.commit())
+
+    def close(self) -> None:
+        self._loop.run(self._consumer.stop())
+        self._loop.stop()
+
+
+class Aiokafka:
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+
+    def produce(self, values: list[str]) -> None:
+        asyncio.run(self._produce(values))
+
+    async def _produce(self, values: list[str]) -> None:
+        async with aiokafka.AIOKafkaProducer(bootstrap_servers=self._servers) as producer:
+            for number, value in enumerate(values):
+                await producer.send_and_wait("orders", value.encode(), partition=number % PARTITIONS)
+
+    def join(self) -> Reader:
+        return AiokafkaReader(self._servers)
+
+
+@pytest.mark.parametrize("client", [Confluent, ConfluentClassic, Ours, OursClassic, KafkaPython, Aiokafka])
+def test_a_python_client_takes_it_for_kafka(embedded: EmbeddedKafka, client: type[Any]) -> None:
+    """Records, a rebalance in which nothing is lost, commits of all of them, and leaves that others notice at once."""
+    library: Client = client(embedded.bootstrap_servers)
+    early, late = [f"early-{number}" for number in range(20)], [f"late-{number}" for number in range(20)]
+    library.produce(early)
+    first = library.join()
+    read_all(embedded, [first], early)
+    second = library.join()
+    share(embedded, [first, second])
+    library.produce(late)
+    read_all(embedded, [first, second], late)
+    first.close()
+    share(embedded, [second])
+    second.close()
+    embedded.wait_for(lambda: embedded.describe(GROUP).state == "Empty", PATIENCE_S)
+
+
+def read_all(embedded: EmbeddedKafka, readers: list[Reader], values: list[str]) -> None:
+    """Until these have been read, and committed."""
+    found: set[str] = set()
+
+    def turn() -> bool:
+        for reader in readers:
+            found.update(reader.read())
+        return set(values) <= found
+
+    embedded.wait_for(turn, PATIENCE_S)
+    for reader in readers:
+        reader.commit()
+    assert embedded.committed(GROUP) == embedded.end_offsets("orders")
+
+
+def share(embedded: EmbeddedKafka, readers: list[Reader]) -> None:
+    """Until the readers have the partitions in equal shares."""
+
+    def turn() -> bool:
+        for reader in readers:
+            assert not reader.read()
+        return shares(embedded) == [PARTITIONS // len(readers)] * len(readers)
+
+    embedded.wait_for(turn, PATIENCE_S)
+
+
+def shares(embedded: EmbeddedKafka) -> list[int]:
+    return [len(member.current) for member in embedded.describe(GROUP).members]
+
+
+# --- Kafka's console tools -------------------------------------------------------------------------------------------
+
+
+class Tool:
+    """One of Kafka's programs, as a process that ends with its `with`."""
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        java, jars = find_java(), cached_kafka_jars()
+        assert java
+        assert jars
+        command = Jvm(java, tuple(jars), ("-Dorg.apache.logging.log4j.level=OFF",)).command(
+            f"org.apache.kafka.tools.{name}", *arguments
+        )
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lines: list[str] = []
+        self._reading = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reading.start()
+
+    def _read(self, output: IO[str]) -> None:
+        self.lines.extend(line.strip() for line in output)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def feed(self, lines: list[str]) -> None:
+        """All of its input. Returns when it has ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n".join(lines))
+        self._process.stdin.close()
+        assert self._process.wait(PATIENCE_S) == 0
+        self._reading.join(PATIENCE_S)
+
+    def end(self) -> None:
+        """As by Ctrl-C. Returns when it has ended."""
+        self._process.terminate()
+        self._process.wait(PATIENCE_S)
+        self._reading.join(PATIENCE_S)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_kafkas_console_tools_take_it_for_kafka(embedded: EmbeddedKafka, protocol: str) -> None:
+    """The producer and two consumers that share a group; kafka-consumer-groups tells what was committed, and deletes it."""
+    servers = ["--bootstrap-server", embedded.bootstrap_servers]
+    wanted = {"group.protocol": protocol, "auto.offset.reset": "earliest", "auto.commit.interval.ms": "100"}
+    wanted |= {"heartbeat.interval.ms": "200"} if protocol == "classic" else {}
+    properties = [part for name, value in wanted.items() for part in ("--command-property", f"{name}={value}")]
+    consumer = ("consumer.ConsoleConsumer", *servers, "--topic", "orders", "--group", GROUP, *properties)
+
+    with Tool(*consumer) as first:
+        embedded.wait_for(lambda: shares(embedded) == [PARTITIONS], PATIENCE_S)
+        with Tool(*consumer) as second:
+            embedded.wait_for(lambda: shares(embedded) == [PARTITIONS // 2] * 2, PATIENCE_S)
+            with Tool("ConsoleProducer", *servers, "--topic", "orders") as producer:
+                producer.feed([f"value-{number}" for number in range(40)])
+            end = embedded.end_offsets("orders")
+            assert sum(end.values()) == 40
+            embedded.wait_for(lambda: sum(embedded.committed(GROUP).values()) == 40, PATIENCE_S)
+            first.end()
+            embedded.wait_for(lambda: shares(embedded) == [PARTITIONS], PATIENCE_S)
+        assert sorted(first.lines + second.lines) == sorted(f"value-{number}" for number in range(40))
+    embedded.wait_for(lambda: embedded.describe(GROUP).state == "Empty", PATIENCE_S)
+
+    groups = ("consumer.group.ConsumerGroupCommand", *servers, "--group", GROUP)
+    with Tool(*groups, "--describe") as described:
+        described.feed([])
+    assert sum(GROUP in line and "orders" in line for line in described.lines) >= 1
+    with Tool(*groups, "--delete") as deleted:
+        deleted.feed([])
+    assert embedded.committed(GROUP) == {}
