@@ -60,6 +60,7 @@ from membership_client.runtime.member_setup import (
     checked_config,
     checked_observer,
     checked_runner,
+    keeper_of,
     new_member_id,
     trace_file_of,
     transport_of,
@@ -127,6 +128,7 @@ class GroupMember:
         ours = (ownership.on_step, StepLog().on_step, self._journal.on_step, self._telemetry.on_step)
         observers = (*ours, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
+        self._worker.keeper = keeper_of(self._config, self._transport)
         self._offsets = Offsets(self._worker, ownership)
         self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
@@ -461,5 +463,7 @@ class GroupMember:
         """In the child: close the copies of sockets and files, without sending anything."""
         self._forked = True
         self._worker.stopped = True
+        if self._worker.keeper is not None:
+            self._worker.keeper.link.close()
         self._transport.abandon()
         self._journal.after_fork()

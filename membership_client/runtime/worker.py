@@ -12,10 +12,13 @@ from membership_client.core.callbacks import returned
 from membership_client.core.events import (
     Answered,
     CallbackReturned,
+    ClassicHeartbeat,
     Disconnect,
     Effect,
     Event,
     Failed,
+    Heartbeat,
+    KeeperReported,
     Polled,
     ResolveTopics,
     RunCallback,
@@ -27,10 +30,12 @@ from membership_client.core.events import (
     Warn,
 )
 from membership_client.core.fencing import crashed
+from membership_client.core.keeper import Watch, until, watch_of
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
 from membership_client.errors import MemberClosedError
 from membership_client.runtime.coordinator_requests import Errand, Errands
+from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.runtime.listener import CallbackRunner
 from membership_client.runtime.topic_names import TopicNames
 from membership_client.types import MemberState, Node
@@ -79,6 +84,9 @@ class Worker:
         """Called on the owning thread at least once a second, if there is one."""
         self.before_state: Callable[[MemberState], None] = lambda _: None
         """Told of a new state on the owning thread, before any other thread can see it."""
+        self.keeper: KeeperControl | None = None
+        """Sends heartbeats while the interpreter is held, if it is configured."""
+        self._watched: Watch | None = None
         self.runner: CallbackRunner | None = None
         self.stopped = False
         self._transport = transport
@@ -133,6 +141,8 @@ class Worker:
             raise
         finally:
             self.stopped = True
+            if self.keeper is not None:
+                self.keeper.link.close()
             self._transport.close()
             self._refuse_errands()
             if self.runner is not None:
@@ -150,6 +160,7 @@ class Worker:
         answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
         if self.every_second is not None:
             self.every_second()
+        self._ask_keeper()
         self._note_poll()
         for answer in answers:
             self._learn_names(answer)
@@ -193,6 +204,11 @@ class Worker:
             return
         now, before = self._clock(), self.member
         after, effects = step(before, event, now)
+        if self.keeper is not None and (report := self._recall_keeper(event, after, effects)) is not None:
+            # Nothing of that step was carried out. It is repeated by a member that knows what the keeper was told.
+            self._take(report)
+            self._take(event)
+            return
         if after.state is not before.state:
             self.before_state(after.state)
         self.member = after
@@ -200,6 +216,25 @@ class Worker:
             self._perform(effect)
         if after is not before or effects:
             self._show(Step(now, before, event, effects, after))
+
+    def _recall_keeper(self, event: Event, after: Member, effects: Sequence[Effect]) -> KeeperReported | None:
+        """What must be taken in before a step that changes what the keeper does."""
+        assert self.keeper is not None
+        watch, report = watch_of(after), None
+        if watch != self._watched and not isinstance(event, KeeperReported):
+            report = self.keeper.recall(watch, self._keeper_until(after), sends=any(map(_is_heartbeat, effects)))
+        if report is None:
+            self._watched = watch
+            self.keeper.resume(watch, self._keeper_until(after))
+        return report
+
+    def _ask_keeper(self) -> None:
+        """What it has reported late."""
+        if self.keeper is not None and (report := self.keeper.news()) is not None:
+            self._take(report)
+
+    def _keeper_until(self, member: Member) -> float:
+        return until(member, self._clock(), held=self.is_held())
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -238,3 +273,7 @@ class Worker:
                 # A broken observer must not harm the member.
                 self._observers.remove(observer)
                 logger.exception("Observer %r raised and is no longer called.", observer)
+
+
+def _is_heartbeat(effect: Effect) -> bool:
+    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat | ClassicHeartbeat)
