@@ -386,6 +386,8 @@ class GroupMember:
     def _run(self) -> None:
         """On the membership thread, as long as the member lives."""
         try:
+            if self._worker.keeper is not None:
+                self._worker.keeper.link.prepare()
             self._worker.run()
         except BaseException:  # noqa: BLE001 - whatever it is, the member says so
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)

@@ -8,16 +8,24 @@ sent something, and until it has confirmed the stop (`settled`) every heartbeat 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from membership_client.core.events import KeeperReported
-from membership_client.core.keeper import Watch
+from membership_client.core.events import ClassicHeartbeat, Effect, Event, Heartbeat, KeeperReported, Send
+from membership_client.core.keeper import Watch, until, watch_of
+from membership_client.core.member import Member
 from membership_client.keeper.line import Report
 
 
 class Link(Protocol):
-    """The way to the keeper. Nothing here blocks."""
+    """The way to the keeper. Nothing here blocks but `prepare`, for some milliseconds."""
+
+    @property
+    def is_opening(self) -> bool:
+        """Is a line to the keeper being prepared?"""
+
+    def prepare(self) -> None:
+        """Before the first order, where there is time."""
 
     def order(self, number: int, watch: Watch, until: float) -> bool:
         """False if there is no keeper for that broker now; it does not get the order then."""
@@ -25,6 +33,9 @@ class Link(Protocol):
     def stop(self, number: int) -> None: ...
     def reports(self) -> Iterable[Report] | None:
         """Those that came since the last call; None if the keeper is gone."""
+
+    def reset(self) -> None:
+        """Part with this keeper; the next order goes to another one."""
 
     def close(self) -> None: ...
 
@@ -36,48 +47,69 @@ class KeeperControl:
         self.link = link
         self._clock = clock
         self._number = 0
+        self._watched: Watch | None = None
+        """What the keeper should do, by the last step."""
         self._ordered: Watch | None = None
-        """What the keeper does at the moment."""
+        """What the keeper does."""
         self._asked_epoch = 0
-        self._unsettled = False
-        """It may have sent something, and has not yet confirmed that it stopped."""
+        self._stopped_at: float | None = None
+        """When it was stopped, if it may have sent something before, and has not yet confirmed the stop."""
         self._taken: tuple[int, float | None] | None = None
         """Epoch and last confirmation of the newest report that was taken in."""
 
-    def recall(self, watch: Watch | None, until: float, *, sends: bool) -> KeeperReported | None:
-        """Before a step is carried out that makes `watch` of what the keeper watches. If there is a report, it comes first.
+    @property
+    def gets_ready(self) -> bool:
+        """Will it soon be able to take orders?"""
+        return self._watched is not None and self._ordered is None and self.link.is_opening
 
-        `sends`: the step sends a heartbeat, which must be a full one as long as the keeper is not settled.
+    def before(self, event: Event, after: Member, effects: Sequence[Effect], *, held: bool) -> KeeperReported | None:
+        """Before a step is carried out. If it returns a report, the step must be dropped, and repeated after the report.
+
+        `held` says whether the application does long work that it has announced.
         """
+        watch, until_ = watch_of(after), until(after, self._clock(), held=held)
+        if watch != self._watched and not isinstance(event, KeeperReported):
+            report = self._recall(watch, until_, sends=any(map(_is_heartbeat, effects)))
+            if report is not None:
+                return report
+        self._watched = watch
+        if watch is not None and self._ordered is None and self._stopped_at is None:
+            self._replace(watch, until_)
+        return None
+
+    def news(self, patience_s: float) -> KeeperReported | None:
+        """Anything new that it has reported, if it may have sent something. After `patience_s` it is parted with."""
+        if self._stopped_at is None:
+            return None
+        if self._clock() >= self._stopped_at + patience_s:
+            self.link.reset()
+        return self._news()
+
+    def _recall(self, watch: Watch | None, until: float, *, sends: bool) -> KeeperReported | None:
         before = self._ordered
         if before is None:
-            return self.news() or (self._reported(None) if self._unsettled and sends else None)
+            # A heartbeat must be a full one as long as one of the keeper may be under way.
+            unsettled = self._stopped_at is not None
+            return self._news() or (self._reported(None) if unsettled and sends else None)
         if self._clock() < before.at:
             self._replace(watch, until)
             if self._clock() < before.at:
                 return None
         self._replace(None, until)
-        self._unsettled, self._taken = True, None
-        return self.news() or self._reported(None)
+        self._stopped_at, self._taken = self._clock(), None
+        return self._news() or self._reported(None)
 
-    def resume(self, watch: Watch | None, until: float) -> None:
-        """Give the order, if the keeper is ready for one."""
-        if watch is not None and self._ordered is None and not self._unsettled:
-            self._replace(watch, until)
-
-    def news(self) -> KeeperReported | None:
-        """What it has reported since the last call, if it may have sent something and said anything new."""
-        if not self._unsettled:
+    def _news(self) -> KeeperReported | None:
+        if self._stopped_at is None:
             return None
-        reports = self.link.reports()
+        reports, newest = self.link.reports(), None
         if reports is None:
-            self._unsettled = False
+            self._stopped_at = None
             return self._reported(None)
-        newest = None
         for report in reports:
             newest = report
             if report.settled and report.number == self._number:
-                self._unsettled = False
+                self._stopped_at = None
         if newest is None or self._taken == (newest.epoch, newest.confirmed_at):
             return None
         self._taken = newest.epoch, newest.confirmed_at
@@ -94,3 +126,7 @@ class KeeperControl:
     def _reported(self, report: Report | None) -> KeeperReported:
         epoch = self._asked_epoch if report is None else report.epoch
         return KeeperReported(self._asked_epoch, epoch, None if report is None else report.confirmed_at)
+
+
+def _is_heartbeat(effect: Effect) -> bool:
+    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat | ClassicHeartbeat)

@@ -54,10 +54,14 @@ class KeeperLink:
         self._not_before = float("-inf")
         self._closed = False
 
+    @property
+    def is_opening(self) -> bool:
+        return self._line is None and self._opening is not None and self._opening.is_alive()
+
     def order(self, number: int, watch: Watch, until: float) -> bool:
         line = self._line
         if line is not None and (line.to != watch.to or time.monotonic() >= line.ends_at):
-            self._drop()
+            self.reset()
             line = None
         frame = None if line is None else _frame(watch, line.offer, self._client_id)
         if line is None or frame is None:
@@ -75,7 +79,7 @@ class KeeperLink:
         try:
             self._line.control.send(message)
         except OSError:  # It has ended, or has not read for so long that the buffer is full.
-            self._drop()
+            self.reset()
             return False
         return True
 
@@ -89,12 +93,12 @@ class KeeperLink:
             except OSError:
                 message = b""
             if not message:
-                self._drop()
+                self.reset()
                 break
             found.append(read_report(message))
         return found or None
 
-    def _drop(self) -> None:
+    def reset(self) -> None:
         if self._line is not None:
             self._line.control.close()
         self._line = None
@@ -102,14 +106,25 @@ class KeeperLink:
     def close(self) -> None:
         """The keeper forgets the member; in a forked child, only this process's copy of the socket is closed."""
         self._closed = True
-        self._drop()
+        self.reset()
+
+    def prepare(self) -> None:
+        """Start the keeper process, if it does not run: it needs a tenth of a second. Blocks for some milliseconds."""
+        try:
+            KEEPER.start()
+        except CannotStartError as error:
+            self._missing(error)
+
+    def _missing(self, error: CannotStartError) -> None:
+        KEEPER.say_missing(str(error))
+        self._not_before = float("inf")
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open(self, to: Node) -> None:
         """On a thread of its own, one at a time."""
         now = time.monotonic()
-        if self._closed or now < self._not_before or (self._opening is not None and self._opening.is_alive()):
+        if self._closed or now < self._not_before or self.is_opening:
             return
         self._not_before = now + _PAUSE_S
         self._opening = threading.Thread(target=self._run, args=(to,), name="membership-keeper", daemon=True)
@@ -120,14 +135,13 @@ class KeeperLink:
         try:
             line = _opened_line(to, self._client_id, self._timeout_s, self._security())
         except CannotStartError as error:
-            KEEPER.say_missing(str(error))
-            self._not_before = float("inf")
+            self._missing(error)
         except (OpenFailed, OSError):
             pass  # The member's own connection has the same trouble, and tells of it; later the next attempt follows.
         else:
             self._line = line
             if self._closed:
-                self._drop()
+                self.reset()
             self._opened()
 
 

@@ -53,18 +53,26 @@ class _KeeperProcess:
             self._process.returncode = 0  # Not our child: nothing to wait for.
         self._forget()
 
+    def start(self) -> None:
+        """If it does not run. Takes some milliseconds; it is ready later. Raises CannotStartError."""
+        with self._lock:
+            self._start_once()
+
     def open_line(self, message: bytes, handles: list[int]) -> None:
-        """Hand it the sockets of a new line. Starts it if it does not run; takes some milliseconds.
+        """Hand it the sockets of a new line. Starts it if it does not run.
 
         Raises:
             CannotStartError: there is no keeper on this system.
             OSError: it has just ended.
         """
         with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._start()
+            self._start_once()
             assert self._socket is not None
             socket.send_fds(self._socket, [message], handles)
+
+    def _start_once(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            self._start()
 
     def _start(self) -> None:
         if not Path("/proc/self/stat").exists():

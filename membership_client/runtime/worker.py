@@ -11,14 +11,12 @@ from typing import Protocol
 from membership_client.core.callbacks import returned
 from membership_client.core.events import (
     Answered,
+    CallbackKind,
     CallbackReturned,
-    ClassicHeartbeat,
     Disconnect,
     Effect,
     Event,
     Failed,
-    Heartbeat,
-    KeeperReported,
     Polled,
     ResolveTopics,
     RunCallback,
@@ -30,7 +28,6 @@ from membership_client.core.events import (
     Warn,
 )
 from membership_client.core.fencing import crashed
-from membership_client.core.keeper import Watch, until, watch_of
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
 from membership_client.errors import MemberClosedError
@@ -43,6 +40,8 @@ from membership_client.types import MemberState, Node
 _ENDED = "The member is closed."
 
 _SECOND_S = 1.0
+_KEEPER_START_S = 1.0
+"""How long an assigned callback waits for the keeper, which is ready after a few tenths of a second."""
 
 logger = logging.getLogger("membership_client")
 
@@ -86,7 +85,8 @@ class Worker:
         """Told of a new state on the owning thread, before any other thread can see it."""
         self.keeper: KeeperControl | None = None
         """Sends heartbeats while the interpreter is held, if it is configured."""
-        self._watched: Watch | None = None
+        self._delayed_call: tuple[RunCallback, float] | None = None
+        """A callback that has not begun, and when it does at the latest."""
         self.runner: CallbackRunner | None = None
         self.stopped = False
         self._transport = transport
@@ -160,7 +160,8 @@ class Worker:
         answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
         if self.every_second is not None:
             self.every_second()
-        self._ask_keeper()
+        if self.keeper is not None and (report := self.keeper.news(self.member.request_timeout_s)):
+            self._take(report)
         self._note_poll()
         for answer in answers:
             self._learn_names(answer)
@@ -169,6 +170,7 @@ class Worker:
         for _ in range(len(self._inbox)):
             self._take_in(self._inbox.popleft())
         self._take(Tick())
+        self._start_delayed_call()
 
     def _take_in(self, posted: Event | Errand) -> None:
         if not isinstance(posted, Errand):
@@ -188,6 +190,8 @@ class Worker:
         if self._inbox:
             return 0.0
         at = deadline(self.member)
+        if self._delayed_call is not None:
+            at = self._delayed_call[1] if at is None else min(at, self._delayed_call[1])
         left_s = None if at is None else max(0.0, at - self._clock())
         if self.every_second is None:
             return left_s
@@ -204,7 +208,7 @@ class Worker:
             return
         now, before = self._clock(), self.member
         after, effects = step(before, event, now)
-        if self.keeper is not None and (report := self._recall_keeper(event, after, effects)) is not None:
+        if self.keeper is not None and (report := self.keeper.before(event, after, effects, held=self.is_held())):
             # Nothing of that step was carried out. It is repeated by a member that knows what the keeper was told.
             self._take(report)
             self._take(event)
@@ -217,25 +221,6 @@ class Worker:
         if after is not before or effects:
             self._show(Step(now, before, event, effects, after))
 
-    def _recall_keeper(self, event: Event, after: Member, effects: Sequence[Effect]) -> KeeperReported | None:
-        """What must be taken in before a step that changes what the keeper does."""
-        assert self.keeper is not None
-        watch, report = watch_of(after), None
-        if watch != self._watched and not isinstance(event, KeeperReported):
-            report = self.keeper.recall(watch, self._keeper_until(after), sends=any(map(_is_heartbeat, effects)))
-        if report is None:
-            self._watched = watch
-            self.keeper.resume(watch, self._keeper_until(after))
-        return report
-
-    def _ask_keeper(self) -> None:
-        """What it has reported late."""
-        if self.keeper is not None and (report := self.keeper.news()) is not None:
-            self._take(report)
-
-    def _keeper_until(self, member: Member) -> float:
-        return until(member, self._clock(), held=self.is_held())
-
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Send():
@@ -244,15 +229,28 @@ class Worker:
                 self._transport.disconnect(effect.to)
                 self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
             case RunCallback():
-                assert self.runner is not None
-                self.runner.run(effect, self._take_return)
+                self._delayed_call = effect, self._clock() + _KEEPER_START_S
+                self._start_delayed_call()
             case TellLost():
+                self._start_delayed_call(at_once=True)
                 assert self.runner is not None
                 self.runner.tell_lost(effect.call_id)
             case Stop():
                 self.stopped = True
             case Warn():
                 pass  # For observers only.
+
+    def _start_delayed_call(self, *, at_once: bool = False) -> None:
+        """Partitions are brought once the keeper is ready, or has had its time: the application may hold the interpreter next."""
+        if self._delayed_call is None:
+            return
+        call, at = self._delayed_call
+        brings = call.kind is CallbackKind.ASSIGNED
+        if brings and not at_once and self.keeper is not None and self.keeper.gets_ready and self._clock() < at:
+            return
+        assert self.runner is not None
+        self._delayed_call = None
+        self.runner.run(call, self._take_return)
 
     def _send(self, send: Send) -> None:
         wanted = send.request.topic_ids if isinstance(send.request, ResolveTopics) else None
@@ -273,7 +271,3 @@ class Worker:
                 # A broken observer must not harm the member.
                 self._observers.remove(observer)
                 logger.exception("Observer %r raised and is no longer called.", observer)
-
-
-def _is_heartbeat(effect: Effect) -> bool:
-    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat | ClassicHeartbeat)

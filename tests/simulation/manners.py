@@ -8,7 +8,7 @@ from membership_client.core.member import IN_GROUP
 from membership_client.types import MemberState
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
-from tests.simulation.script import Lose, Move, Retune, Script, Stall, Weather
+from tests.simulation.script import Hold, Lose, Move, Retune, Script, Stall, Weather
 from tests.simulation.world import GROUP, Checker, World, is_farewell
 
 S = MemberState
@@ -118,14 +118,14 @@ def was_troubled(script: Script, name: str, since: float, until: float) -> bool:
     return any(
         action.at < until and _ends_at(action) > since and getattr(action, "who", None) in {None, name}
         for action in script.actions
-        if isinstance(action, Weather | Stall | Move | Lose | Retune)
+        if isinstance(action, Weather | Stall | Hold | Move | Lose | Retune)
     )
 
 
-def _ends_at(action: Weather | Stall | Move | Lose | Retune) -> float:
+def _ends_at(action: Weather | Stall | Hold | Move | Lose | Retune) -> float:
     if isinstance(action, Move):
         return action.at + action.gap_s + action.loading_s
-    return action.until if isinstance(action, Weather | Stall) else action.at
+    return action.until if isinstance(action, Weather | Stall | Hold) else action.at
 
 
 class Throttled(Checker):
