@@ -71,11 +71,12 @@ def until(member: Member, now: float, *, held: bool) -> float:
 def reported(member: Member, event: KeeperReported, now: float) -> Transition:
     """The coordinator may have told the keeper what this member must know: a full heartbeat, at once, makes it say so again.
 
-    A heartbeat under way is forgotten: its answer may be older than what the keeper was told, and would hide that.
+    The answer to a heartbeat under way may be older than what the keeper was told, so a full one follows that as well. It is
+    still waited for: otherwise its time would never be up, and a dead connection would be used for ever. Found by simulation.
     """
     member = replace(member, accepted=None, heartbeat_due=min(member.heartbeat_due, now))
     if member.dialogue is not None and _is_keepalive(member.dialogue.request):
-        member = replace(member, dialogue=None)
+        member = replace(member, dialogue=replace(member.dialogue, claims=None))
     if event.asked_epoch != member.epoch or member.epoch <= 0:
         return member, ()
     member = replace(member, epoch=max(member.epoch, event.epoch))

@@ -63,7 +63,7 @@ class KeeperLink:
         if line is not None and (line.to != watch.to or time.monotonic() >= line.ends_at):
             self.reset()
             line = None
-        frame = None if line is None else _frame(watch, line.offer, self._client_id)
+        frame = None if line is None else frame_of(watch, line.offer, self._client_id)
         if line is None or frame is None:
             self._open(watch.to)
             return False
@@ -196,7 +196,7 @@ def _absolute(name: str, value: object) -> object:
     return os.path.abspath(str(value)) if is_path else value  # noqa: PTH100 - a Path is no JSON
 
 
-def _frame(watch: Watch, offer: Mapping[int, tuple[int, int]], client_id: str) -> Frame | None:
+def frame_of(watch: Watch, offer: Mapping[int, tuple[int, int]], client_id: str) -> Frame | None:
     """The heartbeat in Kafka's format; None if the broker has no version of it that the keeper understands."""
     from membership_client.net.codec import choose_version, encode  # noqa: PLC0415 - loads Kafka's message formats
 

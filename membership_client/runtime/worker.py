@@ -203,15 +203,18 @@ class Worker:
             self._noted_poll = at
             self._take(Polled(at))
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event, *, again: bool = False) -> None:
         if self.stopped:
             return
         now, before = self._clock(), self.member
         after, effects = step(before, event, now)
-        if self.keeper is not None and (report := self.keeper.before(event, after, effects, held=self.is_held())):
+        report = self.keeper.before(event, after, effects, held=self.is_held()) if self.keeper is not None else None
+        if report is not None and again:
+            self.post(report)
+        elif report is not None:
             # Nothing of that step was carried out. It is repeated by a member that knows what the keeper was told.
             self._take(report)
-            self._take(event)
+            self._take(event, again=True)
             return
         if after.state is not before.state:
             self.before_state(after.state)

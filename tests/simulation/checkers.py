@@ -23,7 +23,6 @@ from membership_client.core.events import (
     Failed,
     Heartbeat,
     HeartbeatAccepted,
-    KeeperReported,
     Refused,
     Response,
     RunCallback,
@@ -260,9 +259,6 @@ class OneAtATime(Checker):
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         who = process.member_id
-        if isinstance(taken.event, KeeperReported):
-            # What is under way is forgotten: its answer may be older than what the keeper was told.
-            self._open.pop(who, None)
         event, open_now = taken.event, self._open.get(who)
         if isinstance(event, Answered | Failed) and open_now and event.request_id == open_now.request_id:
             del self._open[who]

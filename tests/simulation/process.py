@@ -141,14 +141,17 @@ class Process:
         self._take(event)
         self._arm()
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event, *, again: bool = False) -> None:
         if not self.alive:
             return
         before, now = self.member, self.world.now
         after, effects = step(before, event, now)
-        if self.control is not None and (report := self.control.before(event, after, effects, held=False)):
+        report = self.control.before(event, after, effects, held=False) if self.control is not None else None
+        if report is not None and again:
+            self.world.at(now, partial(self.receive, report))
+        elif report is not None:
             self._take(report)
-            self._take(event)
+            self._take(event, again=True)
             return
         self.member = after
         self.due = deadline(self.member)
