@@ -39,8 +39,7 @@ def cluster() -> Iterator[KafkaCluster]:
 @pytest.fixture
 def topic(cluster: KafkaCluster) -> str:
     name = f"held-{uuid.uuid4().hex[:8]}"
-    with ClusterAdmin(cluster.bootstrap_servers) as admin:
-        admin.create_topic(name, 2)
+    ClusterAdmin(cluster.bootstrap_servers).create_topic(name, 2)
     return name
 
 
@@ -211,7 +210,6 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
 def test_every_way_in_is_kept(way: str, secured: SecureKafka) -> None:
     """TLS and SASL; no secret is in the keeper's arguments or environment."""
     held_topic = secured.new_topic(heartbeat_interval_ms=1000)
-    secured.admin.set_group_config(held_topic, consumer_session_timeout_ms=45_000)
     secrets = secured.ways_in("http://127.0.0.1:1")[way]
     held = {**secrets, "group.id": held_topic, "group.protocol": "classic", "heartbeat.keeper": "process"}
     held |= {"session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 1000}
