@@ -172,39 +172,48 @@ class Keeper:
     def __init__(self, parent: socket.socket, pid: int) -> None:
         self._parent_socket, self._parent = parent, _Parent(pid)
         self._lines: list[_Line] = []
+        self._of_fileno: dict[int, _Line] = {}
         self._prepared: deque[_Line] = deque()
         self._woken, self._wake = socket.socketpair()
+        self._woken.setblocking(False)
         parent.setblocking(False)
+        self._poll = select.poll()
+        for fileno in (parent.fileno(), self._woken.fileno(), self._parent.fileno()):
+            if fileno is not None:
+                self._poll.register(fileno, select.POLLIN)
 
     def run(self) -> None:
         """Until the parent has ended, or has closed its end."""
         with contextlib.suppress(_EndedError):
             while self._parent.lives():
-                self._wait()
+                ready = self._wait()
                 self._take_lines()
+                now = time.monotonic()
                 for line in tuple(self._lines):
-                    self._serve(line)
+                    if line in ready or line.due() <= now:
+                        self._serve(line)
 
-    def _wait(self) -> None:
-        poll, now = select.poll(), time.monotonic()
-        always = (self._parent_socket.fileno(), self._woken.fileno(), self._parent.fileno())
-        of_lines = (socket_.fileno() for line in self._lines for socket_ in (line.control, line.broker))
-        for fileno in (*always, *of_lines):
-            if fileno is not None:
-                poll.register(fileno, select.POLLIN)
+    def _wait(self) -> set[_Line]:
+        """The lines on which something has come."""
+        now = time.monotonic()
         at = min((line.due() for line in self._lines), default=now + _IDLE_S)
         most_s = _IDLE_S if self._parent.fileno() is not None else _CHECK_PARENT_S
         # Rounded up: the parent relies on nothing being sent before its time.
-        poll.poll(int(min(max(at - now, 0.0), most_s) * 1000) + 1)
+        ready = self._poll.poll(int(min(max(at - now, 0.0), most_s) * 1000) + 1)
+        return {self._of_fileno[fileno] for fileno, _ in ready if fileno in self._of_fileno}
 
     def _take_lines(self) -> None:
         while (opened := _receive_line(self._parent_socket)) is not None:
             threading.Thread(target=self._prepare, args=opened, daemon=True).start()
         with contextlib.suppress(BlockingIOError):
-            self._woken.setblocking(False)
             self._woken.recv(4096)
         while self._prepared:
-            self._lines.append(self._prepared.popleft())
+            line = self._prepared.popleft()
+            self._lines.append(line)
+            for fileno in (line.control.fileno(), line.broker.fileno()):
+                self._of_fileno[fileno] = line
+                self._poll.register(fileno, select.POLLIN)
+            self._serve(line)  # What has come already may be decrypted, and then no socket tells of it.
 
     def _prepare(
         self, spec: dict[str, Any], control: socket.socket, relay: socket.socket, broker: socket.socket
@@ -227,6 +236,9 @@ class Keeper:
             line.act(self._parent)
         except (_EndedError, OSError, UnreadableError, AssertionError):
             self._lines.remove(line)
+            for fileno in (line.control.fileno(), line.broker.fileno()):
+                self._poll.unregister(fileno)
+                del self._of_fileno[fileno]
             line.close()
 
 

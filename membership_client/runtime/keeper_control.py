@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from membership_client.core.events import ClassicHeartbeat, Effect, Event, Heartbeat, KeeperReported, Send
+from membership_client.core.events import Effect, Event, Heartbeat, KeeperReported, Send
 from membership_client.core.keeper import Watch, until, watch_of
 from membership_client.core.member import Member
 from membership_client.keeper.line import Report
@@ -69,7 +69,7 @@ class KeeperControl:
         """
         watch, until_ = watch_of(after), until(after, self._clock(), held=held)
         if watch != self._watched and not isinstance(event, KeeperReported):
-            report = self._recall(watch, until_, sends=any(map(_is_heartbeat, effects)))
+            report = self._recall(watch, until_, needs_newest_epoch=any(map(_needs_newest_epoch, effects)))
             if report is not None:
                 return report
         self._watched = watch
@@ -85,12 +85,12 @@ class KeeperControl:
             self.link.reset()
         return self._news()
 
-    def _recall(self, watch: Watch | None, until: float, *, sends: bool) -> KeeperReported | None:
+    def _recall(self, watch: Watch | None, until: float, *, needs_newest_epoch: bool) -> KeeperReported | None:
         before = self._ordered
         if before is None:
-            # A heartbeat must be a full one as long as one of the keeper may be under way.
+            # As long as one of the keeper may be under way, a heartbeat must be a full one.
             unsettled = self._stopped_at is not None
-            return self._news() or (self._reported(None) if unsettled and sends else None)
+            return self._news() or (self._reported(None) if unsettled and needs_newest_epoch else None)
         if self._clock() < before.at:
             self._replace(watch, until)
             if self._clock() < before.at:
@@ -128,5 +128,7 @@ class KeeperControl:
         return KeeperReported(self._asked_epoch, epoch, None if report is None else report.confirmed_at)
 
 
-def _is_heartbeat(effect: Effect) -> bool:
-    return isinstance(effect, Send) and isinstance(effect.request, Heartbeat | ClassicHeartbeat)
+def _needs_newest_epoch(effect: Effect) -> bool:
+    """Is it a heartbeat that a coordinator refuses under its last epoch, because it does not say what is owned (KIP-848)?"""
+    request = effect.request if isinstance(effect, Send) else None
+    return isinstance(request, Heartbeat) and request.epoch > 0 and request.owned is None

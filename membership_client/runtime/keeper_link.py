@@ -28,7 +28,7 @@ _PAUSE_S = 5.0
 _REPORT_BYTES = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Open:
     """A line that is ready for orders, and what is known of its connection."""
 
@@ -53,6 +53,7 @@ class KeeperLink:
         self._opening: threading.Thread | None = None
         self._not_before = float("-inf")
         self._closed = False
+        self._framed: tuple[tuple[object, _Open], Frame | None] | None = None
 
     @property
     def is_opening(self) -> bool:
@@ -63,12 +64,18 @@ class KeeperLink:
         if line is not None and (line.to != watch.to or time.monotonic() >= line.ends_at):
             self.reset()
             line = None
-        frame = None if line is None else frame_of(watch, line.offer, self._client_id)
+        frame = None if line is None else self._frame_for(watch, line)
         if line is None or frame is None:
             self._open(watch.to)
             return False
         order = Order(number, watch.epoch, watch.at, watch.interval_s, until)
         return self._tell(order_bytes(order, frame))
+
+    def _frame_for(self, watch: Watch, line: _Open) -> Frame | None:
+        """The same until the member's epoch or its partitions change: writing it takes longer than all the rest."""
+        if self._framed is None or self._framed[0] != (watch.request, line):
+            self._framed = (watch.request, line), frame_of(watch, line.offer, self._client_id)
+        return self._framed[1]
 
     def stop(self, number: int) -> None:
         self._tell(stop_bytes(number))

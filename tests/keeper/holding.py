@@ -62,12 +62,12 @@ class Holder:
         for line in self._process.stdout:
             self._lines.put(json.loads(line))
 
-    def wait_for(self, what: str) -> list[list[Any]]:
-        """What it says before that."""
+    def wait_for(self, what: str, *, whole: bool = False) -> list[list[Any]]:
+        """What it says before that; or that as well."""
         before = []
         while (said := self._lines.get(timeout=PATIENCE_S))[0] != what:
             before.append(said)
-        return before
+        return [*before, said] if whole else before
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
@@ -104,7 +104,7 @@ def is_alive(pid: int) -> bool:
 def wait(condition: Any, what: str) -> Any:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        if (found := condition()) is not None and found is not False:
+        if found := condition():
             return found
         time.sleep(0.05)
     raise AssertionError(f"no {what} within {PATIENCE_S:g} s")

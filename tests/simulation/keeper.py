@@ -43,6 +43,15 @@ class SimulatedKeeper:
         self._opened = 0
         self._opens_at: float | None = None
 
+    @property
+    def until(self) -> float:
+        """When the newest order ends; minus infinity without one."""
+        newest = self._inbox[-1] if self._inbox else None
+        order = newest[0] if isinstance(newest, tuple) else None
+        if newest is None and self._line is not None:
+            order = self._line.order
+        return float("-inf") if order is None else order.until
+
     # --- its process's side ------------------------------------------------------------------------------------------
 
     def prepare(self) -> None: ...

@@ -8,7 +8,7 @@ from membership_client.core.member import IN_GROUP
 from membership_client.types import MemberState
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
-from tests.simulation.script import Hold, Lose, Move, Retune, Script, Stall, Weather
+from tests.simulation.script import Hold, KeeperTrouble, Lose, Move, Retune, Script, Stall, Weather
 from tests.simulation.world import GROUP, Checker, World, is_farewell
 
 S = MemberState
@@ -109,23 +109,52 @@ class Faithful(Checker):
             violated(world, member_id, "ran all the time, yet its session expired")
 
 
+class Kept(Checker):
+    """A member with a sound keeper and a network that works is not expelled while its interpreter is held."""
+
+    def __init__(self) -> None:
+        self._read = 0
+
+    def happened(self, world: World) -> None:
+        log = world.cluster.groups.log
+        for at, text in log[self._read :]:
+            if text.endswith("its session expired"):
+                self._expelled(world, text.partition(" ")[0], at)
+        self._read = len(log)
+
+    @staticmethod
+    def _expelled(world: World, member_id: str, at: float) -> None:
+        process = next((p for p in world.alive if p.member.known_as == member_id), None)
+        if process is None or not process.is_held or process.stalled_until is None or at >= process.kept_until:
+            return
+        since = process.held_at - world.script.settings.session_timeout_s
+        if not was_troubled(world.script, process.name, since, at, (Weather, Stall, Move, Lose, Retune, KeeperTrouble)):
+            violated(world, member_id, "was held, and its session expired under the eyes of its keeper")
+
+
 EXCUSED_S = 6.0
 """Trouble has an aftermath: requests that time out, backoffs, a coordinator to find."""
 
 
-def was_troubled(script: Script, name: str, since: float, until: float) -> bool:
+_Hindrance = Weather | Stall | Hold | Move | Lose | Retune | KeeperTrouble
+_OF_RUNNING = (Weather, Stall, Hold, Move, Lose, Retune)
+
+
+def was_troubled(
+    script: Script, name: str, since: float, until: float, kinds: tuple[type[_Hindrance], ...] = _OF_RUNNING
+) -> bool:
     """Did the script hinder that process from being heard between these times?"""
     return any(
         action.at < until and _ends_at(action) > since and getattr(action, "who", None) in {None, name}
         for action in script.actions
-        if isinstance(action, Weather | Stall | Hold | Move | Lose | Retune)
+        if isinstance(action, kinds)
     )
 
 
-def _ends_at(action: Weather | Stall | Hold | Move | Lose | Retune) -> float:
+def _ends_at(action: _Hindrance) -> float:
     if isinstance(action, Move):
         return action.at + action.gap_s + action.loading_s
-    return action.until if isinstance(action, Weather | Stall | Hold) else action.at
+    return action.at if isinstance(action, Lose | Retune) else action.until
 
 
 class Throttled(Checker):
@@ -146,4 +175,4 @@ class Throttled(Checker):
 
 
 def manners() -> list[Checker]:
-    return [Goodbye(), Punctual(), Polls(), StaleTells(), Faithful(), Throttled()]
+    return [Goodbye(), Punctual(), Polls(), StaleTells(), Faithful(), Kept(), Throttled()]

@@ -63,6 +63,9 @@ class Process:
     stalled_until: float | None = None
     is_held: bool = False
     """It stalls because an extension holds the interpreter: its keeper goes on."""
+    held_at: float = 0.0
+    kept_until: float = float("-inf")
+    """Until when its keeper should keep its session, by the order at the beginning of the hold."""
     keeper: SimulatedKeeper | None = None
     control: KeeperControl | None = None
     idle_until: float = float("-inf")
@@ -117,6 +120,8 @@ class Process:
 
     def stall(self, until: float, *, held: bool = False) -> None:
         self.stalled_until, self.is_held = until, held
+        self.held_at = self.world.now
+        self.kept_until = self.keeper.until if held and self.keeper is not None else float("-inf")
         self.world.at(until, partial(self._resume, until))
 
     def _resume(self, until: float) -> None:
