@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import Answered, Close, Heartbeat, Send
+from membership_client.core.error_codes import Code
+from membership_client.core.events import Answered, Close, Heartbeat, Refused, Response, Send
 from membership_client.core.machine import Step
 from membership_client.core.member import IN_GROUP
 from membership_client.types import MemberState
@@ -122,13 +123,21 @@ class Kept(Checker):
                 self._expelled(world, text.partition(" ")[0], at)
         self._read = len(log)
 
+    def handled(self, world: World, process: Process, send: Send, response: Response) -> None:
+        """Nor does it speak under an epoch that its keeper has seen replaced."""
+        fenced = isinstance(response, Refused) and response.code == Code.FENCED_MEMBER_EPOCH
+        if not fenced or not process.is_held or process.held_at < world.now - 60.0:
+            return
+        if not was_troubled(world.script, process.name, process.held_at - EXCUSED_S, world.now, _OF_HELD):
+            violated(world, process.member_id, f"was refused under an old epoch after a hold: {send.request}")
+
     @staticmethod
     def _expelled(world: World, member_id: str, at: float) -> None:
         process = next((p for p in world.alive if p.member.known_as == member_id), None)
         if process is None or not process.is_held or process.stalled_until is None or at >= process.kept_until:
             return
         since = process.held_at - world.script.settings.session_timeout_s
-        if not was_troubled(world.script, process.name, since, at, (Weather, Stall, Move, Lose, Retune, KeeperTrouble)):
+        if not was_troubled(world.script, process.name, since, at, _OF_HELD):
             violated(world, member_id, "was held, and its session expired under the eyes of its keeper")
 
 
@@ -137,6 +146,7 @@ EXCUSED_S = 6.0
 
 
 _Hindrance = Weather | Stall | Hold | Move | Lose | Retune | KeeperTrouble
+_OF_HELD = (Weather, Stall, Move, Lose, Retune, KeeperTrouble)
 _OF_RUNNING = (Weather, Stall, Hold, Move, Lose, Retune)
 
 
