@@ -88,8 +88,8 @@ class StaleTells(Checker):
             violated(world, process.member_id, "went stale without a word to the coordinator")
 
 
-class Faithful(Checker):
-    """Who runs, with a network that works, is never expelled for being silent, whatever its callbacks do."""
+class _Expulsions(Checker):
+    """Looks at each session that expires."""
 
     def __init__(self) -> None:
         self._read = 0
@@ -103,6 +103,14 @@ class Faithful(Checker):
 
     @staticmethod
     def _expelled(world: World, member_id: str, at: float) -> None:
+        raise NotImplementedError
+
+
+class Faithful(_Expulsions):
+    """Who runs, with a network that works, is never expelled for being silent, whatever its callbacks do."""
+
+    @staticmethod
+    def _expelled(world: World, member_id: str, at: float) -> None:
         process = next((p for p in world.processes if p.member.known_as == member_id and p.alive), None)
         if process is None or process.member.epoch <= 0 or process.member.state not in IN_GROUP | {S.LEAVING}:
             return
@@ -110,18 +118,8 @@ class Faithful(Checker):
             violated(world, member_id, "ran all the time, yet its session expired")
 
 
-class Kept(Checker):
+class Kept(_Expulsions):
     """A member with a sound keeper and a network that works is not expelled while its interpreter is held."""
-
-    def __init__(self) -> None:
-        self._read = 0
-
-    def happened(self, world: World) -> None:
-        log = world.cluster.groups.log
-        for at, text in log[self._read :]:
-            if text.endswith("its session expired"):
-                self._expelled(world, text.partition(" ")[0], at)
-        self._read = len(log)
 
     def handled(self, world: World, process: Process, send: Send, response: Response) -> None:
         """Nor does it speak under an epoch that its keeper has seen replaced."""
