@@ -60,6 +60,7 @@ from membership_client.runtime.member_setup import (
     checked_config,
     checked_observer,
     checked_runner,
+    keeper_of,
     new_member_id,
     trace_file_of,
     transport_of,
@@ -127,6 +128,7 @@ class GroupMember:
         ours = (ownership.on_step, StepLog().on_step, self._journal.on_step, self._telemetry.on_step)
         observers = (*ours, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
+        self._worker.keeper = keeper_of(self._config, self._transport)
         self._offsets = MemberOffsets(self._worker, ownership)
         self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
@@ -384,6 +386,8 @@ class GroupMember:
     def _run(self) -> None:
         """On the membership thread, as long as the member lives."""
         try:
+            if self._worker.keeper is not None:
+                self._worker.keeper.link.prepare()
             self._worker.run()
         except BaseException:  # noqa: BLE001 - whatever it is, the member says so
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
@@ -461,5 +465,7 @@ class GroupMember:
         """In the child: close the copies of sockets and files, without sending anything."""
         self._forked = True
         self._worker.stopped = True
+        if self._worker.keeper is not None:
+            self._worker.keeper.link.close()
         self._transport.abandon()
         self._journal.after_fork()

@@ -38,6 +38,7 @@ _LONGEST_KEY = 100
 _PLACEHOLDERS = {"group", "member", "instance", "pid"}
 
 ProtocolChoice = Literal["auto", "consumer", "classic"]
+KeeperChoice = Literal["off", "process"]
 
 CLASSIC_ONLY = {
     "session.timeout.ms": "the brokers set it: consumer.session.timeout.ms in the group's configuration",
@@ -100,6 +101,8 @@ class MemberConfig:
     """How many full trace files are kept."""
     telemetry_member_id_label: bool = False
     """Member and instance id on metrics too: tells members apart, at the price of new series with every start."""
+    heartbeat_keeper: KeeperChoice = "off"
+    """`process`: a small process beside this one sends heartbeats while an extension holds the interpreter (Linux)."""
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> MemberConfig:
@@ -133,6 +136,7 @@ class MemberConfig:
         checked_whole("trace.file.max.bytes", self.trace_file_max_bytes, least=10_000)
         checked_whole("trace.file.keep", self.trace_file_keep, most=MOST_INT32)
         checked_flag("telemetry.member.id.label", self.telemetry_member_id_label)
+        checked_choice("heartbeat.keeper", self.heartbeat_keeper, get_args(KeeperChoice))
         self._check_durations()
         self._check_protocol()
         parse_bootstrap(self.bootstrap_servers)
@@ -163,7 +167,7 @@ class MemberConfig:
         return {key: unused[key] for key in given if key in unused}
 
 
-_WORDS = frozenset({"group_protocol", "group_instance_id_conflict", "callback_errors"})
+_WORDS = frozenset({"group_protocol", "group_instance_id_conflict", "callback_errors", "heartbeat_keeper"})
 _FLAGS = frozenset({"telemetry_member_id_label"})
 _COUNTS = frozenset({"trace_file_max_bytes", "trace_file_keep"})
 _MAY_BE_EMPTY = frozenset(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
+from membership_client.core.events import KeeperReported
 from membership_client.core.machine import Step
 from membership_client.core.member import InFlight
 from membership_client.types import MemberState
@@ -85,6 +86,8 @@ class PauseDetection:
 
 
 def _confirming(step: Step) -> InFlight | None:
-    """The request that the coordinator answered."""
+    """The request that the coordinator answered; None if it answered the keeper, which asked before this process went on."""
+    if isinstance(step.event, KeeperReported):
+        return None
     beside = step.before.join_keepalive
     return beside if beside is not None and step.after.join_keepalive is None else step.before.dialogue

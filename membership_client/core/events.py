@@ -457,6 +457,18 @@ class MembershipDoubted:
 
 
 @dataclass(frozen=True, slots=True)
+class KeeperReported:
+    """The keeper process may have sent heartbeats in the place of this member: `heartbeat.keeper`."""
+
+    asked_epoch: int
+    """The epoch or generation under which it was asked to."""
+    epoch: int
+    """The newest one that the coordinator told it."""
+    confirmed_at: float | None = None
+    """When it sent the last heartbeat that the coordinator accepted; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing happened except that time passed."""
 
@@ -473,6 +485,7 @@ Event = (
     | CallbackDelayed
     | CoordinatorDoubted
     | MembershipDoubted
+    | KeeperReported
     | Tick
 )
 

@@ -26,6 +26,7 @@ from membership_client.core import (
     heartbeats,
     instance_id_conflict,
     joining,
+    keeper,
     leaving,
     policy,
     reasons,
@@ -56,6 +57,7 @@ from membership_client.core.events import (
     HeartbeatAccepted,
     HeartbeatConfirmed,
     JoinGroup,
+    KeeperReported,
     MemberIdGiven,
     MembershipDoubted,
     Polled,
@@ -444,6 +446,7 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Transition]] = {
     CallbackDelayed: _on_delayed,
     CoordinatorDoubted: _on_coordinator_doubted,
     MembershipDoubted: _on_membership_doubted,
+    KeeperReported: keeper.reported,
     Tick: _on_tick,
 }
 

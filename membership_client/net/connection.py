@@ -55,6 +55,11 @@ class Connection:
         return self._renew_at is not None and time.monotonic() >= self._renew_at
 
     @property
+    def renews_at(self) -> float:
+        """When its SASL session must be renewed, by the monotonic clock; infinity for never."""
+        return float("inf") if self._renew_at is None else self._renew_at
+
+    @property
     def idle(self) -> bool:
         return not self._outstanding
 

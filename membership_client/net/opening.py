@@ -55,17 +55,19 @@ def open_connection(
     timeout_s: float,
     max_frame_bytes: int = MAX_FRAME_BYTES,
     security: Security = PLAINTEXT,
+    through: Callable[[socket.socket], socket.socket] | None = None,
 ) -> Connection:
     """Connect to a broker and prepare the connection for requests. Blocks for `timeout_s` at most, plus name resolution.
 
     Every address of the host is tried until one is a broker that is ready: another service may accept connections too.
+    `through` may replace the connected socket, which it then closes.
 
     Raises:
         OpenFailed: for every reason that lies outside this process.
     """
     with _explained(str(address), timeout_s, security):
         targets = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    new_channel = functools.partial(_new_channel, address, client_id, max_frame_bytes)
+    new_channel = functools.partial(_new_channel, address, client_id, max_frame_bytes, through=through)
     failures: list[OpenFailed] = []
     for target, deadline in _in_turn(targets, time.monotonic() + timeout_s):
         who = str(address) if len(targets) == 1 else f"{address} ({target[-1][0]})"
@@ -187,8 +189,17 @@ def _in_turn(targets: Sequence[_Target], deadline: float) -> Iterator[tuple[_Tar
         yield target, now + (deadline - now) / untried
 
 
-def _new_channel(address: Node, client_id: str, max_frame_bytes: int, target: _Target, deadline: float) -> Channel:
-    return Channel(address, _connect(target, time_left(deadline)), client_id, Frames(max_frame_bytes))
+def _new_channel(
+    address: Node,
+    client_id: str,
+    max_frame_bytes: int,
+    target: _Target,
+    deadline: float,
+    *,
+    through: Callable[[socket.socket], socket.socket] | None,
+) -> Channel:
+    connected = _connect(target, time_left(deadline))
+    return Channel(address, through(connected) if through else connected, client_id, Frames(max_frame_bytes))
 
 
 def _connect(target: _Target, timeout_s: float) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from membership_client.core.assignors.registry import require_assignors
 from membership_client.core.member import Member
 from membership_client.errors import ConfigError
 from membership_client.net import BrokerTransport
+from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.runtime.listener import CallbackRunner
 from membership_client.runtime.worker import Observer
 from membership_client.security import PLAINTEXT, Security, split_security
@@ -63,6 +65,17 @@ def transport_of(config: MemberConfig, security: Security) -> BrokerTransport:
         answer_timeout_s=config.request_timeout_ms / 1000,
         security=security,
     )
+
+
+def keeper_of(config: MemberConfig, transport: BrokerTransport) -> KeeperControl | None:
+    """The member's side of its keeper; None if none is configured."""
+    if config.heartbeat_keeper == "off":
+        return None
+    from membership_client.runtime.keeper_link import KeeperLink  # noqa: PLC0415 - only members with a keeper need it
+
+    timeout_s = config.socket_connection_setup_timeout_ms / 1000
+    link = KeeperLink(config.client_id, timeout_s, lambda: transport.security, transport.wakeup)
+    return KeeperControl(link, time.monotonic)
 
 
 def trace_file_of(member: Member) -> TraceFile | None:

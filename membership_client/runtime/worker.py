@@ -11,6 +11,7 @@ from typing import Protocol
 from membership_client.core.callbacks import returned
 from membership_client.core.events import (
     Answered,
+    CallbackKind,
     CallbackReturned,
     Disconnect,
     Effect,
@@ -31,6 +32,7 @@ from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
 from membership_client.errors import MemberClosedError
 from membership_client.runtime.coordinator_requests import Errand, Errands
+from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.runtime.listener import CallbackRunner
 from membership_client.runtime.topic_names import TopicNames
 from membership_client.types import MemberState, Node
@@ -38,6 +40,8 @@ from membership_client.types import MemberState, Node
 _ENDED = "The member is closed."
 
 _SECOND_S = 1.0
+_KEEPER_START_S = 1.0
+"""How long an assigned callback waits for the keeper, which is ready after a few tenths of a second."""
 
 logger = logging.getLogger("membership_client")
 
@@ -79,6 +83,10 @@ class Worker:
         """Called on the owning thread at least once a second, if there is one."""
         self.before_state: Callable[[MemberState], None] = lambda _: None
         """Told of a new state on the owning thread, before any other thread can see it."""
+        self.keeper: KeeperControl | None = None
+        """Sends heartbeats while the interpreter is held, if it is configured."""
+        self._delayed_call: tuple[RunCallback, float] | None = None
+        """A callback that has not begun, and when it does at the latest."""
         self.runner: CallbackRunner | None = None
         self.stopped = False
         self._transport = transport
@@ -133,6 +141,8 @@ class Worker:
             raise
         finally:
             self.stopped = True
+            if self.keeper is not None:
+                self.keeper.link.close()
             self._transport.close()
             self._refuse_errands()
             if self.runner is not None:
@@ -150,6 +160,8 @@ class Worker:
         answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
         if self.every_second is not None:
             self.every_second()
+        if self.keeper is not None and (report := self.keeper.news(self.member.request_timeout_s)):
+            self._take(report)
         self._note_poll()
         for answer in answers:
             self._learn_names(answer)
@@ -158,6 +170,7 @@ class Worker:
         for _ in range(len(self._inbox)):
             self._take_in(self._inbox.popleft())
         self._take(Tick())
+        self._start_delayed_call()
 
     def _take_in(self, posted: Event | Errand) -> None:
         if not isinstance(posted, Errand):
@@ -177,6 +190,8 @@ class Worker:
         if self._inbox:
             return 0.0
         at = deadline(self.member)
+        if self._delayed_call is not None:
+            at = self._delayed_call[1] if at is None else min(at, self._delayed_call[1])
         left_s = None if at is None else max(0.0, at - self._clock())
         if self.every_second is None:
             return left_s
@@ -188,11 +203,19 @@ class Worker:
             self._noted_poll = at
             self._take(Polled(at))
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event, *, again: bool = False) -> None:
         if self.stopped:
             return
         now, before = self._clock(), self.member
         after, effects = step(before, event, now)
+        report = self.keeper.before(event, after, effects, held=self.is_held()) if self.keeper is not None else None
+        if report is not None and again:
+            self.post(report)
+        elif report is not None:
+            # Nothing of that step was carried out. It is repeated by a member that knows what the keeper was told.
+            self._take(report)
+            self._take(event, again=True)
+            return
         if after.state is not before.state:
             self.before_state(after.state)
         self.member = after
@@ -209,15 +232,28 @@ class Worker:
                 self._transport.disconnect(effect.to)
                 self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
             case RunCallback():
-                assert self.runner is not None
-                self.runner.run(effect, self._take_return)
+                self._delayed_call = effect, self._clock() + _KEEPER_START_S
+                self._start_delayed_call()
             case TellLost():
+                self._start_delayed_call(at_once=True)
                 assert self.runner is not None
                 self.runner.tell_lost(effect.call_id)
             case Stop():
                 self.stopped = True
             case Warn():
                 pass  # For observers only.
+
+    def _start_delayed_call(self, *, at_once: bool = False) -> None:
+        """Partitions are brought once the keeper is ready, or has had its time: the application may hold the interpreter next."""
+        if self._delayed_call is None:
+            return
+        call, at = self._delayed_call
+        brings = call.kind is CallbackKind.ASSIGNED
+        if brings and not at_once and self.keeper is not None and self.keeper.gets_ready and self._clock() < at:
+            return
+        assert self.runner is not None
+        self._delayed_call = None
+        self.runner.run(call, self._take_return)
 
     def _send(self, send: Send) -> None:
         wanted = send.request.topic_ids if isinstance(send.request, ResolveTopics) else None

@@ -33,6 +33,7 @@ from membership_client.core.events import (
     HeartbeatAccepted,
     HeartbeatConfirmed,
     JoinGroup,
+    KeeperReported,
     LeaveGroup,
     MemberIdGiven,
     MembershipDoubted,
@@ -136,6 +137,8 @@ def describe_event(event: Event, names: Names) -> str:  # noqa: C901, PLR0911 - 
             return f"{event.node.host} is not the coordinator, says a commit"
         case MembershipDoubted():
             return "a commit was refused as one of no member"
+        case KeeperReported():
+            return f"the keeper was asked under epoch {event.asked_epoch}, and was told {event.epoch}"
         case Polled() | Tick():
             return type(event).__name__.lower()
 

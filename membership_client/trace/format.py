@@ -88,6 +88,7 @@ EVENTS = (
     record("CallbackDelayed", events.CallbackDelayed, call_id=..., since=..., why=...),
     record("CoordinatorDoubted", events.CoordinatorDoubted, node=...),
     record("MembershipDoubted", events.MembershipDoubted),
+    record("KeeperReported", events.KeeperReported, asked_epoch=..., epoch=..., confirmed_at=None),
     record("Tick", events.Tick),
 )
 
@@ -297,6 +298,7 @@ START = (
         trace_file_max_bytes=10_000_000,
         trace_file_keep=3,
         telemetry_member_id_label=False,
+        heartbeat_keeper="off",
     ),
     record(
         "Classic",

@@ -191,6 +191,7 @@ CONFIG_KEYS: Mapping[str, Kind] = {
     "trace_file_max_bytes": Kind(10_000, FOREVER - {"inf", "1e300", "10**400", "10**5000"}),
     "trace_file_keep": Kind(3, INT64),
     "telemetry_member_id_label": FLAG,
+    "heartbeat_keeper": Kind("off"),
 }
 
 _PLACE = confluent_kafka.TopicPartition("orders", 0, 5)

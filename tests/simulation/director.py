@@ -23,7 +23,9 @@ from tests.simulation.script import (
     Drop,
     Evict,
     Grow,
+    Hold,
     Idle,
+    KeeperTrouble,
     Leave,
     Lose,
     Mood,
@@ -57,6 +59,7 @@ def calm_down(world: World) -> None:
     world.network.weather.clear()
     world.network.losses.clear()
     world.moods.clear()
+    world.keeper_troubles.clear()
     world.cluster.topics.unnamed = frozenset()
     if world.cluster.coordinator is None:
         world.cluster.move(world.cluster.nodes[0], world.now)
@@ -83,6 +86,14 @@ def _crash(world: World, process: Process, action: Crash) -> None:
 
 def _stall(world: World, process: Process, action: Stall) -> None:
     process.stall(action.until)
+
+
+def _hold(world: World, process: Process, action: Hold) -> None:
+    process.stall(action.until, held=True)
+
+
+def _keeper_trouble(world: World, action: KeeperTrouble) -> None:
+    world.keeper_troubles.append(action)
 
 
 def _resubscribe(world: World, process: Process, action: Resubscribe) -> None:
@@ -171,6 +182,8 @@ _PERFORM: dict[type[Any], Callable[[World, Any], None]] = {
     Start: _start,
     Crash: _on_running(_crash),
     Stall: _on_running(_stall),
+    Hold: _on_running(_hold),
+    KeeperTrouble: _keeper_trouble,
     Resubscribe: _on_running(_resubscribe),
     Leave: _on_running(_leave),
     Shut: _on_running(_shut),

@@ -15,7 +15,9 @@ from tests.simulation.script import (
     Drop,
     Evict,
     Grow,
+    Hold,
     Idle,
+    KeeperTrouble,
     Leave,
     Lose,
     Mood,
@@ -60,16 +62,34 @@ class _Author:
             actions.append(Weather(at=0.0, until=self._calm_at, silence=0.02, reset=0.02, repeat=0.1, slow_s=0.15))
         for _ in range(self._random.randint(6, 18)):
             actions += self._trouble()
+        keepers, held = self._holds()
+        actions += held
         return Script(
             seed=self._seed,
             topics=tuple((topic, self._random.randint(1, 7)) for topic in self._topics),
-            plans=tuple(replace(plan, strategy=self._strategy()) for plan in self._plans),
+            plans=tuple(replace(plan, strategy=self._strategy(), keeper=plan.name in keepers) for plan in self._plans),
             actions=tuple(sorted(actions, key=lambda action: action.at)),
             calm_at=self._calm_at,
             settings=settings,
             # Watching a group that does nothing is a fifth of the work, and finds what it finds soon: a quarter of each kind.
             stays=self._seed // (3 * len(STRATEGIES)) % 4 == 0,
         )
+
+    def _holds(self) -> tuple[frozenset[str], list[Action]]:
+        """Which processes have keepers, and what happens to those. Drawn aside, so that scripts stay what they were."""
+        chances = random.Random(f"keepers {self._seed}")
+        if chances.random() < 0.4:
+            return frozenset(), []
+        names = [plan.name for plan in self._plans if chances.random() < 0.7]
+        actions: list[Action] = []
+        for _ in range(chances.randint(1, 4) if names else 0):
+            at, who = chances.uniform(1.0, self._calm_at - 1.0), chances.choice(names)
+            until = min(self._calm_at, at + chances.uniform(2.0, 25.0))
+            actions.append(Hold(at, who, until))
+            if chances.random() < 0.3:
+                late_s, dies = chances.choice((0.5, 3.0, 15.0)), chances.random() < 0.4
+                actions.append(KeeperTrouble(at=at - 1.0, until=until + 1.0, who=who, late_s=late_s, dies=dies))
+        return frozenset(names), actions
 
     def _strategy(self) -> str | None:
         """Every third seed is a classic group. Its script is what it would have been: only the protocol differs."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from membership_client.core.events import Answered, Close, Heartbeat, Send
+from membership_client.core.error_codes import Code
+from membership_client.core.events import Answered, Close, Heartbeat, Refused, Response, Send
 from membership_client.core.machine import Step
 from membership_client.core.member import IN_GROUP
 from membership_client.types import MemberState
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
-from tests.simulation.script import Lose, Move, Retune, Script, Stall, Weather
+from tests.simulation.script import Hold, KeeperTrouble, Lose, Move, Retune, Script, Stall, Weather
 from tests.simulation.world import GROUP, Checker, World, is_farewell
 
 S = MemberState
@@ -87,8 +88,8 @@ class StaleTells(Checker):
             violated(world, process.member_id, "went stale without a word to the coordinator")
 
 
-class Faithful(Checker):
-    """Who runs, with a network that works, is never expelled for being silent, whatever its callbacks do."""
+class _Expulsions(Checker):
+    """Looks at each session that expires."""
 
     def __init__(self) -> None:
         self._read = 0
@@ -102,6 +103,14 @@ class Faithful(Checker):
 
     @staticmethod
     def _expelled(world: World, member_id: str, at: float) -> None:
+        raise NotImplementedError
+
+
+class Faithful(_Expulsions):
+    """Who runs, with a network that works, is never expelled for being silent, whatever its callbacks do."""
+
+    @staticmethod
+    def _expelled(world: World, member_id: str, at: float) -> None:
         process = next((p for p in world.processes if p.member.known_as == member_id and p.alive), None)
         if process is None or process.member.epoch <= 0 or process.member.state not in IN_GROUP | {S.LEAVING}:
             return
@@ -109,23 +118,51 @@ class Faithful(Checker):
             violated(world, member_id, "ran all the time, yet its session expired")
 
 
+class Kept(_Expulsions):
+    """A member with a sound keeper and a network that works is not expelled while its interpreter is held."""
+
+    def handled(self, world: World, process: Process, send: Send, response: Response) -> None:
+        """Nor does it speak under an epoch that its keeper has seen replaced."""
+        fenced = isinstance(response, Refused) and response.code == Code.FENCED_MEMBER_EPOCH
+        if not fenced or not process.is_held or process.held_at < world.now - 60.0:
+            return
+        if not was_troubled(world.script, process.name, process.held_at - EXCUSED_S, world.now, _OF_HELD):
+            violated(world, process.member_id, f"was refused under an old epoch after a hold: {send.request}")
+
+    @staticmethod
+    def _expelled(world: World, member_id: str, at: float) -> None:
+        process = next((p for p in world.alive if p.member.known_as == member_id), None)
+        if process is None or not process.is_held or process.stalled_until is None or at >= process.kept_until:
+            return
+        since = process.held_at - world.script.settings.session_timeout_s
+        if not was_troubled(world.script, process.name, since, at, _OF_HELD):
+            violated(world, member_id, "was held, and its session expired under the eyes of its keeper")
+
+
 EXCUSED_S = 6.0
 """Trouble has an aftermath: requests that time out, backoffs, a coordinator to find."""
 
 
-def was_troubled(script: Script, name: str, since: float, until: float) -> bool:
+_Hindrance = Weather | Stall | Hold | Move | Lose | Retune | KeeperTrouble
+_OF_HELD = (Weather, Stall, Move, Lose, Retune, KeeperTrouble)
+_OF_RUNNING = (Weather, Stall, Hold, Move, Lose, Retune)
+
+
+def was_troubled(
+    script: Script, name: str, since: float, until: float, kinds: tuple[type[_Hindrance], ...] = _OF_RUNNING
+) -> bool:
     """Did the script hinder that process from being heard between these times?"""
     return any(
         action.at < until and _ends_at(action) > since and getattr(action, "who", None) in {None, name}
         for action in script.actions
-        if isinstance(action, Weather | Stall | Move | Lose | Retune)
+        if isinstance(action, kinds)
     )
 
 
-def _ends_at(action: Weather | Stall | Move | Lose | Retune) -> float:
+def _ends_at(action: _Hindrance) -> float:
     if isinstance(action, Move):
         return action.at + action.gap_s + action.loading_s
-    return action.until if isinstance(action, Weather | Stall) else action.at
+    return action.at if isinstance(action, Lose | Retune) else action.until
 
 
 class Throttled(Checker):
@@ -146,4 +183,4 @@ class Throttled(Checker):
 
 
 def manners() -> list[Checker]:
-    return [Goodbye(), Punctual(), Polls(), StaleTells(), Faithful(), Throttled()]
+    return [Goodbye(), Punctual(), Polls(), StaleTells(), Faithful(), Kept(), Throttled()]

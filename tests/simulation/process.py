@@ -24,11 +24,13 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
+from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 from membership_client.types import MemberState
 from tests.simulation.chance import Chance
+from tests.simulation.keeper import SimulatedKeeper
 from tests.simulation.network import Network
-from tests.simulation.script import Mood, Plan
+from tests.simulation.script import KeeperTrouble, Mood, Plan
 
 POLLS_PER_INTERVAL = 4
 
@@ -40,6 +42,7 @@ class Surroundings(Protocol):
     network: Network
     chance: Chance
     moods: list[Mood]
+    keeper_troubles: list[KeeperTrouble]
     callback_s: tuple[float, float]
     settings: CoordinatorSettings
 
@@ -58,6 +61,13 @@ class Process:
     alive: bool = True
     """Neither killed nor closed."""
     stalled_until: float | None = None
+    is_held: bool = False
+    """It stalls because an extension holds the interpreter: its keeper goes on."""
+    held_at: float = 0.0
+    kept_until: float = float("-inf")
+    """Until when its keeper should keep its session, by the order at the beginning of the hold."""
+    keeper: SimulatedKeeper | None = None
+    control: KeeperControl | None = None
     idle_until: float = float("-inf")
     wish: Subscribe | None = None
     """What the application last asked for; None if it asked to be out of the group."""
@@ -76,6 +86,9 @@ class Process:
         self.name = self.plan.name
         self.member_id = f"{self.name}{self.incarnation}"
         self.member = Member(config=_config(self.plan, self.world.settings), member_id=self.member_id)
+        if self.plan.keeper:
+            self.keeper = SimulatedKeeper(self.world, self.name, self.member_id, self._runs)
+            self.control = KeeperControl(self.keeper, lambda: self.world.now)
         if self.plan.polls:
             self._poll()
 
@@ -98,9 +111,17 @@ class Process:
     def kill(self) -> None:
         self.alive = False
         self.world.network.forget(self)
+        if self.keeper is not None:
+            self.keeper.close()
 
-    def stall(self, until: float) -> None:
-        self.stalled_until = until
+    def _runs(self) -> bool:
+        """As its keeper sees it."""
+        return self.alive and (self.stalled_until is None or self.is_held)
+
+    def stall(self, until: float, *, held: bool = False) -> None:
+        self.stalled_until, self.is_held = until, held
+        self.held_at = self.world.now
+        self.kept_until = self.keeper.until if held and self.keeper is not None else float("-inf")
         self.world.at(until, partial(self._resume, until))
 
     def _resume(self, until: float) -> None:
@@ -120,14 +141,24 @@ class Process:
         if self.polled_at is not None and self.polled_at != self.noted_poll:
             self.noted_poll = self.polled_at
             self._take(Polled(self.polled_at))
+        if self.control is not None and (report := self.control.news(self.member.request_timeout_s)):
+            self._take(report)
         self._take(event)
         self._arm()
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event, *, again: bool = False) -> None:
         if not self.alive:
             return
         before, now = self.member, self.world.now
-        self.member, effects = step(before, event, now)
+        after, effects = step(before, event, now)
+        report = self.control.before(event, after, effects, held=False) if self.control is not None else None
+        if report is not None and again:
+            self.world.at(now, partial(self.receive, report))
+        elif report is not None:
+            self._take(report)
+            self._take(event, again=True)
+            return
+        self.member = after
         self.due = deadline(self.member)
         if self.member.state is MemberState.FATAL and before.state is not MemberState.FATAL:
             self.ended_at = now

@@ -26,6 +26,8 @@ class Plan:
     retry_when_full_s: float | None = None
     strategy: str | None = None
     """Speaks the classic protocol with that assignor; None speaks KIP-848."""
+    keeper: bool = False
+    """Has `heartbeat.keeper=process`."""
 
 
 # --- what may happen -------------------------------------------------------------------------------------------------
@@ -54,6 +56,26 @@ class Stall:
     at: float
     who: str
     until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An extension holds the interpreter: as a stall, but the process's keeper goes on."""
+
+    at: float
+    who: str
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperTrouble:
+    """The keeper of that process is late, also between its last look for orders and its heartbeat; or it dies when it wakes."""
+
+    at: float
+    until: float
+    who: str
+    late_s: float
+    dies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +224,8 @@ Action = (
     Start
     | Crash
     | Stall
+    | Hold
+    | KeeperTrouble
     | Resubscribe
     | Leave
     | Shut

@@ -12,10 +12,11 @@ from membership_client.core.events import Heartbeat, LeaveGroup, Request, Respon
 from membership_client.core.machine import Step
 from membership_client.testing.fake_cluster import FakeCluster
 from tests.simulation.chance import Chance
+from tests.simulation.keeper import SimulatedKeeper
 from tests.simulation.network import Endpoint, Network
 from tests.simulation.process import Process
 from tests.simulation.record import Record
-from tests.simulation.script import Mood, Plan, Script
+from tests.simulation.script import KeeperTrouble, Mood, Plan, Script
 
 GROUP = "g"
 
@@ -50,6 +51,7 @@ class World:
         self.network = Network(self.cluster, self.chance, script.latency_s, self.at, self._handled)
         self.settings = script.settings
         self.moods: list[Mood] = []
+        self.keeper_troubles: list[KeeperTrouble] = []
         self.callback_s = script.callback_s
         self.moved_at = float("-inf")
         """When the coordinator last moved: sessions are longer then than they were promised to be."""
@@ -111,6 +113,8 @@ class World:
             stepped(self, process, taken)
 
     def _handled(self, endpoint: Endpoint, send: Send, response: Response) -> None:
+        if isinstance(endpoint, SimulatedKeeper):
+            return  # No request of the member: the rules about those are not about it.
         assert isinstance(endpoint, Process)
         for handled in self._on_handled:
             handled(self, endpoint, send, response)

@@ -154,5 +154,5 @@ _STOPPED = (
 _OR_LATE = " Look at the network between it and the coordinator at that time, too, and at the broker."
 _BLOCKED = (
     "Find the call that holds the interpreter lock (an extension in C, a huge regular expression, sorting or parsing at "
-    "once) and give it pauses or a process of its own."
+    "once) and give it pauses or a process of its own; or set heartbeat.keeper=process."
 )

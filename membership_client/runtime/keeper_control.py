@@ -1,0 +1,134 @@
+"""What a worker tells the keeper, and when it must hear the keeper first. Has no thread; its owner calls it.
+
+A heartbeat of the member must know all that the coordinator told the keeper, or the coordinator would refuse its epoch. So
+the worker replaces or stops an order before it sends anything, and only then looks at the clock. Before the time of
+the order: the keeper has sent nothing, and will not, because it reads orders before it acts. After it: the keeper may have
+sent something, and until it has confirmed the stop (`settled`) every heartbeat of the member is a full one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from membership_client.core.events import Effect, Event, Heartbeat, KeeperReported, Send
+from membership_client.core.keeper import Watch, until, watch_of
+from membership_client.core.member import Member
+from membership_client.keeper.line import Report
+
+
+class Link(Protocol):
+    """The way to the keeper. Nothing here blocks but `prepare`, for some milliseconds."""
+
+    @property
+    def is_opening(self) -> bool:
+        """Is a line to the keeper being prepared?"""
+
+    def prepare(self) -> None:
+        """Before the first order, where there is time."""
+
+    def order(self, number: int, watch: Watch, until: float) -> bool:
+        """False if there is no keeper for that broker now; it does not get the order then."""
+
+    def stop(self, number: int) -> None: ...
+    def reports(self) -> Iterable[Report] | None:
+        """Those that came since the last call; None if the keeper is gone."""
+
+    def reset(self) -> None:
+        """Part with this keeper; the next order goes to another one."""
+
+    def close(self) -> None: ...
+
+
+class KeeperControl:
+    """Belongs to the thread that owns the member."""
+
+    def __init__(self, link: Link, clock: Callable[[], float]) -> None:
+        self.link = link
+        self._clock = clock
+        self._number = 0
+        self._watched: Watch | None = None
+        """What the keeper should do, by the last step."""
+        self._ordered: Watch | None = None
+        """What the keeper does."""
+        self._asked_epoch = 0
+        self._stopped_at: float | None = None
+        """When it was stopped, if it may have sent something before, and has not yet confirmed the stop."""
+        self._taken: tuple[int, float | None] | None = None
+        """Epoch and last confirmation of the newest report that was taken in."""
+
+    @property
+    def gets_ready(self) -> bool:
+        """Will it soon be able to take orders?"""
+        return self._watched is not None and self._ordered is None and self.link.is_opening
+
+    def before(self, event: Event, after: Member, effects: Sequence[Effect], *, held: bool) -> KeeperReported | None:
+        """Before a step is carried out. If it returns a report, the step must be dropped, and repeated after the report.
+
+        `held` says whether the application does long work that it has announced.
+        """
+        watch, until_ = watch_of(after), until(after, self._clock(), held=held)
+        if watch != self._watched and not isinstance(event, KeeperReported):
+            report = self._recall(watch, until_, needs_newest_epoch=any(map(_needs_newest_epoch, effects)))
+            if report is not None:
+                return report
+        self._watched = watch
+        if watch is not None and self._ordered is None and self._stopped_at is None:
+            self._replace(watch, until_)
+        return None
+
+    def news(self, patience_s: float) -> KeeperReported | None:
+        """Anything new that it has reported, if it may have sent something. After `patience_s` it is parted with."""
+        if self._stopped_at is None:
+            return None
+        if self._clock() >= self._stopped_at + patience_s:
+            self.link.reset()
+        return self._news()
+
+    def _recall(self, watch: Watch | None, until: float, *, needs_newest_epoch: bool) -> KeeperReported | None:
+        before = self._ordered
+        if before is None:
+            # As long as one of the keeper may be under way, a heartbeat must be a full one.
+            unsettled = self._stopped_at is not None
+            return self._news() or (self._reported(None) if unsettled and needs_newest_epoch else None)
+        if self._clock() < before.at:
+            self._replace(watch, until)
+            if self._clock() < before.at:
+                return None
+        self._replace(None, until)
+        self._stopped_at, self._taken = self._clock(), None
+        return self._news() or self._reported(None)
+
+    def _news(self) -> KeeperReported | None:
+        if self._stopped_at is None:
+            return None
+        reports, newest = self.link.reports(), None
+        if reports is None:
+            self._stopped_at = None
+            return self._reported(None)
+        for report in reports:
+            newest = report
+            if report.settled and report.number == self._number:
+                self._stopped_at = None
+        if newest is None or self._taken == (newest.epoch, newest.confirmed_at):
+            return None
+        self._taken = newest.epoch, newest.confirmed_at
+        return self._reported(newest)
+
+    def _replace(self, watch: Watch | None, until: float) -> None:
+        self._number += 1
+        if watch is not None and self.link.order(self._number, watch, until):
+            self._ordered, self._asked_epoch = watch, watch.epoch
+        elif self._ordered is not None:
+            self.link.stop(self._number)
+            self._ordered = None
+
+    def _reported(self, report: Report | None) -> KeeperReported:
+        epoch = self._asked_epoch if report is None else report.epoch
+        return KeeperReported(self._asked_epoch, epoch, None if report is None else report.confirmed_at)
+
+
+def _needs_newest_epoch(effect: Effect) -> bool:
+    """Is it a heartbeat that a coordinator refuses under its last epoch, because it does not say what is owned (KIP-848)?"""
+    request = effect.request if isinstance(effect, Send) else None
+    return isinstance(request, Heartbeat) and request.epoch > 0 and request.owned is None

@@ -1,0 +1,120 @@
+"""The keeper process of this process: started when the first member needs it, shared by all, and ended with this process.
+
+Linux only: nothing else tells a process so simply that its parent is stopped. Where it cannot be started, members go on
+without it, and the log says so once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+logger = logging.getLogger("membership_client")
+
+# The public package imports everything; the keeper needs a few modules of it.
+_START = """\
+import sys, types
+for name, path in (("membership_client", sys.argv[2]), ("membership_client.net", sys.argv[2] + "/net")):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [path]
+from membership_client.keeper.process import main
+main()
+"""
+
+
+class CannotStartError(Exception):
+    """There can be no keeper here; the text says why."""
+
+
+class _KeeperProcess:
+    """Any thread."""
+
+    def __init__(self) -> None:
+        self._forget()
+        os.register_at_fork(after_in_child=self._after_fork)
+        atexit.register(self._end)
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._told = False
+
+    def _after_fork(self) -> None:
+        """The child has no keeper yet; it closes its copy of the parent's socket and forgets the process."""
+        if self._process is not None and self._socket is not None:
+            self._socket.close()
+            self._process.returncode = 0  # Not our child: nothing to wait for.
+        self._forget()
+
+    def start(self) -> None:
+        """If it does not run. Takes some milliseconds; it is ready later. Raises CannotStartError."""
+        with self._lock:
+            self._start_once()
+
+    def open_line(self, message: bytes, handles: list[int]) -> None:
+        """Hand it the sockets of a new line. Starts it if it does not run.
+
+        Raises:
+            CannotStartError: there is no keeper on this system.
+            OSError: it has just ended.
+        """
+        with self._lock:
+            self._start_once()
+            assert self._socket is not None
+            socket.send_fds(self._socket, [message], handles)
+
+    def _start_once(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+
+    def _start(self) -> None:
+        if not Path("/proc/self/stat").exists():
+            raise CannotStartError("it needs Linux, with /proc")
+        if getattr(sys, "frozen", False) or not sys.executable:
+            raise CannotStartError("there is no Python interpreter to run it with")
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        directory = str(Path(__file__).parent.parent)
+        with theirs:
+            try:
+                # A session of its own: signals of the terminal are meant for the parent. Its output must hold no pipe open.
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), directory],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise CannotStartError(f"the system starts no process: {error.strerror or error}") from error
+
+    def say_missing(self, why: str) -> None:
+        """In the log, once per process."""
+        told, self._told = self._told, True
+        if not told:
+            logger.warning(
+                "heartbeat.keeper=process: there is no keeper process, because %s. Members go on without: an extension that "
+                "holds the interpreter's lock for longer than a session costs them their partitions.",
+                why,
+            )
+
+    def _end(self) -> None:
+        """With the interpreter, which would otherwise warn of a child that still runs."""
+        if self._process is not None and self._socket is not None:
+            self._socket.close()
+            try:
+                self._process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+
+KEEPER = _KeeperProcess()

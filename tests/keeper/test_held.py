@@ -1,0 +1,52 @@
+"""Members of a process whose interpreter is held for longer than their session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from membership_client.testing import EmbeddedKafka
+from tests.keeper.holding import Holder, holding
+
+SESSION_S = 4
+SETTINGS = {
+    "group.consumer.heartbeat.interval.ms": 1000,
+    "group.consumer.session.timeout.ms": SESSION_S * 1000,
+    "group.consumer.assignment.interval.ms": 0,
+}
+
+
+@pytest.fixture
+def embedded() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(topics={"orders": 2}, settings=SETTINGS) as cluster:
+        yield cluster
+
+
+def config(embedded: EmbeddedKafka, protocol: str, keeper: str) -> dict[str, object]:
+    classic = {"session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 1000} if protocol == "classic" else {}
+    return {
+        "bootstrap.servers": embedded.bootstrap_servers,
+        "group.id": f"{protocol}-{keeper}",
+        "group.protocol": protocol,
+        "heartbeat.keeper": keeper,
+        **classic,
+    }
+
+
+def test_a_keeper_keeps_partitions_while_the_interpreter_is_held(embedded: EmbeddedKafka) -> None:
+    """In both protocols, also right after the assignment; without it they are lost, as before there was one."""
+    with ExitStack() as stack:
+        holders: dict[tuple[str, str], Holder] = {
+            (protocol, keeper): stack.enter_context(
+                holding(config(embedded, protocol, keeper), "orders", 2 * SESSION_S)
+            )
+            for protocol in ("consumer", "classic")
+            for keeper in ("process", "off")
+        }
+        for (_, keeper), holder in holders.items():
+            holder.wait_for("holds")
+            holder.wait_for("free")
+            changes = [kind for kind, _ in holder.wait_for("polled")]
+            assert changes == ([] if keeper == "process" else ["lost", "assigned"])
