@@ -69,7 +69,7 @@ class ProgressReader:
         return Progress({partition: self._of(partition, positions, waiting) for partition in sorted(fetched)})
 
     def _of(
-        self, partition: TopicPartition, positions: Mapping[Place, int], waiting: Mapping[Place, Message]
+        self, partition: TopicPartition, positions: Mapping[tuple[str, int], int], waiting: Mapping[Place, Message]
     ) -> PartitionProgress:
         committed = _known(self._pending.committed(partition, confluent_kafka.OFFSET_INVALID))
         first = waiting.get(partition)
@@ -89,10 +89,9 @@ class ProgressReader:
     def _end(self, partition: TopicPartition) -> int | None:
         """What librdkafka has in memory. It raises for a partition of which it knows nothing yet."""
         try:
-            known = self._raw.get_watermark_offsets(confluent_kafka.TopicPartition(*partition), cached=True)
+            return _known(self._raw.get_watermark_offsets(confluent_kafka.TopicPartition(*partition), cached=True)[1])
         except KafkaException:
             return None
-        return None if known is None else _known(known[1])
 
     def _time_lag_s(self, partition: TopicPartition, first: Message | None, *, is_at_end: bool) -> float | None:
         timestamp, noted_at = self._librdkafka.buffer.timestamps.get(partition, (None, float("-inf")))

@@ -14,6 +14,7 @@ from membership_client import (
     CallbackKind,
     Cause,
     CauseKind,
+    GroupMember,
     LeaveMode,
     Offset,
     RebalanceListener,
@@ -320,6 +321,17 @@ TABLE = Table(
         f"{ADMIN}.GroupView.find": {"name": Kind("till-1", ALL)},
         f"{ADMIN}.Since.ago": {"duration": Kind(dt.timedelta(hours=1), also={"largest": dt.timedelta.max})},
         f"{ADMIN}.read_csv": {"text": Kind("orders,0,5", frozenset({"empty", "space"})), "group_id": TEXT},
+        "membership_client.health.serve": {
+            "members": Kind(GroupMember(MINIMAL)),
+            "port": Kind(0, frozenset({"0", "1"})),
+            "host": Kind("127.0.0.1", NONE),
+        },
+        "membership_client.health.report": {"members": Kind(GroupMember(MINIMAL))},
+        "membership_client.health.write": {
+            "members": Kind(GroupMember(MINIMAL)),
+            "path": Kind("health.json", TEXTS),
+            "every_s": replace(SECONDS, good=0.5),
+        },
         f"{IDENTITY}.HostSlot": {
             "name": NAME,
             "slots": Kind(2, INT64 - {"0"}),
