@@ -33,7 +33,7 @@ from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.runtime.busy_thread import frame_of
 from membership_client.runtime.listener import Callback
-from membership_client.runtime.log import name_of
+from membership_client.runtime.log import MemberLogger, name_of
 from membership_client.types import MemberState, Snapshot, TopicPartition
 
 logger = logging.getLogger("membership_client")
@@ -201,7 +201,8 @@ class Runtime:
     def _on_step(self, step: Step) -> None:
         self.librdkafka.buffer.put(events_of(step))
         if any(isinstance(effect, Warn) for effect in step.effects) and (records := _in_hand(self.queue.thread())):
-            logger.warning("%s: in hand: %s", name_of(step.after), ", ".join(records))
+            text = "%s: in hand: %s"
+            MemberLogger(step.after).warning(text, name_of(step.after), ", ".join(records), extra={"records": records})
             self.member.trace.note("in hand", records=records)
 
     def _every_second(self) -> None:
