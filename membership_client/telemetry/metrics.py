@@ -12,6 +12,7 @@ from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     Answered,
+    Budget,
     ClassicHeartbeat,
     Disconnect,
     Failed,
@@ -43,14 +44,24 @@ class Metrics:
     def __init__(self, instruments: Instruments, labels: Labels) -> None:
         self._instruments = instruments
         self._labels = labels
+        self._began = False
 
     def take(self, step: Step, facts: Sequence[Fact]) -> None:
+        if not self._began:
+            self._begin()
         if (heartbeat := heartbeat_outcome(step)) is not None:
             self._instruments.heartbeat_duration.record(heartbeat.took_s, self._with_error(heartbeat.error))
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._instruments.warnings.add(1, {**self._labels, names.BUDGET: effect.budget.name.lower()})
         self.count(facts)
+
+    def _begin(self) -> None:
+        """Counters that stay at 0 in good times begin there: of one that begins with 1, Prometheus sees no increase."""
+        self._began = True
+        self._instruments.fences.add(0, self._labels)
+        for budget in Budget:
+            self._instruments.warnings.add(0, {**self._labels, names.BUDGET: budget.name.lower()})
 
     def count(self, facts: Sequence[Fact]) -> None:
         for fact in facts:
