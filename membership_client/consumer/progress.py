@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException, Message
 from membership_client.consumer.buffer import Place, timestamp_of
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.pending_offsets import PendingOffsets
+from membership_client.consumer.translate import theirs
 from membership_client.types import PartitionProgress, Progress, TopicPartition
 
 _EXPORTER_S = 0.5
@@ -62,11 +63,14 @@ class ProgressReader:
         return self._last if self._counts() else _NOTHING
 
     def _found(self) -> Progress:
-        fetched = self._librdkafka.assignment() if self._counts() else ()
-        places = [confluent_kafka.TopicPartition(*partition) for partition in sorted(fetched)]
+        fetched = sorted(self._librdkafka.assignment()) if self._counts() else []
+        if not fetched:  # A consumer that is closed has no positions either.
+            return _NOTHING
         waiting = self._librdkafka.buffer.next_ones()
-        positions = {(place.topic, place.partition): place.offset for place in self._librdkafka.position(places)}
-        return Progress({partition: self._of(partition, positions, waiting) for partition in sorted(fetched)})
+        positions = {
+            (place.topic, place.partition): place.offset for place in self._librdkafka.position(theirs(fetched))
+        }
+        return Progress({partition: self._of(partition, positions, waiting) for partition in fetched})
 
     def _of(
         self, partition: TopicPartition, positions: Mapping[tuple[str, int], int], waiting: Mapping[Place, Message]
@@ -74,9 +78,8 @@ class ProgressReader:
         committed = _known(self._pending.committed(partition, confluent_kafka.OFFSET_INVALID))
         first = waiting.get(partition)
         position = _known(positions[partition])
-        if (
-            position is None
-        ):  # Nothing of it was handed out: reading starts at the committed offset, or at the first record.
+        # Nothing of it was handed out: reading starts at the committed offset, or at the first record.
+        if position is None:
             position = committed if first is None else first.offset()
         end = self._end(partition)
         return PartitionProgress(

@@ -1,8 +1,6 @@
 """Probes for Kubernetes and other supervisors: a port, a file, or a report for a framework's own routes.
 
-from membership_client import health
-
-health.serve(consumer, port=8080)  # /livez, /readyz, /startupz; with ?verbose as JSON
+`health.serve(consumer, port=8080)` answers `/livez`, `/readyz` and `/startupz`; with `?verbose` as JSON.
 """
 
 from membership_client.health.file import write

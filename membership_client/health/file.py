@@ -10,8 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from membership_client.arguments import checked_seconds, checked_text, shown
 from membership_client.errors import ConfigError
@@ -26,7 +25,7 @@ _STOP_S = 2.0
 """How long close() waits for the thread."""
 
 
-class HealthFile:
+class HealthFile(contextlib.AbstractContextManager["HealthFile"]):
     """Writes until `close()`, which removes the file. Any thread."""
 
     def __init__(self, path: Path, look: Callable[[], Report], forgive: Callable[[], None], every_s: float) -> None:
@@ -49,12 +48,7 @@ class HealthFile:
         self._thread.join(_STOP_S)
         self.path.unlink(missing_ok=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self) -> None:

@@ -12,8 +12,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from membership_client.arguments import checked_text, checked_whole, optional, shown
 from membership_client.errors import ConfigError
@@ -38,7 +36,7 @@ _STOP_S = 2.0
 """How long close() waits for the thread."""
 
 
-class HealthServer:
+class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
     """Serves `/livez`, `/readyz` and `/startupz` until `close()`. Any thread."""
 
     def __init__(self, listening: socket.socket, look: Callable[[], Report], forgive: Callable[[], None]) -> None:
@@ -66,12 +64,7 @@ class HealthServer:
         if threading.current_thread() is not self._thread:
             self._thread.join(_STOP_S)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- on its thread -----------------------------------------------------------------------------------------------
