@@ -47,6 +47,13 @@ NAMES = frozenset({"word", "digits"})
 """Which are legal names of topics and members."""
 
 
+def _closed_member() -> GroupMember:
+    """An open one would be among those of the process in other tests."""
+    member = GroupMember(MINIMAL)
+    member.close()
+    return member
+
+
 def _orders_at(value: Any) -> dict[Any, Any]:
     return {ORDERS: value}
 
@@ -322,13 +329,13 @@ TABLE = Table(
         f"{ADMIN}.Since.ago": {"duration": Kind(dt.timedelta(hours=1), also={"largest": dt.timedelta.max})},
         f"{ADMIN}.read_csv": {"text": Kind("orders,0,5", frozenset({"empty", "space"})), "group_id": TEXT},
         "membership_client.health.serve": {
-            "members": Kind(GroupMember(MINIMAL)),
+            "members": Kind(_closed_member()),
             "port": Kind(0, frozenset({"0", "1"})),
             "host": Kind("127.0.0.1", NONE),
         },
-        "membership_client.health.report": {"members": Kind(GroupMember(MINIMAL))},
+        "membership_client.health.report": {"members": Kind(_closed_member())},
         "membership_client.health.write": {
-            "members": Kind(GroupMember(MINIMAL)),
+            "members": Kind(_closed_member()),
             "path": Kind("health.json", TEXTS),
             "every_s": replace(SECONDS, good=0.5),
         },

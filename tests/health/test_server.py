@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from membership_client import ConfigError, Consumer, GroupMember, MemberState, aio, health
 from membership_client.health import judging
+from membership_client.runtime import forked
 from membership_client.testing import EmbeddedKafka
 from tests.health.probing import FAST, asked, config, status, verbose
 from tests.integration.members import PATIENCE_S, eventually
@@ -24,6 +26,12 @@ from tests.integration.members import PATIENCE_S, eventually
 def kafka() -> Iterator[EmbeddedKafka]:
     with EmbeddedKafka(topics={"orders": 4}, settings=FAST) as kafka:
         yield kafka
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No member of other tests that is still open is one of this process."""
+    monkeypatch.setattr(forked, "_members", weakref.WeakSet())
 
 
 def statuses(port: int) -> list[int | None]:
