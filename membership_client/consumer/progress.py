@@ -78,10 +78,12 @@ class ProgressReader:
         committed = _known(self._pending.committed(partition, confluent_kafka.OFFSET_INVALID))
         first = waiting.get(partition)
         position = _known(positions[partition])
-        # Nothing of it was handed out: reading starts at the committed offset, or at the first record.
+        end = self._end(partition)
+        # Nothing of it was handed out: reading starts at the first record that waits, or at the committed offset.
         if position is None:
             position = committed if first is None else first.offset()
-        end = self._end(partition)
+        if position is None and end == 0:
+            position = 0
         return PartitionProgress(
             position=position,
             committed=committed,

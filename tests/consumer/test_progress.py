@@ -55,6 +55,15 @@ def test_a_partition_of_which_nothing_was_handed_out_yet(new_world: NewWorld) ->
     assert first(reader, world).lag == 8
 
 
+def test_a_partition_without_records(new_world: NewWorld) -> None:
+    """A group of a new topic has no lag, rather than an unknown one."""
+    world = new_world(partitions=1)
+    reader = world.join()
+    eventually(lambda: (reader.poll(), reader.owned)[1], "the partition is assigned")
+    eventually(lambda: (reader.poll(), first(reader, world).lag == 0)[1], "the lag is known")
+    assert first(reader, world).time_lag_s == 0.0
+
+
 def test_time_lag_is_the_age_of_the_next_record(new_world: NewWorld) -> None:
     """By its timestamp: here an hour."""
     world = new_world(partitions=1)
