@@ -1,7 +1,7 @@
 """Records that take minutes: heartbeats go on by themselves, and a revoke can be waited for or cut short.
 
-`max.poll.interval.ms` counts only for those who call `poll()`. A program that never polls is never thrown out for
-being busy; one that polls gets warnings at half and at four fifths of its budget.
+`max.poll.interval.ms` counts only for programs that call `poll()`. A program that never polls is never removed for
+being busy; one that polls gets warnings at half and at four fifths of that time.
 """
 
 import sys

@@ -5,7 +5,7 @@ import sys
 from membership_client import GroupMember, MemberState, RebalanceListener
 
 
-class Story(RebalanceListener):
+class Printer(RebalanceListener):
     def on_partitions_assigned(self, partitions, context):
         print("assigned", *partitions, "because", context.cause)
 
@@ -14,7 +14,7 @@ class Story(RebalanceListener):
 
 
 config = {"bootstrap.servers": sys.argv[1], "group.id": "shop"}
-with GroupMember(config, listener=Story()) as member:
+with GroupMember(config, listener=Printer()) as member:
     member.subscribe(["orders"])
     # The first assignment may be empty: brokers wait a second for others that join, too.
     member.wait_until(lambda now: now.state is MemberState.STABLE and now.owned, timeout_s=30)

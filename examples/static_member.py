@@ -1,7 +1,7 @@
-"""A static member: its replacement gets the same partitions, and nobody else in the group notices.
+"""A static member: its replacement gets the same partitions, and no other member notices.
 
-With `takeover` a replacement need not wait for the session of a killed predecessor to end. The predecessor, should it
-still live, ends with FencedInstanceIdError, so use it where at most one of them is meant to live.
+With `takeover` a replacement need not wait for the session of a killed predecessor to end. If the predecessor still
+runs, it ends with FencedInstanceIdError, so use `takeover` only where one process at a time should have the id.
 """
 
 import signal

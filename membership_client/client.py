@@ -65,7 +65,7 @@ from membership_client.runtime.member_setup import (
     transport_of,
 )
 from membership_client.runtime.membership_thread import Closing, MembershipThread, close_timeout_s
-from membership_client.runtime.offsets import Offsets
+from membership_client.runtime.offsets import MemberOffsets
 from membership_client.runtime.ownership import Ownership, OwnershipNumbers, being_assigned
 from membership_client.runtime.topic_names import NamedPartitions, TopicNames
 from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
@@ -127,7 +127,7 @@ class GroupMember:
         ours = (ownership.on_step, StepLog().on_step, self._journal.on_step, self._telemetry.on_step)
         observers = (*ours, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
-        self._offsets = Offsets(self._worker, ownership)
+        self._offsets = MemberOffsets(self._worker, ownership)
         self._telemetry.watch(self._worker)
         self._runner = runner or ThreadRunner(callbacks, f"{self._config.group_id}-callbacks", warned_of(listener))
         self._worker.runner = self._runner
@@ -271,7 +271,7 @@ class GroupMember:
 
     @property
     def epoch(self) -> int:
-        """The member epoch; not positive while the group does not count on us. Cheap enough for every record."""
+        """The member epoch; not positive while the member is not in its group. Cheap enough for every record."""
         return self._worker.member.epoch
 
     def assignment(self) -> frozenset[TopicPartition]:
@@ -345,7 +345,7 @@ class GroupMember:
             raise ended or MemberClosedError("The member was closed meanwhile.", self._identity)
         return outcome
 
-    # --- going -------------------------------------------------------------------------------------------------------
+    # --- closing -----------------------------------------------------------------------------------------------------
 
     def close(
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
@@ -379,7 +379,7 @@ class GroupMember:
     ) -> None:
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- on the membership thread, and checks ------------------------------------------------------------------------
 
     def _run(self) -> None:
         """On the membership thread, as long as the member lives."""

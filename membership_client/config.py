@@ -32,8 +32,8 @@ CallbackErrorPolicy = Literal["raise", "leave", "continue"]
 
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _LONGEST_KEY = 100
+"""An unknown key is cut to this length before the nearest known one is looked for: that takes time by the square of it."""
 _PLACEHOLDERS = {"group", "member", "instance", "pid"}
-"""Of which a similar one is looked for: that takes time by the square of its length."""
 
 ProtocolChoice = Literal["auto", "consumer", "classic"]
 
@@ -144,7 +144,7 @@ class MemberConfig:
         optional(_checked_pause, "retry_when_full_s", self.retry_when_full_s)
 
     def _check_protocol(self) -> None:
-        """What the chosen protocol has no use for is a mistake about the protocol."""
+        """A key that has no effect in the chosen protocol is refused: probably another protocol was meant."""
         if self.group_protocol == "classic" and self.group_remote_assignor is not None:
             key = "group.remote.assignor"
             raise ConfigError(f"{key} belongs to KIP-848; in the classic protocol {KIP_848_ONLY[key]}.")

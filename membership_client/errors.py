@@ -9,31 +9,31 @@
     ├── CallbackFailedError          the application's callback raised
     ├── ConnectionProblem            no coordinator at the moment; the member keeps trying
     │   └── NotKafkaError            something else answers on that port
-    ├── UnreadableAssignmentError    the leader wrote what we cannot read (classic); heals with its next plan
-    ├── TopicAuthorizationError      no access to a topic; heals when granted
-    ├── UnknownTopicError            a subscribed topic does not exist; heals when it is created
+    ├── UnreadableAssignmentError    the leader's assignment cannot be read (classic); over with its next plan
+    ├── TopicAuthorizationError      no access to a topic; over when access is granted
+    ├── UnknownTopicError            a subscribed topic does not exist; over when it is created
     ├── GroupNotFoundError           no coordinator knows the group
     ├── OffsetError                  offsets could not be committed or read
     │   ├── NotOwnedError            the partition is others' by now
     │   │   └── TopicGoneError       its topic was deleted, and maybe created anew
     │   ├── OffsetAccessError        no access to the group or a topic
-    │   └── OffsetTimeoutError       (also a TimeoutError) not in time; asked again it may go well
+    │   └── OffsetTimeoutError       (also a TimeoutError) not in time; a repetition may succeed
     └── FatalError                   the member has ended
         ├── FencedInstanceIdError    another process took our group.instance.id
-        ├── InstanceIdInUseError     another process holds it and did not let go
+        ├── InstanceIdInUseError     another process holds it and did not release it
         ├── GroupFullError           the group is at its size limit
         ├── GroupAuthorizationError  no access to the group
         ├── ClusterAuthorizationError no access to the cluster
         ├── AuthenticationError      the broker does not accept our credentials
-        ├── CertificateError         we do not accept the broker's certificate
+        ├── CertificateError         the broker's certificate is not trusted
         ├── InvalidRegexError        the broker cannot read the pattern
         ├── UnsupportedAssignorError the broker has no such assignor
-        ├── NoCommonStrategyError    the group's members assign by what we do not have (classic)
+        ├── NoCommonStrategyError    no assignment strategy is common to all members (classic)
         ├── AssignorFailedError      the assignor raised while this member led the group (classic)
         ├── SessionTimeoutRefusedError the broker does not allow such a session.timeout.ms (classic)
         ├── GroupTypeError           the group is of another kind
         ├── BrokerTooOldError        the broker lacks the protocol, or a part of it that we need
-        ├── UnexpectedBrokerError    an answer that no rule foresees
+        ├── UnexpectedBrokerError    an answer for which there is no rule
         └── MembershipThreadError    the membership thread ended by a bug
 
 A `Problem` is the same thing as a value: the pure core records problems, the edges raise errors made of them.

@@ -32,7 +32,7 @@ class MemberState(enum.Enum):
     """Not in the group: never subscribed, or left."""
 
     JOINING = "joining"
-    """Asking the coordinator to let us in; in the classic protocol also waiting for others while the group rebalances."""
+    """Asking the coordinator to join; in the classic protocol also waiting for other members while the group rebalances."""
 
     RECONCILING = "reconciling"
     """In the group; owned partitions differ from the target, and callbacks are bringing them together."""
@@ -44,7 +44,7 @@ class MemberState(enum.Enum):
     """In the group; owned partitions are what the coordinator wants, and it knows."""
 
     LEAVING = "leaving"
-    """On the way out: partitions are being given back, then the coordinator is told."""
+    """Leaving the group: partitions are given back, then the coordinator is told."""
 
     STALE = "stale"
     """Out of the group because the application stopped polling; the next poll joins again."""
@@ -76,7 +76,7 @@ class LeaveMode(enum.Enum):
     """Leave for good, static or not: the partitions move to others at once."""
 
     REMAIN = "remain"
-    """Stay in the group's eyes: a static member leaves temporarily, a dynamic one says nothing and expires with its session."""
+    """Do not leave: a static member leaves temporarily, a dynamic one tells nothing and is dropped when its session ends."""
 
     TEMPORARY = "temporary"
     """Leave temporarily (member epoch -2; in the classic protocol, by saying nothing). Static members only."""

@@ -111,6 +111,9 @@ set_up_test() { one_at_a_time install_test; }
 # Called by scripts/provide.py, when the first test needs Spark or a program of its packages.
 set_up_spark() { once spark "$ROOT/scripts/requirements-spark.txt" -- install_locked requirements-spark.txt; }
 
+# What scripts/docs needs beside the packages of tests.
+set_up_docs() { once docs "$ROOT/scripts/requirements-docs.txt" -- install_locked requirements-docs.txt; }
+
 install_demo() {
     make_venv
     once demo "$ROOT/scripts/requirements-demo.txt" -- install_locked requirements-demo.txt

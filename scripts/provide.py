@@ -105,6 +105,12 @@ def spark() -> None:
         subprocess.run(["bash", "-c", '. "$0/scripts/lib.sh" && set_up_spark', ROOT], check=True)
 
 
+def docs() -> None:
+    """The packages of requirements-docs.txt, in this .venv."""
+    with one_process_at_a_time("docs"):
+        subprocess.run(["bash", "-c", '. "$0/scripts/lib.sh" && set_up_docs', ROOT], check=True)
+
+
 def spark_archive() -> None:
     """Worth its minute only where many of Spark's JVMs are started."""
     spark()
@@ -142,6 +148,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "browser": browser,
     "prometheus": prometheus,
     "spark": spark,
+    "docs": docs,
     "spark-archive": spark_archive,
     "kafka": kafka,
     "avro": avro,

@@ -18,7 +18,7 @@ from uuid import UUID
 from membership_client.core.events import Request, Response
 from membership_client.partitions import Partitions
 from membership_client.trace import format as trace_format
-from membership_client.trace.format import ENUMERATIONS, ENUMS, RECORDS, Enumeration, Record
+from membership_client.trace.format import ENUMERATIONS, ENUMS, RECORDS, Enumeration, RecordFormat
 from membership_client.types import TopicPartition
 
 PAGE = Path(__file__).parent.parent / "docs" / "trace-format.md"
@@ -61,7 +61,7 @@ def _table(title: str, first: str, last: str, rows: Iterable[str]) -> str:
     return f"### {title}\n\n| {first} | meaning | {last} |\n|---|---|---|\n{''.join(rows)}"
 
 
-def _row(record: Record, meanings: Mapping[str, str]) -> str:
+def _row(record: RecordFormat, meanings: Mapping[str, str]) -> str:
     hints = typing.get_type_hints(record.kind)
     fields = (_field(record, name, hints[record.attribute(name)]) for name in record.fields)
     return f"| `{record.tag}` | {meanings.get(record.tag, '')} | {'; '.join(fields)} |\n"
@@ -71,7 +71,7 @@ def _enum_row(entry: Enumeration, meanings: Mapping[str, str]) -> str:
     return f"| {entry.name} | {meanings.get(entry.name, '')} | {', '.join(f'`{w}`' for w in entry.words.split())} |\n"
 
 
-def _field(record: Record, name: str, hint: Any) -> str:
+def _field(record: RecordFormat, name: str, hint: Any) -> str:
     default = record.default(name)
     return f"`{name}` {form(hint)}" + ("" if default is ... else f" = `{json.dumps(default)}`")
 

@@ -28,7 +28,7 @@ class Counts:
     def load(self, number):
         counts, offset, _ = self.checkpoints.get(number, (Counter(), 0, None))
         self.counts[number], self.next_offset[number] = Counter(counts), offset
-        self.checkpoints[number] = counts, offset, self.owner  # From now on, nobody else may write it.
+        self.checkpoints[number] = counts, offset, self.owner  # From now on, no other member may write it.
 
     def on_revoke(self, consumer, partitions):
         for partition in partitions:

@@ -15,11 +15,20 @@ from membership_client.admin.errors import (
 )
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.removal import Life, Removal, Sign
-from membership_client.admin.resetting import Plan, read_csv, write_csv
+from membership_client.admin.resetting import (
+    Change,
+    Earliest,
+    Given,
+    Latest,
+    Plan,
+    Shift,
+    Since,
+    Target,
+    read_csv,
+    write_csv,
+)
 from membership_client.admin.settings import Setting
-from membership_client.admin.targets import Change, Earliest, Given, Latest, Shift, Since, Target
-from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
-from membership_client.admin.waiting import Blocker, Waiting
+from membership_client.admin.views import Blocker, GroupView, MemberView, Wait, Waiting, WaitKind
 
 __all__ = [
     "AdminError",

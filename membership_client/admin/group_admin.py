@@ -15,11 +15,9 @@ from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.describing import GroupSummary
 from membership_client.admin.errors import UnsupportedByBrokerError
 from membership_client.admin.removal import Life, Removal, Sign, Signs
-from membership_client.admin.resetting import Plan
+from membership_client.admin.resetting import Plan, Target, checked_target
 from membership_client.admin.settings import Setting
-from membership_client.admin.targets import Target, checked_target
-from membership_client.admin.views import GroupView
-from membership_client.admin.waiting import Waiting, Watch, waiting
+from membership_client.admin.views import GroupView, Waiting, Watch, waiting
 from membership_client.arguments import (
     PartitionLike,
     checked_flag,

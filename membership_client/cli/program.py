@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _DEMO = """\
-Three members of one group, each a process of its own, share a topic before your eyes: one joins late, one restarts as
+Three members of one group, each a process of its own, share a topic: one joins late, one restarts as
 a static member without a rebalance, one is killed with SIGKILL and its replacement takes over. Then a summary is
 computed from what was recorded, and the exit code is 1 if anything did not come out as expected.
 """

@@ -26,7 +26,7 @@ def polled(member: Member, event: Polled) -> Member:
 
 
 def restarted(member: Member, now: float) -> Member:
-    """A new subscription: the time without one is no time in which the application should have polled."""
+    """A new subscription restarts the poll interval: without a subscription the application need not poll."""
     return member if member.polled_at is None else polled(member, Polled(now))
 
 
@@ -53,7 +53,7 @@ def _expire_due(member: Member) -> float | None:
 
 
 def _expire(member: Member, now: float) -> Transition:
-    """Out of the group at once: the application is busy, and others could use its partitions."""
+    """Leave the group at once: the application is busy, and other members can process its partitions."""
     reason = f"{reasons.POLL_INTERVAL_EXCEEDED}: {member.poll_interval_s:g} s"
     cause = Cause(CauseKind.POLL_INTERVAL_EXCEEDED, reason)
     effects = tell_lost(member)

@@ -50,12 +50,12 @@ def returned(member: Member, event: CallbackReturned, now: float) -> Transition:
     elif not failed or member.config.callback_errors == "continue":
         member = replace(member, owned=member.owned | call.partitions, greeted=True, call_backoff=FRESH)
     else:
-        member = _not_brought(slow_down(member, "call_backoff", now, cap_s=member.interval_s), call.partitions)
+        member = _released(slow_down(member, "call_backoff", now, cap_s=member.interval_s), call.partitions)
     return (_failed(member, call.kind, event.error, now) if event.error is not None else _healed(member)), ()
 
 
-def _not_brought(member: Member, partitions: Partitions) -> Member:
-    """What is wanted back meanwhile, and never became ours, is given back by saying everything."""
+def _released(member: Member, partitions: Partitions) -> Member:
+    """Partitions that left the target during a failed assigned callback are released with a full heartbeat."""
     wanted = member.target.partitions if member.target else NOTHING
     return replace(member, accepted=None) if partitions - wanted else member
 
@@ -72,11 +72,11 @@ def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: 
 
 
 def _failed(member: Member, kind: CallbackKind, error: str, now: float) -> Member:
-    # All of it is in the event, for the log and for poll(); the problem goes into traces, which quote no record.
+    # The event has the whole text, for the log and for poll(). The problem is written to traces, which quote no record.
     detail = f"The {kind.value} callback raised {raised_by(error).kind}."
     problem = Problem(kind=ProblemKind.CALLBACK_FAILED, detail=detail)
     if member.state is S.FATAL:
-        # What ended the member is what its user must learn, and it decides whether a new start is allowed.
+        # Keep the problem that ended the member: the user must see it, and it decides whether a new start is allowed.
         return member
     member = with_problem(member, problem)
     leaves = member.config.callback_errors == "leave" and kind is not CallbackKind.LOST

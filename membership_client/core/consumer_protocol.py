@@ -15,7 +15,7 @@ REASON_LIMIT = 255
 
 
 def statement(member: Member) -> Subscribe | None:
-    """The subscription to go by: what the coordinator knows of it while the newest one is denied, or else the newest."""
+    """The subscription that heartbeats state: the newest, or while that is denied the one that the coordinator knows."""
     return member.subscription if member.denied_until is None else member.stated
 
 
@@ -50,9 +50,9 @@ def _acknowledges(known: Claims, claims: Claims) -> bool:
 
 
 def _holdings(member: Member) -> Partitions:
-    """What others must not be given: what we own, and what we have been given and may be taking just now.
+    """Partitions that others must not get: owned ones, those of the target, and those of a running callback.
 
-    A list without a partition that a callback is about to bring would release it, were it wanted back that moment.
+    If the list lacked a partition whose assigned callback runs, the coordinator could withdraw it and take it as released.
     """
     coming = member.target.partitions if member.target else NOTHING
     running = member.call.partitions if member.call else NOTHING

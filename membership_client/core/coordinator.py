@@ -51,6 +51,8 @@ def _refused(member: Member, response: Refused, now: float) -> Transition:
         kind = policy.FATAL_KINDS.get(response.code, ProblemKind.UNEXPECTED)
         missing = denied(member, FindCoordinator(group_id=member.config.group_id), response.code)
         return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))
-    if member.state is not MemberState.FATAL:  # What ended the member is what its user must learn.
+    if (
+        member.state is not MemberState.FATAL
+    ):  # Otherwise the problem that ended the member is kept: the user must see it.
         member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
     return slow_down(member, "lookup_backoff", now), ()

@@ -1,7 +1,7 @@
 """Everything that reaches a member (events) and everything it wants done (effects), as frozen values.
 
 An event is a fact: the user asked for something, an answer came, a callback returned, time passed.
-An effect is a wish: send this, run that callback, stop. The thread that owns the member grants wishes in order.
+An effect is an instruction: send this, run that callback, stop. The thread that owns the member carries them out in order.
 Whatever completes an effect names it by its id, and an id that no longer matches is ignored.
 """
 
@@ -66,9 +66,9 @@ class JoinGroup:
     topics: frozenset[str]
     owned: frozenset[TopicPartition] = frozenset()
     held: frozenset[TopicPartition] = frozenset()
-    """What we had before we gave it back to join: the eager sticky assignor would give us the same again."""
+    """Partitions that were given back in order to join. The eager sticky assignor tries to assign them again."""
     generation: int = NO_GENERATION
-    """In which we got either of them."""
+    """The generation in which `owned` or `held` was assigned."""
     rack: str | None = None
     reason: str = ""
 
@@ -138,12 +138,12 @@ class CommitOffsets:
     instance_id: str | None
     offsets: Mapping[TopicPartition, Offset]
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """Which topics are meant, should another have such a name by now. Said if all are known, and the broker has a place for it."""
+    """Another topic may have the name by now. Sent if all ids are known and the broker's version has the field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """OffsetFetch, waiting out transactions where brokers can (Kafka 2.5). Epoch -1 without a member id asks from outside the group."""
+    """OffsetFetch; from Kafka 2.5 on it waits for open transactions. Epoch -1 without a member id asks from outside the group."""
 
     group_id: str
     member_id: str | None
@@ -199,7 +199,7 @@ class GroupLeft:
 
 @dataclass(frozen=True, slots=True)
 class MemberIdGiven:
-    """The coordinator wants to be asked again, under this id: so that a lost answer does not leave an unknown member in the group."""
+    """The coordinator wants the join again with this id, so that a lost answer leaves no unknown member in the group."""
 
     member_id: str
 
@@ -232,7 +232,7 @@ class GroupSynced:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatConfirmed:
-    """The classic protocol's: we are a member of the generation that we named, and it stands."""
+    """Answer to ClassicHeartbeat: the member is in the generation that it named, and the group does not rebalance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +365,7 @@ class FailureKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """The user's wish: topic names, or one server-side regular expression (RE2J)."""
+    """The user subscribes to topic names, or to one server-side regular expression (RE2J)."""
 
     topics: frozenset[str] = frozenset()
     regex: str | None = None
@@ -390,7 +390,7 @@ class Close:
     reason: str | None = None
     timeout_s: float
     callback_timeout_s: float | None = None
-    """So long each callback is waited for, and that time does not count; None if it counts like the rest."""
+    """How long each callback may take, in addition to `timeout_s`; None if callbacks count as part of `timeout_s`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -441,7 +441,7 @@ class CallbackDelayed:
     since: float
     """When the wait began."""
     why: str
-    """What is waited for, and what was last heard of it."""
+    """What the callback waits for, and the last answer about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +453,7 @@ class CoordinatorDoubted:
 
 @dataclass(frozen=True, slots=True)
 class MembershipDoubted:
-    """A request beside the membership was refused because the coordinator does not count this member any more."""
+    """A request beside the membership was refused because the coordinator no longer knows this member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +481,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send to that broker, or to any bootstrap broker when `to` is None. Ends in Answered or Failed, or in silence."""
+    """Send to that broker, or to any bootstrap broker when `to` is None. Followed by Answered, Failed, or nothing."""
 
     request_id: int
     to: Node | None
@@ -505,7 +505,7 @@ class CallbackKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCallback:
-    """Run the user's callback, not on the thread that owns the member. Ends in CallbackReturned."""
+    """Run the user's callback, not on the thread that owns the member. Followed by CallbackReturned."""
 
     call_id: int
     kind: CallbackKind
@@ -526,7 +526,7 @@ class TellLost:
 
 
 class Budget(enum.Enum):
-    """A time that a callback, a close or the application may take, and no more."""
+    """What has a time limit."""
 
     POLL = "the next poll"
     CALLBACK = "a callback"
@@ -535,13 +535,13 @@ class Budget(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """So much of a budget is gone, and the rest is running out."""
+    """A large part of a time limit is used up."""
 
     budget: Budget
     spent_s: float
     limit_s: float
     call_id: int | None = None
-    """Which callback, if it is one's."""
+    """The callback, if the limit is a callback's."""
 
 
 @dataclass(frozen=True, slots=True)

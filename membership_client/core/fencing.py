@@ -24,7 +24,7 @@ S = MemberState
 
 
 def fence(member: Member, why: str, now: float, *, known: bool) -> Transition:
-    """The coordinator dropped us. Repeated fences back off, or two sides could throw each other out at line speed."""
+    """The coordinator dropped us. Repeated fences back off; otherwise two processes could fence each other without pause."""
     effects = tell_lost(member)
     member = replace(
         member,
@@ -45,16 +45,15 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Transition:
 
 
 def as_before(member: Member, flight: InFlight) -> Member:
-    """For a request that was refused for good, or could not be sent: the coordinator counts us only if it did before.
+    """A request was refused for good, or could not be sent: `enrolled` is what it was before the request.
 
-    Not for a join that will be repeated: a coordinator that ran into a timeout or an error of its own may have carried it
-    out. Requests of members change nothing here: these were counted before them.
+    Not for a join that will be repeated: after a timeout or an error of its own the coordinator may have carried it out.
     """
     return replace(member, enrolled=flight.enrolled)
 
 
 def fatal(member: Member, problem: Problem) -> Transition:
-    """What we owned is lost. Who is still `enrolled` leaves when the application knows that: leaving.LEAVE_AFTER_ERROR."""
+    """Owned partitions are lost. A member that is still `enrolled` leaves after the lost callback: leaving.LEAVE_AFTER_ERROR."""
     effects = tell_lost(member)
     member = with_problem(member, problem)
     return replace(
@@ -78,9 +77,9 @@ def fatal(member: Member, problem: Problem) -> Transition:
 
 
 def crashed(member: Member, detail: str, now: float) -> Transition:
-    """FATAL, with the callbacks that tell the application what it lost. No heartbeat will keep any of it.
+    """The member is FATAL; callbacks tell the application what it lost. No heartbeat will keep any of it.
 
-    Nothing takes their return into account, so what they take away is not owned from now on.
+    The return of these callbacks is not processed, so their partitions are not owned from now on.
     """
     told, lost = tell_lost(member), _lost(member)
     _, effects = run(member, CallbackKind.LOST, lost, now, None) if lost else (member, ())
@@ -90,7 +89,7 @@ def crashed(member: Member, detail: str, now: float) -> Transition:
 
 
 def _lost(member: Member) -> Partitions:
-    """A running callback takes its own partitions away, or is bringing some that are lost when it returns."""
+    """What is lost beside a running callback: without the partitions that it takes away, with those that it brings."""
     if member.call is None:
         return member.owned
     brings = member.call.kind is CallbackKind.ASSIGNED

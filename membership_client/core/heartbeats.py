@@ -28,16 +28,16 @@ from membership_client.values import replace
 S = MemberState
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.02, 600.0
-"""What a broker may ask for: a shorter interval would be a storm of requests, a longer one outlasts any session."""
+"""The intervals that a broker may set: a shorter one would flood it with requests, a longer one outlasts any session."""
 EARLY_FRACTION = 1 / 50
 """The first early heartbeat of a member that is owed partitions comes after this part of the interval."""
 EARLY_GROWTH = 1.08
-"""Each further gap grows by this: about twenty fall into the first interval, when all others hear that we have come."""
+"""Each further gap grows by this: about twenty fall into the first interval, in which all others get their new targets."""
 EARLY_EASE = 5
 """The gap before an early heartbeat is at least this many times as long as the last answer took."""
 LATE_FRACTION = 1 / 10
 LATE_GROWTH = 1.5
-"""From a gap of that part of the interval on, gaps grow by this: members that have given nothing up by then are slow."""
+"""Gaps longer than LATE_FRACTION of the interval grow by this: members that have not revoked by then are slow."""
 
 
 def _says_all(member: Member) -> bool:
@@ -49,7 +49,7 @@ def _says_all(member: Member) -> bool:
 
 
 def lingers(member: Member) -> bool:
-    """On the way out and still a member: while callbacks run the group must not take our partitions.
+    """Is the member leaving, and still in the group? While callbacks run, others must not get its partitions.
 
     Once they have returned, the leave request is sent before the next heartbeat.
     """
@@ -80,7 +80,7 @@ HEARTBEAT = Rule(_heartbeat_due, _send_heartbeat)
 
 
 def deny(member: Member, problem: Problem, now: float) -> Member:
-    """A topic of our subscription is denied; it is stated again later, for access may be granted.
+    """A topic of our subscription is denied; it is stated again later, because access may be granted.
 
     The broker refuses such a heartbeat before the coordinator sees it. A member must go on without it, or its session
     would end while it still owns partitions.
@@ -110,7 +110,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     if answer.epoch == JOIN_EPOCH and member.state is S.JOINING:
         return _not_yet(member, now)
     if answer.epoch < max(member.epoch, 1):
-        # No coordinator in its right mind takes an epoch back: say everything again, but not at line speed.
+        # A coordinator never lowers an epoch, so it has lost its state: send a full heartbeat, after a backoff.
         return slow_down(replace(member, accepted=None), "dialogue_backoff", now)
     known = flight.claims or member.accepted
     member = replace(
@@ -140,7 +140,7 @@ def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Memb
     joined = member.state is S.JOINING
     assignment = NOTHING if joined and answer.assignment is None else answer.assignment
     if assignment is not None:
-        # The rules compare it with what is owned all the time.
+        # Shared with `owned`, because the rules compare the two very often.
         assignment = assignment.sharing(member.owned)
     resubscribed = not joined and claims.subscription != member.stated
     owed_more = member.owed_gap_s is not None and assignment is not None and _grows(member, assignment)
@@ -186,7 +186,7 @@ def _adopt(member: Member, assignment: Partitions, *, resubscribed: bool) -> Mem
         return member
     number = member.targets + 1
     target = Target(assignment, number)
-    # A callback that still runs may bring partitions of a topic that is wanted no more: they are yet to be revoked.
+    # A running callback may bring partitions of a topic that is no longer in the target: they will be revoked, by name.
     running = member.call.partitions if member.call else NOTHING
     known = assignment.topics | member.owned.topics | running.topics
     given = member.target.partitions if member.target else NOTHING

@@ -1,8 +1,7 @@
 """An instance id that is taken: find the member that holds it, then wait for the id, take it over, or fail.
 
 Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may
-be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that
-case we release ourselves, whatever the policy.
+be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that case the member releases its own id, whatever the policy.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from membership_client.values import replace
 S = MemberState
 
 LONGEST_DEFAULT_SESSION_S = 60.0
-"""What a broker allows unless its operator says otherwise; used where it does not tell."""
+"""The longest session that brokers allow by default; used where the broker does not tell."""
 SESSION_MARGIN = 1.1
 """Brokers expire sessions a little late."""
 
@@ -61,7 +60,7 @@ def _is_over(id_conflict: IdConflict, now: float) -> bool:
 
 
 def _needs_identity(member: Member, id_conflict: IdConflict) -> bool:
-    """A member that waits for another holder is told once; in all other cases the newest holder counts."""
+    """Must the holder be looked up again? Not while the member waits for a known holder other than itself."""
     waits = member.config.group_instance_id_conflict == "wait"
     return not waits or id_conflict.holder is None or id_conflict.holder.member_id == member.member_id
 
@@ -102,7 +101,7 @@ def _ask_due(member: Member) -> float | None:
     return member.dialogue_backoff.not_before
 
 
-_WHO_IS_THERE: dict[GroupProtocol, type[DescribeGroup | DescribeClassicGroup]] = {
+_DESCRIBE_REQUESTS: dict[GroupProtocol, type[DescribeGroup | DescribeClassicGroup]] = {
     GroupProtocol.CONSUMER: DescribeGroup,
     GroupProtocol.CLASSIC: DescribeClassicGroup,
 }
@@ -112,7 +111,7 @@ def _ask(member: Member, now: float) -> Transition:
     id_conflict, group_id = member.id_conflict, member.config.group_id
     assert id_conflict is not None
     if id_conflict.step is IdConflictStep.IDENTIFY:
-        question = _WHO_IS_THERE[member.protocol](group_id=group_id)
+        question = _DESCRIBE_REQUESTS[member.protocol](group_id=group_id)
         return send(member, "dialogue", question, now, to=member.coordinator)
     if id_conflict.step is IdConflictStep.MEASURE:
         return send(member, "dialogue", DescribeSessionTimeout(group_id=group_id), now, to=member.coordinator)
@@ -158,7 +157,7 @@ def _identified(member: Member, id_conflict: IdConflict, response: Response, now
         return _waiting(replace(member, id_conflict=replace(id_conflict, step=IdConflictStep.RELEASE))), ()
     known = isinstance(response, GroupDescribed)
     if holder is not None and member.fences:
-        # We had the id, were dropped, and another has it now: the newcomer wins, or two would fight over it for ever.
+        # This member had the id, was fenced, and another has it now: that one wins, or the two would fence each other for ever.
         return _lose_to(replace(member, id_conflict=id_conflict))
     if _is_over(id_conflict, now) and (holder is not None or not known):
         return _fail(replace(member, id_conflict=id_conflict))
@@ -201,7 +200,7 @@ def _released(member: Member, id_conflict: IdConflict, response: Response, now: 
 def _give_up_due(member: Member) -> float | None:
     """A member that waits to join gives up when it is refused too late, not by the clock.
 
-    A coordinator that could not be reached in time, or a process that was asleep, says nothing about the holder.
+    That a coordinator could not be reached in time, or this process was stopped, says nothing about the holder.
     """
     return member.id_conflict.give_up_at if member.id_conflict and member.state is S.FENCED else None
 

@@ -44,16 +44,16 @@ def _start(member: Member, now: float) -> Transition:
 def _reason(member: Member) -> str:
     """In the classic protocol a join says why it is made."""
     if member.state is S.FENCED and member.cause is not None:
-        # A coordinator that counted as well refuses the join that follows: what began it all is still the reason.
+        # The session ended at the coordinator, too, so it refuses the next join. The first reason stays.
         is_same = member.classic.reason == reasons.SESSION_ENDED and member.classic.planned_in == NO_GENERATION
         return reasons.SESSION_ENDED if is_same else reasons.after_fence(member.cause.detail)
     return reasons.POLLS_AGAIN if member.state is S.STALE else reasons.SUBSCRIBED
 
 
 def begin(member: Member) -> Member:
-    """Nothing of an earlier membership counts any more; which protocol is spoken may have changed as well.
+    """Reset what belongs to an earlier membership; its protocol may have been the other one.
 
-    Its epoch, its target and what was accepted of it ended with it.
+    Epoch, target and `accepted` were reset when that membership ended.
     """
     is_classic = member.protocol is GroupProtocol.CLASSIC
     return replace(

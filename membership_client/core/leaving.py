@@ -83,7 +83,7 @@ request is one more line in the broker's log. The coordinator waits for the sess
 def _leave_after_error_due(member: Member) -> float | None:
     if member.state is not S.FATAL or member.departure is not None or not member.enrolled:
         return None
-    # A coordinator that is told would give the partitions away while the application still handles their loss.
+    # If told now, the coordinator would assign the partitions to others while the application still handles their loss.
     if member.owned or member.call is not None or member.problem is None or member.problem.kind in _CANNOT_BE_TOLD:
         return None
     farewell = _FAREWELLS[member.protocol](member, LeaveMode.DEFAULT, "", reason_refused=False)
@@ -91,7 +91,7 @@ def _leave_after_error_due(member: Member) -> float | None:
 
 
 def _leave_after_error(member: Member, now: float) -> Transition:
-    """Does the coordinator still count on us, although we will send no more heartbeats? The others would wait for our session."""
+    """Leave after a fatal error: no more heartbeats will come, and the group would wait until the session ends."""
     problem, cause = member.problem, member.cause
     assert problem is not None
     assert cause is not None
@@ -238,7 +238,7 @@ def without_callback(departure: Departure, began_at: float, now: float) -> Depar
 
 
 def _give_up(member: Member, now: float) -> Transition:
-    """The time is over. While a callback still has its partitions, the coordinator is not told: it would give them away."""
+    """The time is over. While a callback still has its partitions, the coordinator is not told: it would assign them to others."""
     if member.call is not None:
         return _told(member, f"not told: the {member.call.kind.value} callback still runs", now, clean=False), ()
     why = member.problem.detail if member.problem else "no coordinator was found"
@@ -246,7 +246,7 @@ def _give_up(member: Member, now: float) -> Transition:
 
 
 def _end_due(member: Member) -> float | None:
-    """At once: the coordinator is told last, or first by a member that becomes STALE, and giving up waits for nothing."""
+    """At once: telling the coordinator is the last step of a departure, except that a STALE member then loses its partitions."""
     return ASAP if member.departure is not None and member.departure.outcome is not None else None
 
 

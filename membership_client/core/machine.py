@@ -10,7 +10,7 @@ How it works:
 5. After any failure what was accepted is forgotten, so the next heartbeat says everything.
 
 Nothing here knows a clock, a socket, a thread or randomness: the same events at the same times give the same run.
-It is deliberately not thread-safe; one thread owns a member. An AssertionError out of here is a bug: please report it.
+It is deliberately not thread-safe; one thread owns a member. An AssertionError from here is a bug: please report it.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _accepted(member: Member, flight: InFlight, response: Response, now: float) 
             return slow_down(member, "dialogue_backoff", now), ()
 
 
-def _answered_pulse(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
+def _answered_keepalive(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     return join_keepalive.answered(member, flight, event.response, now)
 
 
@@ -309,10 +309,10 @@ _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Transition]]
     "survey": _answered_survey,
     "checking": _answered_checking,
     "dialogue": _answered_dialogue,
-    "join_keepalive": _answered_pulse,
+    "join_keepalive": _answered_keepalive,
 }
 
-# --- what does not come back -----------------------------------------------------------------------------------------
+# --- requests without an answer --------------------------------------------------------------------------------------
 
 
 def _on_failed(member: Member, event: Failed, now: float) -> Transition:
@@ -368,7 +368,7 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_backoff", now), ()
 
 
-def _failed_pulse(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
+def _failed_keepalive(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
     return join_keepalive.failed(member), ()
 
 
@@ -378,7 +378,7 @@ _FAILED: dict[Slot, Callable[[Member, InFlight, Failed, float], Transition]] = {
     "survey": _failed_survey,
     "checking": _failed_checking,
     "dialogue": _failed_dialogue,
-    "join_keepalive": _failed_pulse,
+    "join_keepalive": _failed_keepalive,
 }
 
 

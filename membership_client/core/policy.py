@@ -1,7 +1,7 @@
 """What each broker error means for each request: one table, complete for every code a 4.x broker can answer with.
 
-A code that a table does not list is fatal for a heartbeat or a coordinator look-up (an unknown rule must not be
-repeated for ever in silence), and the end of the matter for the others.
+A code that a table does not list is fatal for a heartbeat or a coordinator look-up, because an unknown error must not be
+retried for ever in silence. Other requests are then not repeated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Reaction(enum.Enum):
     REDISCOVER = "find the coordinator again, then repeat"
     FENCE = "partitions are lost; join again"
     FENCE_UNKNOWN = "as FENCE, and the coordinator no longer knows us"
-    CONTEST = "the instance id is taken"
+    INSTANCE_ID_HELD = "the instance id is taken"
     SUPERSEDED = "another process took our instance id over"
     FULL = "the group is full"
     DENIED_TOPIC = "keep trying: access may be granted"
@@ -62,7 +62,7 @@ HEARTBEAT: Mapping[int, Reaction] = MappingProxyType(
     | {
         Code.FENCED_MEMBER_EPOCH: Reaction.FENCE,
         Code.UNKNOWN_MEMBER_ID: Reaction.FENCE_UNKNOWN,
-        Code.UNRELEASED_INSTANCE_ID: Reaction.CONTEST,
+        Code.UNRELEASED_INSTANCE_ID: Reaction.INSTANCE_ID_HELD,
         Code.FENCED_INSTANCE_ID: Reaction.SUPERSEDED,
         Code.GROUP_MAX_SIZE_REACHED: Reaction.FULL,
         Code.TOPIC_AUTHORIZATION_FAILED: Reaction.DENIED_TOPIC,
@@ -95,7 +95,7 @@ CLASSIC_HEARTBEAT: Mapping[int, Reaction] = MappingProxyType(_PASSING | _AS_CLAS
 SYNC: Mapping[int, Reaction] = MappingProxyType(
     _PASSING | _AS_CLASSIC_MEMBER | {Code.INCONSISTENT_GROUP_PROTOCOL: Reaction.MISMATCH}
 )
-"""Whatever is repeated after a refused sync begins with a join: the group may have moved on."""
+"""After a refused sync the member joins again, because the group may be in another generation."""
 
 JOIN: Mapping[int, Reaction] = MappingProxyType(
     _PASSING
@@ -141,7 +141,7 @@ LEAVE: Mapping[int, Reaction] = MappingProxyType(_ANY_COORDINATOR_REQUEST | _ALR
 """LeaveGroup, or a heartbeat with epoch -1 or -2, for ourselves or on behalf of the holder of our instance id."""
 
 DESCRIBE: Mapping[int, Reaction] = MappingProxyType(_ANY_COORDINATOR_REQUEST)
-"""Who is in the group, or its session timeout: nice to know, and done without where it is refused."""
+"""The group's members, or its session timeout. The member goes on without the answer where it is refused."""
 
 METADATA: Mapping[int, Reaction] = MappingProxyType({Code.REBOOTSTRAP_REQUIRED: Reaction.REDISCOVER})
 """Names and numbers of topics: KIP-1102 sends a client back to its bootstrap servers; any other code is asked again later."""
@@ -163,12 +163,12 @@ FATAL_KINDS: Mapping[int, ProblemKind] = MappingProxyType(
         Code.GROUP_MAX_SIZE_REACHED: ProblemKind.GROUP_FULL,
     }
 )
-"""How a fatal code is called to the user; codes not listed are `UNEXPECTED`."""
+"""What the user's error says for a fatal code; codes that are not listed are `UNEXPECTED`."""
 
 FATAL_FAILURES: Mapping[FailureKind, ProblemKind] = MappingProxyType(
     {FailureKind.AUTHENTICATION: ProblemKind.AUTHENTICATION, FailureKind.UNTRUSTED: ProblemKind.UNTRUSTED}
 )
-"""Connections that cannot be had by trying again: a password or a certificate has to be changed first."""
+"""Failures that a retry cannot mend: a password or a certificate has to be changed first."""
 
 
 # --- what to grant ---------------------------------------------------------------------------------------------------

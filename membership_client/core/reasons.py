@@ -32,11 +32,11 @@ _NO_ERRORS = frozenset({SESSION_ENDED, PASSED_OVER})
 
 
 def cut(reason: str) -> str:
-    """As long as Kafka's own client would make it."""
+    """Cut to the length at which Kafka's own client cuts it."""
     return reason[:LIMIT]
 
 
 def after_fence(why: str) -> str:
-    """Of the join that follows one; `why` begins with the error's name, or with what we found out ourselves."""
+    """The reason of the join after a fence. `why` begins with the error's name, or with one of the reasons above."""
     name = why.partition(":")[0].rstrip(".")
     return name if name in _NO_ERRORS else f"{COORDINATOR_ERROR} {name}"

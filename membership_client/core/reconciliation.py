@@ -1,7 +1,7 @@
-"""Bringing what we own to what the coordinator wants: revoke, then assign, then acknowledge.
+"""Brings the owned partitions to the target: revoke, then assign, then acknowledge.
 
-A new target replaces the old one at once, also while a callback runs: the callback is never cut short, what it was
-given becomes a fact when it returns, and the difference is then taken to the newest target. Nothing is queued.
+A new target replaces the old one at once, also while a callback runs. That callback is never cut short; when it returns,
+`owned` changes by its partitions, and is then compared with the newest target. Nothing is queued.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ RESOLVE = Rule(_resolve_due, _resolve)
 
 
 def named(member: Member, answer: TopicsResolved, now: float) -> Member:
-    """Names came. Topics the broker does not know (yet, or any more) are asked for again, ever less often."""
+    """Names came. Topics that the broker does not know (yet, or any more) are asked for again, with growing pauses."""
     names = {topic: name for topic, name in answer.names.items() if topic in member.unresolved}
     member = replace(member, naming=None, names={**member.names, **names})
     return unnamed(member, now) if member.unresolved else replace(member, naming_backoff=FRESH)

@@ -40,7 +40,7 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Tr
             return fence(member, _said(answer), now, known=False)
         case Reaction.SUPERSEDED:
             return instance_id_conflict.superseded(member, answer.message, now)
-        case Reaction.CONTEST:
+        case Reaction.INSTANCE_ID_HELD:
             return instance_id_conflict.refused(member, answer.message, now)
         case Reaction.FULL:
             return _full(member, answer, flight, now)
@@ -66,9 +66,9 @@ def _action(member: Member, flight: InFlight, answer: Refused) -> Reaction:
     if action is Reaction.NO_GROUP:
         return Reaction.FENCE_UNKNOWN if member.epoch > 0 else Reaction.FATAL
     if action is Reaction.FULL and member.epoch > 0:
-        # A full group refuses members that it no longer knows with this code, before it looks whether it knows them.
+        # A full group refuses a dropped member with this code, before it says that it does not know the member.
         return Reaction.FENCE_UNKNOWN
-    if action is Reaction.CONTEST and (member.epoch > 0 or member.config.group_instance_id is None):
+    if action is Reaction.INSTANCE_ID_HELD and (member.epoch > 0 or member.config.group_instance_id is None):
         return Reaction.FENCE
     return action
 
@@ -90,9 +90,8 @@ def _again(member: Member, answer: Refused, now: float) -> Transition:
 
 def _full(member: Member, answer: Refused, flight: InFlight, now: float) -> Transition:
     wait_s = member.config.retry_when_full_s
-    member = replace(
-        member, enrolled=False
-    )  # A full group forgets the member that it refuses, and the id that it gave out.
+    # A full group forgets the member that it refuses, and the id that it gave out.
+    member = replace(member, enrolled=False)
     if wait_s is None:
         return _fatal(member, answer, flight)
     member = with_problem(member, Problem(kind=ProblemKind.WAITING_FOR_ROOM, detail=_said(answer)))

@@ -20,7 +20,7 @@ class Rule:
     due: Callable[[Member], float | None]
     act: Callable[[Member, float], Transition]
     protocol: GroupProtocol | None = None
-    """The only one in which it counts; None if it counts in both."""
+    """The protocol to which the rule is limited; None if it applies to both."""
 
 
 def for_protocol(protocol: GroupProtocol, rule: Rule) -> Rule:

@@ -1,7 +1,7 @@
 """Do the subscribed topics exist? A coordinator accepts a subscription to any name, and says nothing about it.
 
 A topic of which the member has partitions exists. The others are looked up in the metadata: once if they exist, every few
-seconds while one does not. Of a topic that does not exist the member says so, with the nearest name that does.
+seconds while one does not. The member reports a topic that does not exist, together with the most similar existing name.
 """
 
 from __future__ import annotations

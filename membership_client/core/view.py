@@ -64,7 +64,7 @@ def snapshot_of(member: Member, now: float) -> Snapshot:
 
 
 def health_of(member: Member, now: float) -> Health:
-    """Live: not ended for good. Ready: the group counts on us, with partitions or as a standby."""
+    """Live: not ended for good. Ready: the coordinator confirms the member, with partitions or as a standby."""
     if member.closed is not None:
         return Health(live=False, ready=False, why="closed")
     problems = (member.problem, missing_problem(member))

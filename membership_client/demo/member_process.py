@@ -14,8 +14,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from membership_client import GroupMember, LeaveMode, MemberConfig, RebalanceListener
-from membership_client.demo.happenings import Called, Closed, MemberReport, Seen
-from membership_client.demo.wire import Leave, decode_leave, decode_role, encode_report
+from membership_client.demo.events import (
+    Called,
+    Closed,
+    LeaveRequest,
+    MemberReport,
+    Seen,
+    decode_leave,
+    decode_role,
+    encode_report,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +56,7 @@ def main() -> None:
 
 def _leave(member: GroupMember, reporter: Reporter, line: str) -> None:
     """Leaves and reports it. An empty line is the end of the input: the demonstration is gone, perhaps with the broker."""
-    leave = decode_leave(line) if line else Leave(LeaveMode.LEAVE, "the demonstration was ended")
+    leave = decode_leave(line) if line else LeaveRequest(LeaveMode.LEAVE, "the demonstration was ended")
     report = member.close(leave.mode, reason=leave.reason, timeout_s=_LEAVE_TIMEOUT_S if line else _ORPHAN_TIMEOUT_S)
     reporter.saw(member.snapshot)
     reporter.report(

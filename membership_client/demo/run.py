@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import signal
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
-from membership_client.demo.plain import PlainView
-from membership_client.demo.play import Play
-from membership_client.demo.recording import Recording
-from membership_client.demo.stage import (
+from membership_client.demo.clusters import (
     BrokerKind,
     DemoCluster,
+    DemoError,
     Say,
-    StageError,
-    embedded_stage,
-    kafka_stage,
-    user_stage,
+    embedded_cluster,
+    kafka_cluster,
+    user_cluster,
 )
+from membership_client.demo.kit import CANNOT_RUN, INTERRUPTED, NOT_AS_EXPECTED, OK, interrupt_on_signals, svg_problem
+from membership_client.demo.recording import Recording
+from membership_client.demo.sentences import PlainView
+from membership_client.demo.steps import Demonstration
 from membership_client.demo.summary import Summary, summarize
 from membership_client.testing import KafkaStartError, KafkaUnavailableError
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from membership_client.demo.live import LiveView
-
-OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +45,11 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Plays, shows, sums up. 0: as expected, 1: not so, 2: could not run, 130: interrupted."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
-            signal.signal(number, _interrupt)
+    """Runs the steps, shows them, and sums them up. Returns one of the exit codes of `kit`."""
+    interrupt_on_signals()
     try:
         return _run(options)
-    except (ConfigError, KafkaUnavailableError, KafkaStartError, StageError) as error:
+    except (ConfigError, KafkaUnavailableError, KafkaStartError, DemoError) as error:
         print(f"membership-client demo: {error}", file=sys.stderr)
         return CANNOT_RUN
     except KafkaException as error:
@@ -65,21 +60,17 @@ def run(options: Options) -> int:
         return INTERRUPTED
 
 
-def _interrupt(*_: Any) -> None:
-    """Whoever ends us otherwise than by Ctrl-C means the same."""
-    raise KeyboardInterrupt
-
-
 def _run(options: Options) -> int:
-    _check_svg(options)
+    if problem := svg_problem(options.svg):
+        raise DemoError(problem)
     recording = Recording()
     with _view(options, recording) as view:
-        with _stage(options, recording.remark) as stage, Play(stage, recording) as play:
-            play.perform()
-        summary = summarize(recording.happenings)
+        with _cluster(options, recording.remark) as cluster, Demonstration(cluster, recording) as demonstration:
+            demonstration.run()
+        summary = summarize(recording.events)
         view.show(summary)
     if options.svg is not None:
-        _photograph(recording, summary, options.svg)
+        _save_picture(recording, summary, options.svg)
     return OK if summary.as_expected else NOT_AS_EXPECTED
 
 
@@ -100,24 +91,14 @@ def _is_screen() -> bool:
     return out.isatty() and os.environ.get("TERM") != "dumb" and (out.encoding or "").lower().startswith("utf")
 
 
-def _check_svg(options: Options) -> None:
-    """Before the play, not after it."""
-    if options.svg is None:
-        return
-    if importlib.util.find_spec("rich") is None:
-        raise StageError("--svg needs rich: pip install 'membership-client[cli]'.")
-    if not options.svg.absolute().parent.is_dir():
-        raise StageError(f"--svg {options.svg}: there is no such directory.")
+def _save_picture(recording: Recording, summary: Summary, file: Path) -> None:
+    from membership_client.demo.live import save_run  # noqa: PLC0415 - rich is an extra
 
-
-def _photograph(recording: Recording, summary: Summary, file: Path) -> None:
-    from membership_client.demo.photo import take_photo  # noqa: PLC0415 - rich is an extra
-
-    take_photo(recording, summary, file)
+    save_run(recording, summary, file)
     print(f"The picture is in {file}.")
 
 
-def _stage(options: Options, say: Say) -> AbstractContextManager[DemoCluster]:
+def _cluster(options: Options, say: Say) -> AbstractContextManager[DemoCluster]:
     if options.bootstrap_servers is not None:
-        return user_stage(options.bootstrap_servers, say)
-    return kafka_stage(say) if options.broker == "kafka" else embedded_stage(say)
+        return user_cluster(options.bootstrap_servers, say)
+    return kafka_cluster(say) if options.broker == "kafka" else embedded_cluster(say)

@@ -78,7 +78,7 @@ def refuse_deployment(name: str) -> None:
     if match := _DEPLOYMENT.fullmatch(name):
         raise UnstableIdentityError(
             f"{name} is a pod of the Deployment {match[1]}: its suffix is random, and every replacement has another. Each "
-            "rollout would bring strangers, and the group would wait for the old ones until their sessions end. Run the "
+            "rollout would bring members with new ids, and the group would wait for the old ones until their sessions end. Run the "
             "members as a StatefulSet, or without group.instance.id."
         )
 

@@ -98,7 +98,7 @@ class NotKafka(Exception):  # noqa: N818 - it says what the peer is
 class Frames:
     """Bytes in, payloads out: a payload is a frame without its size prefix, and begins with its correlation id.
 
-    Holds at most one frame's worth of bytes beyond the payloads not yet taken, and next to nothing when idle.
+    Holds at most one frame's worth of bytes beyond the payloads not yet taken, and almost nothing when idle.
     """
 
     __slots__ = ("_buffer", "_max_frame_bytes")
@@ -143,7 +143,7 @@ def _guess(start: bytes, length: int) -> str:
 # --- failures --------------------------------------------------------------------------------------------------------
 
 
-_GRAVITY = (
+_SERIOUSNESS = (
     FailureKind.UNREACHABLE,
     FailureKind.NOT_KAFKA,
     FailureKind.UNTRUSTED,
@@ -164,25 +164,25 @@ class OpenFailed(Exception):  # noqa: N818 - it is an outcome
 
 
 def of_one_name(failures: Sequence[OpenFailed]) -> OpenFailed:
-    """All addresses of a name have failed: the errors of all, and the gravest kind.
+    """One error for all addresses of a host name: the texts of all, and the most serious kind.
 
-    A name often has an address at which no service listens: the error of the address that answers counts.
+    A name often has an address at which no service listens; the error of an address that answered counts more.
     """
     return _together(failures, failures)
 
 
 def of_a_list(failures: Sequence[OpenFailed]) -> OpenFailed:
-    """All entries of bootstrap.servers have failed: the errors of all, and the gravest kind.
+    """One error for all entries of bootstrap.servers: the texts of all, and the most serious kind.
 
-    That is a refusal, which ends members, only if all refused: the entry that refuses may belong to another cluster by
-    now, while the brokers that would accept are away for a moment.
+    It is a refusal, which ends the member, only if all entries refused: an address that refuses may belong to another
+    cluster by now, while this cluster's brokers are away for a moment.
     """
     passing = [failure for failure in failures if failure.kind not in _REFUSALS]
     return _together(failures, passing or failures)
 
 
 def _together(failures: Sequence[OpenFailed], decisive: Sequence[OpenFailed]) -> OpenFailed:
-    kind = max((failure.kind for failure in decisive), key=_GRAVITY.index)
+    kind = max((failure.kind for failure in decisive), key=_SERIOUSNESS.index)
     return OpenFailed(
         kind, "; ".join(failure.detail for failure in failures), ours=all(failure.ours for failure in failures)
     )

@@ -90,8 +90,8 @@ _APIS: Mapping[type, _Api] = {
         "2.3",
         messages.most_commit_version,
     ),
-    # Brokers that have no version 7 do not let clients wait for transactions: they tell what was committed before. Java's
-    # consumer asks them all the same. librdkafka's mock cluster has version 6.
+    # Below version 7 a client cannot wait for open transactions: the broker answers with what was committed before. Java's
+    # consumer uses these versions, too. librdkafka's mock cluster has version 6.
     events.FetchOffsets: _Api(
         9,
         "OffsetFetch",

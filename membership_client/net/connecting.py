@@ -1,7 +1,7 @@
 """What a connecting thread does: wait for a token, then open a connection, or renew the session of one that is open.
 
-The first such thread imports this module, and with it Kafka's message formats, whose import takes longer than that of all
-the rest of a member: a program that imports a member does not wait for it.
+The first such thread imports this module, and with it Kafka's message formats. That takes longer than importing the rest of
+a member, so a program that imports a member does not wait for it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ minutes, while the heartbeats of all members wait for it too.
 
 
 class _Limit:
-    """The places of the threads that open connections."""
+    """Limits how many threads open connections at the same time."""
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """In a forked child, which does not have the threads that hold places."""
+        """In a forked child: free all places, because the threads that hold them are not in the child."""
         self.places = threading.BoundedSemaphore(_MOST_AT_ONCE)
 
 

@@ -31,7 +31,7 @@ _FOR_CONNECTING = 0.9
 
 
 class _Purpose(enum.Enum):
-    """What a connection is for. There may be one per purpose to the same address; each is dropped by itself."""
+    """What a connection is for. Each purpose has its own connection, even to the same address; each is dropped by itself."""
 
     BOOTSTRAP = "finding the coordinator"
     COORDINATOR = "requests that are answered at once"
@@ -84,7 +84,7 @@ class BrokerTransport:
     threads, at most one per broker at a time, so a silent name server, firewall or broker does not delay the owner.
     Without open requests there are no threads, and every open connection is a socket and a few hundred bytes.
 
-    Every request ends in exactly one Answered or Failed out of `wait()`, unless `disconnect()`, `close()` or `abandon()`
+    Every request ends in exactly one Answered or Failed from `wait()`, unless `disconnect()`, `close()` or `abandon()`
     drops it. There is no timeout here: the owner calls `disconnect()` when it no longer waits, after `answer_timeout_s`.
     """
 
@@ -134,7 +134,7 @@ class BrokerTransport:
         """
         for link in [link for link in self._links.values() if _matches(link.peer, to)]:
             link.waiting.clear()
-            # An attempt cannot be called off. It stays, so that the next request joins it instead of starting another.
+            # An attempt cannot be cancelled. It stays, so that the next request waits for it instead of starting another.
             if link.connection is not None:
                 self._drop(link)
         if to is None:
@@ -260,11 +260,11 @@ class BrokerTransport:
             ready = selector.select(None if timeout_s is None else min(timeout_s, _LONGEST_WAIT_S))
         for key, mask in ready:
             if key.data is None:
-                self._welcome()
+                self._take_opened()
             else:
                 self._serve(key.data, mask)
 
-    def _welcome(self) -> None:
+    def _take_opened(self) -> None:
         self._waker.clear()
         for link, outcome in self._mailbox.take():
             self._connected(link, outcome)

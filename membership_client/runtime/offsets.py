@@ -109,7 +109,7 @@ class _Unknown:
         return now - self._since.setdefault(topic, now) >= _LAG_S
 
 
-class Offsets:
+class MemberOffsets:
     """Any thread but the membership thread may call these; they block until the coordinator has answered."""
 
     def __init__(self, worker: Worker, ownership: OwnershipNumbers) -> None:

@@ -37,7 +37,7 @@ class Renamed(NamedTuple):
     default: Any
 
 
-class Record(NamedTuple):
+class RecordFormat(NamedTuple):
     """A class in a trace, and its fields in the order in which they are written."""
 
     tag: str
@@ -68,8 +68,8 @@ class Enumeration(NamedTuple):
         return {word: self.kind[self.renamed.get(word, word)] for word in self.words.split()}
 
 
-def record(tag: str, kind: type[Any], /, **fields: Any) -> Record:
-    return Record(tag, kind, fields)
+def record(tag: str, kind: type[Any], /, **fields: Any) -> RecordFormat:
+    return RecordFormat(tag, kind, fields)
 
 
 def enumeration(name: str, kind: type[enum.Enum], words: str, /, **renamed: str) -> Enumeration:
@@ -406,7 +406,7 @@ ENUMERATIONS = (
 PARTITION_FIELDS = frozenset({"owned", "assignment", "partitions"})
 """Fields that hold ranges by topic id, whose text may stand for many more values than it has letters."""
 
-RECORDS: dict[type[Any], Record] = {
+RECORDS: dict[type[Any], RecordFormat] = {
     each.kind: each for each in (*EVENTS, *EFFECTS, *REQUESTS, *RESPONSES, *PARTS, *START)
 }
 ENUMS: dict[type[enum.Enum], Enumeration] = {each.kind: each for each in ENUMERATIONS}

@@ -20,7 +20,7 @@ from membership_client.partitions import Partitions, numbers_of, ranges
 from membership_client.types import TopicPartition
 
 if TYPE_CHECKING:
-    from membership_client.trace.format import Enumeration, Record
+    from membership_client.trace.format import Enumeration, RecordFormat
 
 Json = Any
 
@@ -118,14 +118,14 @@ def _encode_mapping(value: Mapping[Any, Any]) -> Json:
 _WRITTEN = object()
 
 
-def _tables() -> tuple[Mapping[Any, Record], Mapping[Any, Enumeration]]:
+def _tables() -> tuple[Mapping[Any, RecordFormat], Mapping[Any, Enumeration]]:
     """Loaded with the first value: it takes a millisecond, and a program may import a Consumer and never make one."""
     from membership_client.trace.format import ENUMS, RECORDS  # noqa: PLC0415 - that is the point
 
     return RECORDS, ENUMS
 
 
-def _record(kind: Any) -> Record:
+def _record(kind: Any) -> RecordFormat:
     records, _ = _tables()
     return records[kind]
 

@@ -10,7 +10,7 @@ from membership_client import GroupMember
 from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import waiting_lines
-from membership_client.admin.waiting import Watch, waiting
+from membership_client.admin.views import Watch, waiting
 from membership_client.testing import KafkaCluster
 from tests.admin.test_watch import NEW, SLOW, VIEW
 from tests.integration.members import PATIENCE_S, RecordingListener, eventually

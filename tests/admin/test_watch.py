@@ -18,7 +18,7 @@ from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import lines
-from membership_client.admin.waiting import Watch
+from membership_client.admin.views import Watch
 from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK

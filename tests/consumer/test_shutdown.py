@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 _ROOT = Path(__file__).parents[2]
 
 BEGINNING = """
-import json, os, sys
+import json, os, sys, warnings
 from membership_client import Consumer
 
 servers, topic = sys.argv[1:]
@@ -50,6 +50,7 @@ consumer = Consumer(config)
 consumer.subscribe([topic])
 while (message := consumer.poll(1.0)) is None:
     pass
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of every fork beside threads.
 if (child := os.fork()) == 0:
     try:
         consumer.poll(1.0)

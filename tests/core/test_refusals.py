@@ -70,7 +70,7 @@ def test_each_code_in_the_group_ends_in_a_known_way(code: Code) -> None:
     fences = {
         policy.Reaction.FENCE,
         policy.Reaction.FENCE_UNKNOWN,
-        policy.Reaction.CONTEST,
+        policy.Reaction.INSTANCE_ID_HELD,
         policy.Reaction.NO_GROUP,
         policy.Reaction.SUPERSEDED,
         policy.Reaction.FULL,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from membership_client import MemberState
-from membership_client.demo.happenings import (
+from membership_client.demo.events import (
     Called,
     Closed,
-    Happening,
+    ClusterReady,
+    DemoEvent,
     ProcessEnded,
     ReasonsLogged,
     Seen,
-    StageSet,
     Started,
     StepBegan,
     StepEnded,
@@ -23,15 +23,15 @@ from membership_client.demo.kit import GroupSeen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Recorded = list[Happening]
+Recorded = list[DemoEvent]
 
 
-def stage(partitions: int = 2) -> StageSet:
-    return StageSet(at=0.0, title="nowhere", group="g", topic="t", partitions=partitions)
+def stage(partitions: int = 2) -> ClusterReady:
+    return ClusterReady(at=0.0, title="nowhere", group="g", topic="t", partitions=partitions)
 
 
-def began(at: float, scene: StepKind, actors: Sequence[str], number: int = 1, of: int = 1) -> StepBegan:
-    return StepBegan(at=at, number=number, of=of, scene=scene, title=scene.value, actors=tuple(actors))
+def began(at: float, kind: StepKind, members: Sequence[str], number: int = 1, of: int = 1) -> StepBegan:
+    return StepBegan(at=at, number=number, of=of, kind=kind, title=kind.value, members=tuple(members))
 
 
 def ended(at: float, *, number: int = 1, settled: bool = True) -> StepEnded:
@@ -95,7 +95,7 @@ def settled_pair() -> Recorded:
     ]
 
 
-def restart(*meanwhile: Happening, epoch: int = 3, gets: tuple[int, ...] = (1,)) -> Recorded:
+def restart(*meanwhile: DemoEvent, epoch: int = 3, gets: tuple[int, ...] = (1,)) -> Recorded:
     """After `settled_pair`, `b` restarts as process 3, and whatever else happens meanwhile."""
     return [
         *settled_pair(),

@@ -10,9 +10,10 @@ import pytest
 
 from membership_client.cli.program import main
 from membership_client.demo import run as demo_run
-from membership_client.demo.plain import PlainView
+from membership_client.demo.kit import CANNOT_RUN
 from membership_client.demo.recording import Recording
 from membership_client.demo.run import Options
+from membership_client.demo.sentences import PlainView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,19 +44,19 @@ def test_help_does_not_wait_for_kafka_libraries() -> None:
 
 
 def test_an_address_without_a_broker_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--plain", "--bootstrap-servers", "127.0.0.1:1"]) == demo_run.CANNOT_RUN
+    assert main(["demo", "--plain", "--bootstrap-servers", "127.0.0.1:1"]) == CANNOT_RUN
     assert "No broker answers at 127.0.0.1:1" in capsys.readouterr().err
 
 
 def test_an_address_that_cannot_work_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--plain", "--bootstrap-servers", "localhost:99999"]) == demo_run.CANNOT_RUN
+    assert main(["demo", "--plain", "--bootstrap-servers", "localhost:99999"]) == CANNOT_RUN
     assert "'localhost:99999' is not host:port" in capsys.readouterr().err
 
 
 def test_a_picture_that_cannot_be_written_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["demo", "--svg", str(tmp_path / "nowhere" / "demo.svg")]) == demo_run.CANNOT_RUN
+    assert main(["demo", "--svg", str(tmp_path / "nowhere" / "demo.svg")]) == CANNOT_RUN
     assert "no such directory" in capsys.readouterr().err
 
 
@@ -63,7 +64,7 @@ def test_kafka_without_java_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path))
-    assert main(["demo", "--plain", "--broker", "kafka"]) == demo_run.CANNOT_RUN
+    assert main(["demo", "--plain", "--broker", "kafka"]) == CANNOT_RUN
     assert "scripts/provide.py kafka-4" in capsys.readouterr().err
 
 
@@ -85,5 +86,5 @@ def test_a_picture_without_rich_names_the_extra_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert main(["demo", "--svg", str(tmp_path / "demo.svg")]) == demo_run.CANNOT_RUN
+    assert main(["demo", "--svg", str(tmp_path / "demo.svg")]) == CANNOT_RUN
     assert "membership-client[cli]" in capsys.readouterr().err

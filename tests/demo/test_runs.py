@@ -34,7 +34,7 @@ def check_all_steps(output: str) -> None:
     assert [step.unmet for step in (join, late, restart, takeover, leave)] == [[]] * 5
     assert all(owned_at_the_end(step, 6) for step in (join, late, restart, takeover))
     assert late.facts["moved"].count("-> orders-c") == 2
-    assert late.facts["rebalances seen by bystanders"] == "2"
+    assert late.facts["rebalances seen by other members"] == "2"
     assert was_unnoticed(restart)
     assert was_unnoticed(takeover)
     assert "was killed with SIGKILL" in output

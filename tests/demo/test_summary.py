@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client import MemberState
-from membership_client.demo.happenings import Happening, StepKind
+from membership_client.demo.events import DemoEvent, StepKind
 from membership_client.demo.summary import Summary, plain_lines, summarize, verdict
 from tests.demo.recorded import (
     Recorded,
@@ -94,7 +94,7 @@ def test_an_empty_recording_proves_nothing() -> None:
 
 
 def test_a_latecomer_may_take_partitions_but_bystanders_may_not_swap_theirs() -> None:
-    def late(*moves: Happening) -> Recorded:
+    def late(*moves: DemoEvent) -> Recorded:
         step = began(4, StepKind.LATE, "c", number=2, of=2)
         return [*settled_pair(), step, started(4.1, "c", 3), *moves, group(6, 4), ended(6.1, number=2)]
 

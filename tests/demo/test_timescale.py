@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from membership_client.demo.lanes_view import Timescale
-from membership_client.demo.ownership import Span, gaps, overlaps, owned_spans
+from membership_client.demo.facts import Span, gaps, overlaps, owned_spans
+from membership_client.demo.view import Timescale
 from tests.demo.recorded import gives, gone, takes
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from membership_client.demo.photo import take_photo
+from membership_client.demo.live import save_run
 from membership_client.demo.recording import Recording
 from membership_client.demo.summary import summarize
 from membership_client.demo.view import Picture, render, summary_view
@@ -26,8 +26,8 @@ def text_of(renderable: RenderableType, width: int) -> list[str]:
     return console.export_text().splitlines()
 
 
-def picture(happenings: Recorded, now: float = 7.0, width: int = 80, height: int = 24) -> list[str]:
-    return text_of(render(Picture(happenings=happenings, began_at=0, now=now, width=width, height=height)), width)
+def picture(events: Recorded, now: float = 7.0, width: int = 80, height: int = 24) -> list[str]:
+    return text_of(render(Picture(events=events, began_at=0, now=now, width=width, height=height)), width)
 
 
 def test_it_shows_step_members_lanes_and_timeline() -> None:
@@ -77,9 +77,9 @@ def test_what_was_not_as_expected_is_spelled_out() -> None:
 
 def test_the_picture_is_an_svg_that_fetches_nothing(tmp_path: Path) -> None:
     recording = Recording()
-    for happening in settled_pair():
-        recording.add(happening)
-    take_photo(recording, summarize(recording.happenings), tmp_path / "demo.svg")
+    for event in settled_pair():
+        recording.add(event)
+    save_run(recording, summarize(recording.events), tmp_path / "demo.svg")
     svg = (tmp_path / "demo.svg").read_text()
     assert svg.startswith("<svg")
     assert "url(" not in svg.replace("url(#", "")

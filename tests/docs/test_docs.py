@@ -104,6 +104,11 @@ def test_the_bridge_is_drawn_from_its_tables() -> None:
     subprocess.run([sys.executable, str(ROOT / "scripts" / "draw_bridge.py"), "--check"], check=True)
 
 
+def test_the_benchmarks_page_is_drawn_from_its_figures() -> None:
+    """Run scripts/draw_benchmarks.py after new figures."""
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "draw_benchmarks.py"), "--check"], check=True)
+
+
 def test_the_states_page_is_drawn_from_the_table() -> None:
     """Run scripts/draw_states.py after a change of the table."""
     subprocess.run([sys.executable, str(ROOT / "scripts" / "draw_states.py"), "--check"], check=True)

@@ -27,14 +27,14 @@ class Equivalent:
 
 EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
-        "leases/sealing.py",
+        "leases/wire.py",
         "_mac",
         "8",
         "9",
         "Both ends write the number in as many bytes.",
     ),
     Equivalent(
-        "leases/listening.py",
+        "leases/arbiter.py",
         "_listening",
         "listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)",
         "(left out)",

@@ -359,13 +359,13 @@ MUTATIONS = (
     Mutation(
         "a leader that came back believes its old plan",
         "classic/group_leader.py",
-        "    return there_is == {partition for partition in given_out if partition.topic in classic.watched}",
-        "    return bool(there_is)",
+        "    return existing == {partition for partition in assigned if partition.topic in classic.watched}",
+        "    return bool(existing)",
     ),
     Mutation(
         "a plan that left something out is not looked at again",
         "classic/group_leader.py",
-        "    is_whole = sum(map(len, shares.values())) == there_are",
+        "    is_whole = sum(map(len, shares.values())) == existing",
         "    is_whole = True",
     ),
     Mutation(

@@ -94,7 +94,7 @@ def test_metrics_for_prometheus(wheel: Path, tmp_path: Path) -> None:
 def test_the_command_line(wheel: Path, tmp_path: Path) -> None:
     """The demonstration draws with rich."""
     made = Environment(tmp_path / "cli", wheel, "cli")
-    told = made.run("-c", "import rich, membership_client.demo.stage")
+    told = made.run("-c", "import rich, membership_client.demo.clusters")
     assert told.returncode == 0, told.stderr
     assert made.run("-m", "membership_client", "demo", "--help").returncode == 0
 

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,6 +45,15 @@ def test_the_wheel_holds_what_a_report_is_made_of(contents: set[str]) -> None:
     there = {str(assets / file.name) for file in (ROOT / assets).iterdir()}
     assert str(assets / "page.html") in there
     assert there <= contents
+
+
+def test_an_index_takes_its_metadata(wheel: Path) -> None:
+    """Each field has a form that indexes accept, the licence and the classifiers too."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Metadata.from_email(archive.read(name))
+    assert metadata.description_content_type == "text/markdown"
+    assert metadata.license_expression == "Apache-2.0"
 
 
 def test_tracked_files_know_no_machine() -> None:

@@ -150,7 +150,7 @@ def test_only_those_that_had_their_time_are_sent_away(monkeypatch: pytest.Monkey
             since = (now - 0.75, now - 0.5, now - 0.25)
             tasks = {asyncio.create_task(asyncio.sleep(LONG_S)): _Unproven(one, at) for at in since}
             acceptor._unproven.update(tasks)
-            acceptor._dismiss_silent()
+            acceptor._cancel_silent()
             cancelled = [task.cancelling() > 0 for task in tasks]
             for task in tasks:
                 task.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client_spark import SparkSettingsError
-from membership_client_spark.checks import check_settings, cpus_per_slot, notes
+from membership_client_spark.arguments import check_settings, cpus_per_slot, notes
 
 CLUSTER = {"spark.master": "spark://127.0.0.1:7077", "spark.executor.cores": "2"}
 

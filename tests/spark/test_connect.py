@@ -16,7 +16,7 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from membership_client_spark import ParquetSink, SparkSettingsError
-from membership_client_spark.pipeline.resuming import PipelineRun
+from membership_client_spark.pipeline.interface import PipelineRun
 from tests.diagnose.test_page import incident
 from tests.diagnose.traces import sections_of, written
 from tests.docs.test_docs import code_blocks

@@ -20,8 +20,7 @@ from membership_client_spark.leases import line as slot_line
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress, Line, _Connected
-from membership_client_spark.leases.sealing import Opener, Sealer, session_key
-from membership_client_spark.leases.wire import challenge, line, new_secret, parsed, proof
+from membership_client_spark.leases.wire import Opener, Sealer, challenge, line, new_secret, parsed, proof, session_key
 
 OLD, NEW = Incarnation(1, 1), Incarnation(1, 2)
 LONG_S = 30.0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from membership_client_spark.incarnation import Incarnation
-from membership_client_spark.leases.ledger import Ending, Grant, Ledger, Order, Stop
+from membership_client_spark.leases.ledger import Ending, Ledger, MayJoin, MustEnd, Order
 
 GRACE_S = 10.0
 OLD, NEW, NEWEST = Incarnation(1, 5), Incarnation(1, 6), Incarnation(2, 0)
@@ -14,17 +14,17 @@ OLD, NEW, NEWEST = Incarnation(1, 5), Incarnation(1, 6), Incarnation(2, 0)
 
 def held_by(holder: Incarnation) -> Ledger:
     ledger = Ledger(GRACE_S)
-    assert list(ledger.claim(0, holder, 0.0)) == [Grant(0, holder)]
+    assert list(ledger.claim(0, holder, 0.0)) == [MayJoin(0, holder)]
     return ledger
 
 
 def stopped(orders: list[Order]) -> list[tuple[Incarnation, Ending]]:
-    return [(order.to, order.ending) for order in orders if isinstance(order, Stop)]
+    return [(order.to, order.ending) for order in orders if isinstance(order, MustEnd)]
 
 
 def test_a_free_slot_is_granted_at_once() -> None:
     """Nobody waits where nobody was."""
-    assert list(Ledger(GRACE_S).claim(3, OLD, 0.0)) == [Grant(3, OLD)]
+    assert list(Ledger(GRACE_S).claim(3, OLD, 0.0)) == [MayJoin(3, OLD)]
 
 
 def test_the_newer_one_waits_until_the_older_has_closed() -> None:
@@ -34,13 +34,13 @@ def test_the_newer_one_waits_until_the_older_has_closed() -> None:
     assert stopped(orders) == [(OLD, Ending.SUPERSEDED)]
     assert len(orders) == 1
     assert list(ledger.tick(1.0 + GRACE_S - 0.1)) == []
-    assert list(ledger.gone(0, OLD)) == [Grant(0, NEW)]
+    assert list(ledger.gone(0, OLD)) == [MayJoin(0, NEW)]
 
 
 def test_who_claims_again_keeps_its_place() -> None:
     """As each does whose line broke and was mended: the holder has its turn, and who waits is not told to end."""
     ledger = held_by(OLD)
-    assert list(ledger.claim(0, OLD, 1.0)) == [Grant(0, OLD)]
+    assert list(ledger.claim(0, OLD, 1.0)) == [MayJoin(0, OLD)]
     assert stopped(list(ledger.claim(0, NEW, 2.0))) == [(OLD, Ending.SUPERSEDED)]
     assert list(ledger.claim(0, NEW, 3.0)) == []
 
@@ -59,7 +59,7 @@ def test_a_silent_holder_is_not_waited_for_longer_than_the_grace_period() -> Non
     """A zombie cannot keep its slot by saying nothing; the group fences it when the new one joins."""
     ledger = held_by(OLD)
     list(ledger.claim(0, NEW, 1.0))
-    assert list(ledger.tick(1.0 + GRACE_S)) == [Grant(0, NEW)]
+    assert list(ledger.tick(1.0 + GRACE_S)) == [MayJoin(0, NEW)]
     assert list(ledger.gone(0, OLD)) == []
 
 
@@ -75,14 +75,14 @@ def test_a_third_one_sends_the_one_that_waits_away() -> None:
     ledger = held_by(OLD)
     list(ledger.claim(0, NEW, 1.0))
     assert stopped(list(ledger.claim(0, NEWEST, 5.0))) == [(NEW, Ending.SUPERSEDED)]
-    assert list(ledger.tick(1.0 + GRACE_S)) == [Grant(0, NEWEST)]
+    assert list(ledger.tick(1.0 + GRACE_S)) == [MayJoin(0, NEWEST)]
 
 
 def test_a_holder_whose_line_was_mended_keeps_its_slot() -> None:
     """A broken connection is not the end of an incarnation that comes back before anybody else."""
     ledger = held_by(OLD)
     assert list(ledger.gone(0, OLD)) == []
-    assert list(ledger.claim(0, OLD, 2.0)) == [Grant(0, OLD)]
+    assert list(ledger.claim(0, OLD, 2.0)) == [MayJoin(0, OLD)]
 
 
 def test_an_ended_slot_is_granted_to_nobody_until_it_is_opened_again() -> None:
@@ -92,7 +92,7 @@ def test_an_ended_slot_is_granted_to_nobody_until_it_is_opened_again() -> None:
     assert stopped(list(ledger.claim(0, NEW, 1.0))) == [(NEW, Ending.REMOVED)]
     ledger.reopen(0)
     list(ledger.gone(0, OLD))
-    assert list(ledger.claim(0, NEWEST, 2.0)) == [Grant(0, NEWEST)]
+    assert list(ledger.claim(0, NEWEST, 2.0)) == [MayJoin(0, NEWEST)]
 
 
 def test_a_moved_slot_is_granted_to_the_next() -> None:
@@ -100,7 +100,7 @@ def test_a_moved_slot_is_granted_to_the_next() -> None:
     ledger = held_by(OLD)
     assert stopped(list(ledger.end(0, Ending.MOVED, "decommissioned"))) == [(OLD, Ending.MOVED)]
     list(ledger.claim(0, NEW, 1.0))
-    assert list(ledger.gone(0, OLD)) == [Grant(0, NEW)]
+    assert list(ledger.gone(0, OLD)) == [MayJoin(0, NEW)]
 
 
 INCARNATIONS = st.builds(Incarnation, st.integers(1, 3), st.integers(0, 4))
@@ -120,7 +120,7 @@ def test_in_any_order_the_newest_that_stays_has_the_slot(events: list[tuple[str,
             orders, present = list(ledger.gone(0, who)), present - {who}
         else:
             orders = list(ledger.tick(now))
-        granted = {order.to for order in orders if isinstance(order, Grant)}
+        granted = {order.to for order in orders if isinstance(order, MayJoin)}
         assert before not in present or all(before is not None and one >= before for one in granted)
         present -= {to for to, _ in stopped(orders)}
     list(ledger.tick(now + GRACE_S))

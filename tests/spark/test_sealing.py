@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from membership_client_spark.leases.sealing import Opener, Sealer, session_key
 from membership_client_spark.leases.wire import (
     NotOursError,
+    Opener,
+    Sealer,
     challenge,
     challenge_in,
     check_proof,
     line,
     new_secret,
     parsed,
+    session_key,
 )
 
 SECRET, DRIVER, SLOT = new_secret(), challenge(), challenge()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from membership_client import GroupMember, MemberState, Security
-from membership_client_spark.holders import new_driver_epoch
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.pipeline.settings import settings_of
-from membership_client_spark.slot_config import slot_config
+from membership_client_spark.slot_member import new_driver_epoch, slot_config
 from tests.security.secure_kafka import PATIENCE_S, SecureKafka
 from tests.security.token_endpoint import TokenEndpoint
 

@@ -7,7 +7,7 @@ import pytest
 from membership_client import ConfigError
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.pipeline.settings import settings_of
-from membership_client_spark.slot_config import checked_config, slot_config
+from membership_client_spark.slot_member import checked_config, slot_config
 
 CONFIG = {"bootstrap.servers": "127.0.0.1:9092", "group.id": "shop"}
 

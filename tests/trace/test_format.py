@@ -30,7 +30,7 @@ from membership_client.trace.format import (
     REQUESTS,
     RESPONSES,
     VERSION,
-    Record,
+    RecordFormat,
     Renamed,
     enumeration,
     record,
@@ -68,7 +68,7 @@ def _classes_in(hint: Any, found: set[Any]) -> set[Any]:
     return found
 
 
-def _classes_of(records: tuple[Record, ...]) -> set[type[Any]]:
+def _classes_of(records: tuple[RecordFormat, ...]) -> set[type[Any]]:
     return {each.kind for each in records}
 
 
@@ -89,13 +89,15 @@ def test_every_class_that_a_trace_can_hold_has_an_entry() -> None:
         (RESPONSES, events.Response),
     ],
 )
-def test_events_effects_requests_and_responses_are_listed_as_such(records: tuple[Record, ...], union: Any) -> None:
+def test_events_effects_requests_and_responses_are_listed_as_such(
+    records: tuple[RecordFormat, ...], union: Any
+) -> None:
     """The documentation shows them under these titles."""
     assert _classes_of(records) == set(typing.get_args(union)) - NEVER_TRACED
 
 
 @pytest.mark.parametrize("entry", RECORDS.values(), ids=lambda entry: entry.tag)
-def test_every_field_has_an_entry(entry: Record) -> None:
+def test_every_field_has_an_entry(entry: RecordFormat) -> None:
     """A field without one would be left out of every trace, and a replay would go on with its default."""
     named = {entry.attribute(field) for field in entry.fields}
     assert named == {field.name for field in dataclasses.fields(entry.kind)}

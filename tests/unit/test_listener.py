@@ -75,7 +75,7 @@ class Coroutine:
 
 
 class PartialCoroutine:
-    on_partitions_assigned = functools.partial(Coroutine.on_partitions_assigned, Coroutine())
+    on_partitions_assigned = staticmethod(functools.partial(Coroutine.on_partitions_assigned, Coroutine()))
 
 
 class NotCallable:

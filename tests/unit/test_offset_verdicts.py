@@ -20,7 +20,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.partitions import NOTHING
-from membership_client.runtime.offsets import VERDICTS, Offsets, Verdict
+from membership_client.runtime.offsets import VERDICTS, MemberOffsets, Verdict
 from membership_client.runtime.ownership import OwnershipNumbers
 from tests.core.play import BROKER, Play
 from tests.unit.scripted_worker import ScriptedWorker
@@ -65,16 +65,16 @@ def refused(code: int) -> Response:
     return Refused(code)
 
 
-def commit(offsets: Offsets) -> None:
+def commit(offsets: MemberOffsets) -> None:
     offsets.commit({PLACE: Offset(7)}, offsets.ownership.of([PLACE], lambda _: True), PATIENCE_S)
 
 
-def fetch(offsets: Offsets) -> None:
+def fetch(offsets: MemberOffsets) -> None:
     assert offsets.committed(frozenset({PLACE}), PATIENCE_S) == {PLACE: Offset(7)}
 
 
 Answering = Callable[[int], Response]
-Calling = Callable[[Offsets], None]
+Calling = Callable[[MemberOffsets], None]
 
 CALLS = pytest.mark.parametrize(
     ("call", "refuse", "accept"),
@@ -92,14 +92,14 @@ CALLS = pytest.mark.parametrize(
 def test_a_stale_epoch_is_followed_by_the_newest(call: Calling, refuse: Answering, accept: Answering) -> None:
     """The group moved on while the request was under way: the member still owns the partition, and asks again."""
     worker = ScriptedWorker(refuse(Code.STALE_MEMBER_EPOCH), accept(Code.NONE))
-    call(Offsets(worker, OwnershipNumbers()))
+    call(MemberOffsets(worker, OwnershipNumbers()))
     assert [request.epoch for request in worker.asked] == [2, 3]
 
 
 def test_a_commit_is_not_repeated_under_a_later_ownership() -> None:
     """The partition was another member's between the two attempts: it used to be set back behind its commits."""
     worker = ScriptedWorker(committed(Code.STALE_MEMBER_EPOCH), committed(Code.NONE))
-    offsets = Offsets(worker, OwnershipNumbers())
+    offsets = MemberOffsets(worker, OwnershipNumbers())
     owner, nobody = worker.member, replace(worker.member, owned=NOTHING)
 
     def lose_and_regain() -> None:
@@ -118,11 +118,11 @@ def test_each_code_is_asked_again_or_raised(call: Calling, refuse: Answering, ac
     """The table is complete, and each row does what it says, for commits and for fetches alike."""
     worker, error = ScriptedWorker(refuse(code), accept(Code.NONE)), OUTCOMES[code]
     if error is None:
-        call(Offsets(worker, OwnershipNumbers()))
+        call(MemberOffsets(worker, OwnershipNumbers()))
         assert len(worker.asked) == 2
     else:
         with pytest.raises(OffsetError) as caught:
-            call(Offsets(worker, OwnershipNumbers()))
+            call(MemberOffsets(worker, OwnershipNumbers()))
         assert type(caught.value) is error
         assert len(worker.asked) == 1
 
@@ -131,7 +131,7 @@ def test_each_code_is_asked_again_or_raised(call: Calling, refuse: Answering, ac
 def test_a_broker_that_is_not_the_coordinator_is_doubted(code: int) -> None:
     """The member looks for the right one at once, and need not be refused a heartbeat first."""
     worker = ScriptedWorker(committed(code), committed(Code.NONE))
-    commit(Offsets(worker, OwnershipNumbers()))
+    commit(MemberOffsets(worker, OwnershipNumbers()))
     assert worker.posted == [CoordinatorDoubted(BROKER)]
 
 
@@ -143,7 +143,7 @@ def test_a_refusal_as_no_member_doubts_the_membership(
     """The application once went on reading until the next heartbeat, what the new owner read as well."""
     worker = ScriptedWorker(refuse(code))
     with pytest.raises(NotOwnedError):
-        call(Offsets(worker, OwnershipNumbers()))
+        call(MemberOffsets(worker, OwnershipNumbers()))
     assert worker.posted == [MembershipDoubted()]
 
 
@@ -153,7 +153,7 @@ def test_the_gravest_of_several_codes_decides() -> None:
     worker = ScriptedWorker(OffsetsCommitted({PLACE: Code.STALE_MEMBER_EPOCH, other: Code.UNKNOWN_MEMBER_ID}))
     worker.member = Play.new().stable(0, 1).member
     with pytest.raises(NotOwnedError):
-        Offsets(worker, OwnershipNumbers()).commit(
+        MemberOffsets(worker, OwnershipNumbers()).commit(
             {PLACE: Offset(7), other: Offset(8)}, {PLACE: 0, other: 0}, PATIENCE_S
         )
 

@@ -22,7 +22,7 @@ from membership_client.core.events import (
 from membership_client.core.member import Member
 from membership_client.errors import MemberClosedError, OffsetTimeoutError
 from membership_client.partitions import Partitions
-from membership_client.runtime.offsets import Offsets
+from membership_client.runtime.offsets import MemberOffsets
 from membership_client.runtime.ownership import OwnershipNumbers
 from membership_client.values import replace
 from tests.core.classic_play import ClassicPlay
@@ -44,7 +44,7 @@ def owner(**config: object) -> Member:
 
 def commit(worker: ScriptedWorker, *partitions: TopicPartition, timeout_s: float = PATIENCE_S) -> None:
     """Offset 7 of each, under the ownership of this moment."""
-    offsets = Offsets(worker, OwnershipNumbers())
+    offsets = MemberOffsets(worker, OwnershipNumbers())
     ownership = offsets.ownership.of(partitions, lambda _: True)
     offsets.commit(dict.fromkeys(partitions, Offset(7)), ownership, timeout_s)
 
@@ -52,7 +52,7 @@ def commit(worker: ScriptedWorker, *partitions: TopicPartition, timeout_s: float
 def fetch(
     worker: ScriptedWorker, *partitions: TopicPartition, timeout_s: float = PATIENCE_S
 ) -> dict[TopicPartition, Offset | None]:
-    return Offsets(worker, OwnershipNumbers()).committed(frozenset(partitions), timeout_s)
+    return MemberOffsets(worker, OwnershipNumbers()).committed(frozenset(partitions), timeout_s)
 
 
 def took(**codes: int) -> OffsetsCommitted:
@@ -325,7 +325,7 @@ def test_a_topic_that_was_known_meanwhile_is_not_gone(monkeypatch: pytest.Monkey
     known = took(a=0) if commits else OffsetsFetched({A: Offset(7)}, {})
     worker = ScriptedWorker(unknown, known, unknown, known, member=owner())
     Clock(monkeypatch).passes(worker, 0.0, 10.0, 0.0, 0.0)
-    offsets = Offsets(worker, OwnershipNumbers())
+    offsets = MemberOffsets(worker, OwnershipNumbers())
     for _ in range(2):
         if commits:
             offsets.commit({A: Offset(7)}, {A: 0}, PATIENCE_S)

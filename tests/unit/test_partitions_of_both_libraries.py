@@ -11,8 +11,7 @@ from confluent_kafka import KafkaException
 
 from membership_client import ConfigError, GroupMember, Offset, TopicPartition
 from membership_client.admin import Change, Given, Plan
-from membership_client.admin.resetting import checked_plan
-from membership_client.admin.targets import checked_target
+from membership_client.admin.resetting import checked_plan, checked_target
 from membership_client.arguments import checked_offsets, checked_partition, checked_partitions
 from membership_client.consumer.arguments import as_place, as_places, checked_places
 

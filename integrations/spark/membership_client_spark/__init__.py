@@ -4,20 +4,28 @@ import membership_client_spark.extra  # noqa: F401 - first, so that its error na
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
 from membership_client_spark.epochs import Epochs, epochs
-from membership_client_spark.errors import SlotFailedError, SparkSettingsError, SupersededError
-from membership_client_spark.incarnation import slot_instance_id
-from membership_client_spark.parquet.manifest import ManifestError
-from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.pipeline.errors import (
+from membership_client_spark.errors import (
     EpochTakenError,
     ForeignSinkError,
     NoOffsetError,
     OffsetBeyondEndError,
     OffsetsGoneError,
+    SlotFailedError,
+    SparkSettingsError,
+    SupersededError,
 )
-from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView
+from membership_client_spark.incarnation import slot_instance_id
+from membership_client_spark.parquet.sink import ParquetSink
+from membership_client_spark.parquet.storage import ManifestError
+from membership_client_spark.pipeline.interface import (
+    EpochReport,
+    EpochsProgress,
+    PipelineRun,
+    Published,
+    Resumable,
+    SlotView,
+)
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import PipelineRun, Published, Resumable
 from membership_client_spark.slot import Slot
 from membership_client_spark.slot_progress import SlotProgress
 

@@ -16,21 +16,22 @@ from membership_client import Consumer, MemberClosedError, MembershipError
 from membership_client.arguments import checked_choice, checked_function, reason_text
 from membership_client_spark.arguments import (
     check_consumer,
+    check_settings,
     checked_count,
     checked_seconds,
     checked_session,
     checked_slots,
     checked_topics_or_patterns,
     checked_wait,
+    cpus_per_slot,
+    notes,
 )
-from membership_client_spark.checks import check_settings, cpus_per_slot, notes
-from membership_client_spark.holders import new_driver_epoch, remove_holders
 from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.leases.arbiter import Arbiter
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.leases.line import DriverAddress
 from membership_client_spark.slot import Handler, SlotTask
-from membership_client_spark.slot_config import checked_config
+from membership_client_spark.slot_member import checked_config, new_driver_epoch, remove_holders
 from membership_client_spark.slot_progress import ProgressRegistry, SlotProgress, table
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting

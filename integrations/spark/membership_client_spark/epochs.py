@@ -18,11 +18,11 @@ from membership_client_spark.arguments import (
     checked_topics,
     checked_wait,
 )
-from membership_client_spark.holders import Config
-from membership_client_spark.pipeline.bounds import Bounds
 from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, PipelineArguments
-from membership_client_spark.pipeline.progress import EpochsProgress
+from membership_client_spark.pipeline.interface import EpochsProgress
+from membership_client_spark.pipeline.planning import Bounds
 from membership_client_spark.pipeline.settings import settings_of
+from membership_client_spark.slot_member import Config
 
 
 def epochs(

@@ -1,4 +1,4 @@
-"""Errors of slots, beyond those of membership_client."""
+"""Errors of slots and of pipelines, beyond those of membership_client."""
 
 from __future__ import annotations
 
@@ -23,3 +23,38 @@ class SlotFailedError(MembershipError):
 
     slot: int | None = None
     executor_traceback: str | None = None
+
+
+# --- pipelines -------------------------------------------------------------------------------------------------------
+
+
+class OffsetsGoneError(MembershipError):
+    """Records were deleted before they were read, and auto.offset.reset=error forbids to go on without them."""
+
+    advice = "Set auto.offset.reset to earliest or latest to go on without them."
+
+
+class NoOffsetError(MembershipError):
+    """No offset was ever committed for a partition, and auto.offset.reset=error forbids to choose where to start."""
+
+    advice = "Commit the offset to start from, or set auto.offset.reset to earliest or latest."
+
+
+class OffsetBeyondEndError(MembershipError):
+    """A partition ends before the offset where reading should go on: most likely its topic was deleted and created again."""
+
+    advice = "Use a new group.id (and a new sink) for the new topic, or reset the group's offsets."
+
+
+class EpochTakenError(MembershipError):
+    """Another driver published this epoch with other records. Nothing of this attempt is visible."""
+
+    advice = (
+        "The pipeline goes on after that epoch by itself; if this happens often, look for a second driver of this name."
+    )
+
+
+class ForeignSinkError(MembershipError):
+    """The sink has epochs of another group."""
+
+    advice = "Give each pipeline a path of its own."

@@ -1,4 +1,4 @@
-"""Who a slot is: its instance id, and which of two holders of that id is the newer one."""
+"""What identifies a slot: its instance id, and which of two holders of that id is the newer one."""
 
 from __future__ import annotations
 

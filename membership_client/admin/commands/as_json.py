@@ -8,8 +8,7 @@ from membership_client.admin.describing import GroupSummary
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
-from membership_client.admin.views import GroupView, MemberView, Wait
-from membership_client.admin.waiting import ObservedGroup, Waiting
+from membership_client.admin.views import GroupView, MemberView, ObservedGroup, Wait, Waiting
 
 
 def summary(group: GroupSummary) -> dict[str, Any]:

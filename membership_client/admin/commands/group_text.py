@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
-from membership_client.admin.waiting import CLASSIC_IS_SILENT, Blocker, ObservedGroup, Waiting
+from membership_client.admin.views import (
+    CLASSIC_IS_SILENT,
+    LEFT_TEMPORARILY,
+    Blocker,
+    GroupView,
+    MemberView,
+    ObservedGroup,
+    Wait,
+    Waiting,
+    WaitKind,
+)
 from membership_client.partitions import named
 from membership_client.types import TopicPartition
 

@@ -11,7 +11,7 @@ from membership_client.admin.commands import as_json, group_text
 from membership_client.admin.commands.group_text import lines, table
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, INTERRUPTED, complain, progress, run, show
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.waiting import ObservedGroup, Waiting, Watch
+from membership_client.admin.views import ObservedGroup, Waiting, Watch
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConnectionProblem
 

@@ -20,8 +20,7 @@ from membership_client.admin.commands.groups_command import (
 )
 from membership_client.admin.errors import OffsetsNotChangedError
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.resetting import Plan, read_csv, write_csv
-from membership_client.admin.targets import Earliest, Given, Latest, Shift, Since, Target
+from membership_client.admin.resetting import Earliest, Given, Latest, Plan, Shift, Since, Target, read_csv, write_csv
 from membership_client.errors import ConfigError
 from membership_client.types import TopicPartition
 

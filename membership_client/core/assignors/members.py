@@ -79,14 +79,14 @@ _NOWHERE: frozenset[str] = frozenset()
 def worth_matching(member_racks: Collection[str], partition_racks: Collection[frozenset[str]]) -> bool:
     """Could a choice of members by rack change anything?
 
-    Not if no member is in a rack that has replicas, nor if every partition has a replica in each of those racks.
+    False if no member is in a rack that has replicas, or if every partition has a replica in each of those racks.
     """
     everywhere = _NOWHERE.union(*partition_racks)
     return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)
 
 
 def near(rack: str | None, racks: Collection[str]) -> bool:
-    """Has the partition, whose replicas are in `racks`, one in the rack of the member? Yes for a member without a rack."""
+    """Is one of the partition's replicas, which are in `racks`, in the member's rack? True for a member without a rack."""
     return not rack or rack in racks
 
 

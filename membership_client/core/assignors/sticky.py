@@ -24,10 +24,10 @@ from membership_client.types import TopicPartition
 
 
 def assign_sticky(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Plan:
-    """Keeps the promises of Java's StickyAssignor, racks included; the same plan where the promises leave one choice.
+    """Guarantees what Java's StickyAssignor does, racks included; the same plan where the guarantees allow only one.
 
-    Except that members take their turns in our order, static ones first, where Java goes by member id: a restart of
-    static members then changes nothing even if they forgot what they held.
+    One difference: static members take their turns first, where Java sorts by member id. So a restart of static members
+    changes nothing, even if they no longer know what they held.
     """
     members = in_order(subscriptions)
     shares = share_out(members, topics, settle(members))
@@ -75,14 +75,14 @@ _topic = itemgetter(0)
 def share_equally(
     members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
 ) -> list[list[TopicPartition]]:
-    """Shares by place. They differ by one partition at most, and of what was held nothing moves that need not."""
+    """Shares by place. They differ by one partition at most, and no held partition moves without need."""
     racks = GroupRacks.of(members, topics)
     held = _kept(topics, claims, racks)
     free = _free(topics, held)
     total = sum(layout.partitions for layout in topics.values())
     quotas = Quotas(held, *divmod(total, len(members)))
     if given_up := list(_trim(quotas)):
-        # What is free goes round by topic and number.
+        # Free partitions are handed out in order of topic and number.
         free = sorted(free + given_up)
     if racks is not None:
         free = fill_near(quotas, free, racks)
@@ -159,10 +159,10 @@ class Quotas:
             self.level.append(place)
 
     def fill(self, pool: Iterable[TopicPartition]) -> None:
-        """Give the rest in rounds to members below the low quota, then one each to the others. It comes out even."""
+        """Give the rest in rounds to members below the low quota, then one each to the others. None is left over."""
         queue = iter(pool)
         while self.lacking:
-            # All rounds at once in which they are the same.
+            # The same members take part in these rounds, so they are handed out at once.
             rounds = self.low - max(len(self.shares[place]) for place in self.lacking)
             given = list(islice(queue, rounds * len(self.lacking)))
             for turn, place in enumerate(self.lacking):
@@ -206,7 +206,7 @@ def _give_lacking(quotas: Quotas, at: int, partition: TopicPartition) -> int:
 
 
 def _next_near(places: Sequence[int], turn: int, partition: TopicPartition, racks: GroupRacks) -> int | None:
-    """Where in the round, from that turn on, stands a member in one of the partition's racks?"""
+    """The index of the next member, from that turn on, in one of the partition's racks; None if there is none."""
     wanted, of_member = racks.of_partition(partition), racks.of_member
     for span in (range(turn, len(places)), range(turn)):
         for at in span:

@@ -25,7 +25,7 @@ _Owners = dict[TopicPartition, int]
 def share_generally(
     members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout], claims: FormerOwners
 ) -> list[list[TopicPartition]]:
-    """Shares by place. Topics that few want come first, since they have the least choice."""
+    """Shares by place. Topics with few subscribers come first, because they have the least choice."""
     wanted = subscribers(members, topics)
     order = sorted(wanted, key=lambda topic: (len(wanted[topic]), topic))
     every = [partition for topic in order for partition in partitions_of(topic, topics[topic])]
@@ -49,7 +49,7 @@ def _kept(
     claims: FormerOwners,
     racks: GroupRacks | None,
 ) -> _Owners:
-    """What stays where it was: its owner still wants the topic, and is not far from it."""
+    """Partitions that stay: the owner still wants the topic, and is in one of the partition's racks."""
     kept: _Owners = {}
     for partition in every:
         place = claims.owner.get(partition)
@@ -133,7 +133,7 @@ class _LoadOrder:
 
 
 _Route = tuple[str, int, int]
-"""A topic, the first place of a partition of it, and its place now."""
+"""A topic, the place (the member) that one of its partitions had first, and its place now."""
 
 
 class _Balancer:
@@ -162,7 +162,7 @@ class _Balancer:
         loads = self._order.loads
         low = loads[self._owners[partition]] - 1
         place = self._earlier.get(partition)
-        # Rather back to the member that had it earlier than to a third one.
+        # A return to the earlier owner is better than a move to a third member.
         if place is None or loads[place] >= low or partition.topic not in self._order.wants[place]:
             place = self._order.least(partition.topic)
         if loads[place] >= low:

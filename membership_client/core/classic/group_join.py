@@ -111,7 +111,7 @@ def _assignor_failed(member: Member, admission: GroupJoined, error: Exception) -
 
 
 def identified(member: Member, member_id: str) -> Member:
-    """The coordinator gave us an id, and wants the join again under it, at once."""
+    """The coordinator gave us a member id. The join is repeated with it at once."""
     return replace(member, dialogue=None, enrolled=True, classic=replace(member.classic, given_id=member_id))
 
 
@@ -141,9 +141,9 @@ def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) ->
 
 
 def _was_passed_over(member: Member, answer: GroupJoined, now: float) -> bool:
-    """Did the group complete a rebalance without us, and may others have what we think is ours?
+    """Did the group complete a rebalance without us, so that other members may own our partitions?
 
-    It waits for the rebalance timeout before it does. A generation missed sooner is one whose answer was lost.
+    It does so only after the rebalance timeout. If a generation is missing earlier, only its answer was lost.
     """
     calm_at = member.classic.calm_at
     waited = calm_at is None or now - calm_at >= member.poll_interval_s
@@ -162,11 +162,11 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
         return member
     assert stated is not None
     if now - flight.sent_at >= member.session_timeout_s:
-        # It may have lain unread while we stood still, and others have that share by now: we ask once more.
+        # The answer may have lain unread while this process was stopped, and others may own that share by now: ask again.
         return member
     share = frozenset(partition for partition in answer.share if partition.topic in stated.topics)
-    # A plan may be older than our subscription, if we came back as a static member. One that gives us the same topics
-    # again is the leader's doing, and more joins of any member would not mend it.
+    # For a static member that came back, the plan may be older than its subscription; it joins once more. If the next
+    # plan has the same topics again, that is the leader's mistake, and more joins would not mend it.
     misfits = frozenset(partition.topic for partition in answer.share - share)
     member = replace(
         _told_of(recovered(member), answer, classic.admission),
@@ -186,7 +186,7 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
 
 
 def _told_of(member: Member, answer: GroupSynced, admission: GroupJoined) -> Member:
-    """A share that cannot be read is none, until another plan comes."""
+    """A share that cannot be read counts as empty until another plan comes."""
     if not answer.readable:
         detail = f"The leader {admission.leader_id} assigns by {admission.strategy!r} in a form that cannot be read."
         return with_problem(member, Problem(kind=ProblemKind.UNREADABLE_ASSIGNMENT, detail=detail))
@@ -229,12 +229,12 @@ HEARTBEAT = Rule(_heartbeat_due, send_heartbeat)
 
 
 def confirmed(member: Member, flight: InFlight) -> Member:
-    """The coordinator counts on us, and the group does not rebalance."""
+    """The coordinator confirmed the membership, and the group does not rebalance."""
     return replace(_counted_on(member, flight), classic=replace(member.classic, calm_at=flight.sent_at))
 
 
 def _counted_on(member: Member, flight: InFlight) -> Member:
-    # The coordinator counts from when it heard us, which may be long before we hear of it.
+    # The coordinator counts the session from when the heartbeat arrived, maybe long before its answer is read.
     return replace(recovered(member), dialogue=None, confirmed_at=flight.sent_at)
 
 
@@ -262,7 +262,10 @@ FOLLOW_UP = Rule(_follow_due, _follow)
 
 
 def _expire_due(member: Member) -> float | None:
-    """While a join waits for others the coordinator does not count our session. A member that keeps partitions sends heartbeats meanwhile: join_keepalive.py."""
+    """While a join waits for others, the coordinator does not count our session.
+
+    A member that keeps partitions sends heartbeats meanwhile: see join_keepalive.py.
+    """
     waits = may_be_held_back(member.dialogue)
     holds = member.state in IN_GROUP and (member.state is not S.JOINING or bool(member.owned))
     if (waits and not member.owned) or not holds or member.confirmed_at is None:
@@ -271,7 +274,7 @@ def _expire_due(member: Member) -> float | None:
 
 
 def _expire(member: Member, now: float) -> Transition:
-    """The coordinator has given us up by now, whether or not it can tell us so."""
+    """By now the session has ended at the coordinator, too, even if its answer cannot reach us."""
     why = f"{reasons.SESSION_ENDED}: not confirmed for {member.session_timeout_s:g} s"
     return fence(replace(member, dialogue=None), why, now, known=True)
 
@@ -299,7 +302,7 @@ def restarted(member: Member, reason: str) -> Member:
 
 
 def enforced(member: Member, reason: str) -> Member:
-    """Ask for a rebalance. If one is wanted already, its reason stays."""
+    """Have the group rebalance. If a rebalance is due already, its reason stays."""
     if member.state not in IN_GROUP or member.classic.rejoin is not None:
         return member
     return replace(member, classic=replace(member.classic, rejoin=reason))
@@ -320,7 +323,7 @@ def _rejoin_due(member: Member) -> float | None:
 
 
 def _rejoin(member: Member, now: float) -> Transition:
-    """First what may not be kept is revoked, then the join follows."""
+    """Partitions that may not be kept are revoked first; then the member joins."""
     wish, kept = _wish(member), keepable(member)
     assert wish is not None
     kind = CauseKind.SUBSCRIPTION_CHANGED if wish == reasons.SUBSCRIPTION_CHANGED else CauseKind.GROUP_CHANGED
@@ -349,7 +352,7 @@ _BETWEEN_PLANS = frozenset({"PreparingRebalance", "CompletingRebalance"})
 
 
 def mismatched(member: Member, now: float) -> Transition:
-    """No strategy is common to all members. Before this ends us we ask what the group assigns by, so that we can say it."""
+    """No strategy is common to all members. The coordinator is asked for the group's strategy, so that the error can name it."""
     member = restarted(member, f"{reasons.COORDINATOR_ERROR} {Code.INCONSISTENT_GROUP_PROTOCOL.name}")
     since = member.classic.mismatched_at
     member = replace(member, classic=replace(member.classic, mismatched_at=now if since is None else since))
@@ -358,7 +361,7 @@ def mismatched(member: Member, now: float) -> Transition:
 
 
 def compared(member: Member, response: Response | None, now: float) -> Transition:
-    """What the group assigns by is known, or will not be. A group that rebalances does not tell, but may soon."""
+    """The coordinator named the group's strategy, or could not. During a rebalance it names none, so it is asked again."""
     member, since = replace(member, dialogue=None), member.classic.mismatched_at
     if member.state not in IN_GROUP:
         return member, ()
@@ -376,7 +379,7 @@ def compared(member: Member, response: Response | None, now: float) -> Transitio
 
 
 def _of_another_kind(member: Member, response: Response | None) -> str | None:
-    """A coordinator knows no classic group by that name if it is one of KIP-848, and says which of other programs' it is."""
+    """The error's text if the group is not classic, but one of KIP-848 or of another program; None if it is classic."""
     no_classic_group = f"Group {member.config.group_id} is not a classic group."
     if isinstance(response, Refused) and response.code in {Code.GROUP_ID_NOT_FOUND, Code.INCONSISTENT_GROUP_PROTOCOL}:
         return sentence(response.message) if response.message else no_classic_group

@@ -116,7 +116,7 @@ def resubscribed(member: Member, subscription: Subscribe) -> Member:
 
 
 def _is_awaited(member: Member) -> bool:
-    """Does the next join or plan depend on it?"""
+    """Does the next join or plan need a look at the topics?"""
     admission = member.classic.admission
     plans = admission is not None and makes_plan(admission)
     return member.classic.layouts is None and (plans or _by_pattern(member))
@@ -135,7 +135,7 @@ def _look_due(member: Member) -> float | None:
 
 
 def _assigns(member: Member) -> bool:
-    """Does the share of any member depend on what it sees? The others look after their own topics only: they may be replaced."""
+    """Does any member's share depend on what this member sees? Others look only whether their own topics were replaced."""
     return member.classic.leads or _by_pattern(member)
 
 
@@ -154,17 +154,17 @@ def _own_topics(member: Member) -> frozenset[str]:
 
 
 def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
-    """How the topics are now; a leader whose plan was made for other ones has the group rebalance."""
+    """Record how the topics are now. If they differ from those the leader made its plan for, the group rebalances."""
     classic, asked = member.classic, flight.request
     denied = answer.denied if _assigns(member) else frozenset[str]()
     member = _told_of(replace(member, survey=None, survey_backoff=FRESH), denied)
     assert isinstance(asked, DescribeTopics)
     if asked.topics is not None and not classic.watched <= asked.topics:
-        return member  # Asked for an earlier plan, so it says too little for this one.
+        return member  # Asked for an earlier plan, so topics of this one are missing.
     whole = classic.watched <= answer.layouts.keys()
     seen = _of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
     classic = identified(classic, answer.layouts, _own_topics(member))
-    # While a plan is being made no member has to join for another one: what it gives will show whether that is needed.
+    # No rejoin while a plan is on its way: when it comes, it shows whether one is needed.
     outdated = bool(classic.replaced) and classic.admission is None
     changed = outdated or (classic.planned_by is not None and seen != classic.planned_by)
     news = replace(
@@ -178,7 +178,7 @@ def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float
 
 
 def _without_racks(layouts: Mapping[str, TopicLayout]) -> dict[str, TopicLayout]:
-    """As in Java, a leader that has no rack does not mind where partitions lie: a broker that is down has none either."""
+    """As in Java, a leader without a rack ignores racks, so that a broker that goes down causes no rebalance."""
     return {topic: TopicLayout(layout.partitions, topic_id=layout.topic_id) for topic, layout in layouts.items()}
 
 
@@ -195,20 +195,20 @@ def not_looked(member: Member, now: float) -> Member:
     return slow_down(replace(member, survey=None), "survey_backoff", now, cap_s=MISSING_TOPIC_S)
 
 
-# --- a plan that may not give out what there is ----------------------------------------------------------------------
+# --- a plan that may leave partitions without an owner ---------------------------------------------------------------
 
 
 def planned(member: Member, shares: Plan, now: float) -> Member:
-    """A cooperative plan leaves out what its owner must give back first, and then join again.
+    """A cooperative plan leaves out partitions that their owner must give back first; then that owner joins again.
 
-    An owner that is replaced before it has heard of the plan gives nothing back, and no member joins again: the plan is looked
-    at once that owner has come back or is gone. An assignor of the application's own may leave out what it likes.
+    An owner whose process is replaced before it got the plan gives nothing back, and does not join again. So the plan is
+    compared with the topics a session later. An assignor of the application's own may leave out any partition.
     """
     admission = member.classic.admission
     assert admission is not None
     topics = member.classic.planned_by or {}
-    there_are = sum(layout.partitions for layout in topics.values())
-    is_whole = sum(map(len, shares.values())) == there_are
+    existing = sum(layout.partitions for layout in topics.values())
+    is_whole = sum(map(len, shares.values())) == existing
     if is_whole or admission.strategy not in BUILT_IN:
         return member
     return replace(member, classic=replace(member.classic, check_at=now + member.session_timeout_s))
@@ -224,7 +224,7 @@ def _compare_due(member: Member) -> float | None:
 
 
 def _compare(member: Member, now: float) -> Transition:
-    """A static leader that came back does so too: no leader watched the topics meanwhile, and it may want other ones."""
+    """Also after a static leader came back: no leader watched the topics meanwhile, and its subscription may be another."""
     request = DescribeClassicGroup(group_id=member.config.group_id)
     return send(member, "survey", request, now, to=member.coordinator)
 
@@ -233,7 +233,7 @@ COMPARE = Rule(_compare_due, _compare)
 
 
 def compared(member: Member, response: Response, now: float) -> Member:
-    """Does the plan that stands give out just what there is? A coordinator that will not say is not asked again."""
+    """Does the current plan assign exactly the existing partitions? A coordinator that refuses to say is not asked again."""
     if isinstance(response, Refused) and response.code in COORDINATOR_AWAY:
         return not_looked(member, now)
     classic = member.classic
@@ -244,7 +244,7 @@ def compared(member: Member, response: Response, now: float) -> Member:
 
 def _covers(classic: Classic, described: GroupDescribed) -> bool:
     topics = classic.planned_by or {}
-    there_is = {TopicPartition(topic, n) for topic, layout in topics.items() for n in range(layout.partitions)}
-    given_out = {partition for member in described.members for partition in member.current}
-    # A leader that an old broker told of no members knows of its own topics only; others may have more.
-    return there_is == {partition for partition in given_out if partition.topic in classic.watched}
+    existing = {TopicPartition(topic, n) for topic, layout in topics.items() for n in range(layout.partitions)}
+    assigned = {partition for member in described.members for partition in member.current}
+    # Old brokers send this leader no list of members, so it knows its own topics only; others may have more.
+    return existing == {partition for partition in assigned if partition.topic in classic.watched}

@@ -1,9 +1,9 @@
-"""Heartbeats beside a join that waits: does the group still count on us?
+"""Heartbeats beside a join that waits for other members.
 
 A coordinator holds a join back until the slowest member has joined, which may take minutes, and a join that was lost on the
-way looks the same. Members of a cooperative group keep partitions meanwhile, and others own these as soon as the coordinator
-has given us up. So they go on asking: it says that the group rebalances, or that it does not know us any more; and from one
-that says neither for as long as a session lasts, nothing can be kept.
+way looks the same. Members of a cooperative group keep partitions meanwhile, but lose them as soon as the coordinator drops
+the member. So they send heartbeats beside the join. The coordinator answers that the group rebalances, or that it does not
+know the member any more. If it answers neither for a whole session, the partitions are lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from membership_client.core.rule import Rule
 from membership_client.values import replace
 
 _GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
-"""Another generation is none of these: the answer to our join, which tells of it, may be on its way."""
+"""Not ILLEGAL_GENERATION: the answer to our join, which brings the new generation, may be on its way."""
 
 
 def _keeps_waiting(member: Member) -> bool:

@@ -24,7 +24,7 @@ from membership_client.values import replace
 
 @functools.lru_cache(maxsize=100_000)
 def topic_id(name: str) -> UUID:
-    """What stands for a topic here, where the protocol knows topics by name only, and old brokers have no ids for them."""
+    """An id made from the name, because this protocol knows topics by name only, and old brokers have no ids for them."""
     return uuid5(NAMESPACE_URL, f"kafka-topic:{name}")
 
 
@@ -36,7 +36,7 @@ def partitions_of(share: Iterable[TopicPartition]) -> Partitions:
 
 
 def cooperates(member: Member) -> bool:
-    """Does it keep its partitions while it joins? Only if every strategy it offers can deal with that."""
+    """Does it keep its partitions while it joins? Only if every strategy that it offers is cooperative."""
     return all(map(is_cooperative, member.config.partition_assignment_strategy))
 
 
@@ -54,7 +54,7 @@ def statement(member: Member) -> Subscribe | None:
 
 @functools.lru_cache(maxsize=100)
 def compiled(regex: str) -> re.Pattern[str] | None:
-    """Brokers of the classic protocol match no patterns, so we do, as Python understands them. None: it does not."""
+    """The pattern in Python's syntax, because brokers of the classic protocol match none. None if it is not valid there."""
     try:
         return re.compile(regex)
     except re.error:
@@ -62,12 +62,12 @@ def compiled(regex: str) -> re.Pattern[str] | None:
 
 
 def fresh(member: Member, reason: str) -> Classic:
-    """For a new start. The id that the coordinator gave us is good for as long as it may know us by it."""
+    """For a new start. The member id is kept while the coordinator may still know the member by it."""
     return Classic(given_id=member.classic.given_id if member.enrolled else "", reason=reason)
 
 
 def keepable(member: Member) -> Partitions:
-    """What of its partitions a member may keep while the group rebalances."""
+    """The owned partitions that a member may keep while the group rebalances."""
     if not cooperates(member):
         return NOTHING
     stated = statement(member)
@@ -88,7 +88,7 @@ def join(member: Member, stated: Subscribe) -> JoinGroup:
         topics=stated.topics,
         owned=owned,
         held=owned or classic.held,
-        # What we own is ours in the generation of now, whatever plans we missed; what we gave back was ours by the last plan.
+        # Owned partitions are claimed in the current generation, even if plans were missed; others in that of the last plan.
         generation=member.epoch if owned else classic.planned_in,
         rack=config.client_rack,
         reason=reasons.cut(classic.reason),
@@ -118,7 +118,7 @@ def heartbeat(member: Member) -> ClassicHeartbeat:
 
 
 def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool) -> LeaveGroup | None:
-    """None where nothing is told: a static member is waited for until its session ends, and then it has left."""
+    """None if nothing is sent: the coordinator then keeps the static member until its session ends."""
     config = member.config
     if mode is LeaveMode.REMAIN or (mode is not LeaveMode.LEAVE and config.group_instance_id is not None):
         return None

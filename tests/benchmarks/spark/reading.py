@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from membership_client.testing.admin import ClusterAdmin
 from membership_client_spark import epochs
 from membership_client_spark.arrow import DDL, record_batch
-from membership_client_spark.pipeline.progress import EpochReport
+from membership_client_spark.pipeline.interface import EpochReport
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.spark.setting import Setting
 

@@ -10,8 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError
-from membership_client_spark.audit.page import render
-from membership_client_spark.audit.summary import BARS, BarChart, Top
+from membership_client_spark.audit.summary import BARS, BarChart, Top, render
 from membership_client_spark.audit.target import MARK
 from tests.report.tab import Tab
 from tests.spark.audit.debugger_view import DebuggerView

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from membership_client.testing.java import find_java
-from membership_client_spark.demo import spark_environment
+from membership_client_spark.demo import driver_process
 
 ROOT = Path(__file__).parents[3]
 
@@ -20,4 +20,4 @@ def environment(directory: Path, host: str = "127.0.0.1") -> dict[str, str]:
     """For a process that runs on `host`; whatever Spark keeps on disk is under `directory`."""
     java = find_java()
     assert java, "Java 17 or newer was not found. Run scripts/test, which installs it or says how."
-    return spark_environment.environment(directory, java, PYTHON_PATH, host)
+    return driver_process.environment(directory, java, PYTHON_PATH, host)

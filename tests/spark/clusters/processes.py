@@ -6,10 +6,10 @@ import signal
 
 from membership_client.testing import guard
 from membership_client_spark.demo import processes
-from membership_client_spark.demo.processes import ENDED, Process, family, look, send, signal_family
+from membership_client_spark.demo.processes import ENDED, SystemProcess, family, look, send, signal_family
 
 __all__ = [
-    "Process",
+    "SystemProcess",
     "end_family",
     "end_paused_children",
     "family",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
+from membership_client_spark.demo.driver_process import ALL_EXECUTORS, quick_properties
 from tests.spark.clusters.environment import PYTHON_PATH
 
 if TYPE_CHECKING:

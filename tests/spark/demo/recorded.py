@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from membership_client.demo.kit import GroupSeen
-from membership_client_spark.demo.happenings import (
+from membership_client_spark.demo.events import (
     AllRead,
     Counted,
+    DemoEvent,
     EpochBegan,
     EpochCommitted,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
-    Happening,
     Produced,
     SessionReady,
     SlotShare,
@@ -21,7 +21,7 @@ SHARES = (SlotShare("s-0", (0, 1)), SlotShare("s-1", (2,)))
 SWAPPED = (SlotShare("s-0", (2,)), SlotShare("s-1", (0, 1)))
 
 
-def beginning() -> list[Happening]:
+def beginning() -> list[DemoEvent]:
     """Up to the middle of the second epoch."""
     return [
         Produced(at=1.0, records=20, cents=500),
@@ -33,7 +33,7 @@ def beginning() -> list[Happening]:
     ]
 
 
-def loss() -> list[Happening]:
+def loss() -> list[DemoEvent]:
     return [ExecutorKilled(at=6.0, executor="0", pid=70, epoch=2), ExecutorGone(at=6.1, executor="0")]
 
 
@@ -45,7 +45,7 @@ def whole(
     cents: int = 500,
     group_epoch: int | None = 3,
     slots: tuple[SlotShare, ...] = SHARES,
-) -> list[Happening]:
+) -> list[DemoEvent]:
     """A run as it should be, except for what is said."""
     seen = [] if group_epoch is None else [GroupSeen(at=8.1, epoch=group_epoch, members=2)]
     return [

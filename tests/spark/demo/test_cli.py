@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from membership_client.demo.kit import CANNOT_RUN
 from membership_client_spark.cli import main
-from membership_client_spark.demo.run import CANNOT_RUN
 
 
 def test_help_tells_what_the_demonstration_shows(capsys: pytest.CaptureFixture[str]) -> None:

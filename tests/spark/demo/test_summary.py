@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from membership_client_spark.demo.happenings import Happening
+from membership_client_spark.demo.events import DemoEvent
 from membership_client_spark.demo.summary import complaints, summarize, table_lines, verdict
 from tests.spark.demo.recorded import SWAPPED, beginning, whole
 
@@ -16,7 +16,7 @@ def test_a_run_as_it_should_be_has_no_complaints() -> None:
 
 
 @pytest.mark.parametrize(
-    ("happenings", "complaint"),
+    ("events", "complaint"),
     [
         (whole(rows=22), "2 rows are duplicates or of unknown orders"),
         (whole(rows=19, distinct=19), "1 orders are missing"),
@@ -27,9 +27,9 @@ def test_a_run_as_it_should_be_has_no_complaints() -> None:
         (whole(lost=False), "no executor was lost, so nothing was shown"),
     ],
 )
-def test_whatever_is_not_as_it_should_be_is_said(happenings: list[Happening], complaint: str) -> None:
+def test_whatever_is_not_as_it_should_be_is_said(events: list[DemoEvent], complaint: str) -> None:
     """One thing at a time, and nothing else is complained of."""
-    summary = summarize(happenings)
+    summary = summarize(events)
     assert list(complaints(summary)) == [complaint]
     assert verdict(summary) == f"NOT AS EXPECTED: {complaint}."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from membership_client_spark.pipeline.bounds import Bounds, Experience, allot, record_limit
+from membership_client_spark.pipeline.planning import Bounds, Experience, allot, record_limit
 
 BACKLOGS = st.dictionaries(st.integers(0, 50), st.integers(0, 10**9), max_size=30)
 

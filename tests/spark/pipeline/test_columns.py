@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 
 from membership_client import ConfigError
 from membership_client_spark.parquet.sink import ParquetSink
+from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import PipelineRun
 
 RANGES = (OffsetRange("t", 0, 0, 3),)
 

@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from membership_client import ConfigError, GroupMember, MemberState, Offset, TopicPartition, WaitTimeoutError
 from membership_client.testing import KafkaCluster
 from membership_client_spark import epochs
-from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
+from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from tests.integration.members import eventually
 from tests.spark.pipeline.cleaning import clean_logs_often, delete_before, offsets_in
 from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage

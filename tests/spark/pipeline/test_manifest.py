@@ -11,11 +11,17 @@ from typing import Any, cast
 import pytest
 
 from membership_client import TopicPartition
-from membership_client_spark.parquet.manifest import Manifest, ManifestError
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import ATTEMPTS, LocalStorage, directory_of, new_attempt
+from membership_client_spark.parquet.storage import (
+    ATTEMPTS,
+    LocalStorage,
+    Manifest,
+    ManifestError,
+    directory_of,
+    new_attempt,
+)
+from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import PipelineRun
 
 RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 5))
 ENDS = {TopicPartition("t", 0): 3, TopicPartition("t", 1): 5, TopicPartition("u", 7): 1}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from membership_client import TopicPartition
-from membership_client_spark.pipeline.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
-from membership_client_spark.pipeline.plan import next_ranges
+from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
+from membership_client_spark.pipeline.planning import next_ranges
 from membership_client_spark.pipeline.positions import after_deletion, check_within, start_of
 from membership_client_spark.pipeline.ranges import OffsetRange
 

@@ -8,7 +8,7 @@ import pytest
 
 from membership_client.testing import KafkaCluster
 from membership_client.testing.wire import parse_addresses
-from membership_client_spark.pipeline.bounds import SizeSampler
+from membership_client_spark.pipeline.planning import SizeSampler
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.pipeline.settings import settings_of
 from tests.integration.proxy import Proxy

@@ -132,7 +132,7 @@ def test_a_consumer_of_asyncio(kafka_group: KafkaGroup) -> None:
 
     kafka_group.produce(5)
     kafka_group.join("a", lambda instance: asyncio.run(consume(instance)))
-    kafka_group.wait_processed(5)
+    kafka_group.wait_for(lambda: sum(kafka_group.kafka.committed(kafka_group.group_id).values()) == 5)
     kafka_group.expire_session("a")
     kafka_group.wait_for(lambda: kafka_group.history.callbacks)
     kafka_group.produce(5)
@@ -156,7 +156,7 @@ def test_what_a_program_raises_is_raised_by_the_test(kafka_group: KafkaGroup) ->
 def test_a_wait_that_fails_shows_the_history(kafka_group: KafkaGroup) -> None:
     """What happened instead is what its reader wants to know."""
     kafka_group.join("a", careful)
-    kafka_group.wait_assigned("a")
+    kafka_group.wait_for(lambda: "on_assign begins" in str(kafka_group.history))
     with pytest.raises(TimeoutError, match="on_assign begins orders-0"):
         kafka_group.wait_processed(1, timeout_s=0.1)
 

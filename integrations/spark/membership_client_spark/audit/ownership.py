@@ -1,4 +1,4 @@
-"""Who owned which partition from when to when; when a partition had no owner, and when it had several."""
+"""Which member owned which partition from when to when; when a partition had no owner, and when it had several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rebalances of each group, by its epoch: what triggered each, who took part, what moved, how long it took.
+"""The rebalances of each group, by its epoch: what triggered each, which members took part, what moved, how long it took.
 
 The epoch is the coordinator's own count, so no clock can put rebalances out of order.
 """
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from membership_client.core import reasons
 from membership_client_spark.audit.trace_schema import with_trace_names
 
-# --- who reached which epoch when ------------------------------------------------------------------------------------
+# --- which member reached which epoch when ---------------------------------------------------------------------------
 
 _ARRIVALS = with_trace_names("""
     WITH reached AS (

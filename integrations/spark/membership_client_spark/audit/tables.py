@@ -13,11 +13,9 @@ from pyspark.storagelevel import StorageLevel
 from membership_client import ConfigError
 from membership_client.arguments import shown
 from membership_client_spark.arguments import checked_path, checked_seconds, checked_session
-from membership_client_spark.audit import callbacks, member_runs, memberships, ownership, rebalances, trace_files
-from membership_client_spark.audit.page import render
-from membership_client_spark.audit.summary import AuditSummary, bar_charts, summarise, tops
+from membership_client_spark.audit import member_runs, memberships, ownership, rebalances, trace_files
+from membership_client_spark.audit.summary import AuditSummary, bar_charts, render, summarise, tops
 from membership_client_spark.audit.target import open_target
-from membership_client_spark.audit.trace_entries import trace_entries
 
 SKEW_S = 2.0
 """By how much the clocks of two machines are assumed to differ, unless the caller says otherwise."""
@@ -82,7 +80,7 @@ class Audit:
     @functools.cached_property
     def callbacks(self) -> DataFrame:
         """How long callbacks took, by member and method."""
-        return callbacks.callbacks(self.spark, self._calls)
+        return member_runs.callbacks(self.spark, self._calls)
 
     @functools.cached_property
     def slots(self) -> DataFrame:
@@ -117,11 +115,11 @@ class Audit:
 
     @functools.cached_property
     def _entries(self) -> DataFrame:
-        return _checkpoint(trace_entries(self.spark, self._lines))
+        return _checkpoint(trace_files.trace_entries(self.spark, self._lines))
 
     @functools.cached_property
     def _calls(self) -> DataFrame:
-        return _checkpoint(callbacks.calls(self.spark, self._entries))
+        return _checkpoint(member_runs.calls(self.spark, self._entries))
 
     @functools.cached_property
     def _owned_periods(self) -> DataFrame:

@@ -9,8 +9,13 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 from pyspark.sql import SparkSession
 
 from membership_client import MembershipError
-from membership_client_spark.hadoop import hadoop_configuration, hadoop_fs, scheme_and_file, with_scheme
-from membership_client_spark.spark_session import is_connect
+from membership_client_spark.spark_session import (
+    hadoop_configuration,
+    hadoop_fs,
+    is_connect,
+    scheme_and_file,
+    with_scheme,
+)
 
 MARK = "_membership_client_audit"
 """The underscore keeps Spark from taking it for data."""

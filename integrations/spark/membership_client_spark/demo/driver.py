@@ -15,23 +15,24 @@ from pyspark.sql.functions import col, count, count_distinct, from_json, when
 from pyspark.sql.functions import sum as total
 
 from membership_client import WaitTimeoutError
-from membership_client_spark.demo.happenings import (
+from membership_client_spark.demo.driver_process import ALL_EXECUTORS, quick_properties
+from membership_client_spark.demo.events import (
     AllRead,
     Counted,
     DriverReport,
+    DriverTask,
     EpochBegan,
     EpochCommitted,
     SessionReady,
     SlotShare,
+    decode_task,
+    encode_report,
 )
 from membership_client_spark.demo.orders import SCHEMA, TOPIC
-from membership_client_spark.demo.spark_environment import ALL_EXECUTORS, quick_properties
-from membership_client_spark.demo.wire import Task, decode_task, encode_report
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.pipeline.progress import EpochsProgress
+from membership_client_spark.pipeline.interface import EpochsProgress, PipelineRun, Published
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 GROUP = NAME = "orders-to-parquet"
 SLOTS = 2
@@ -69,12 +70,12 @@ def _end_with_the_demonstration() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _session(task: Task) -> SparkSession:
+def _session(task: DriverTask) -> SparkSession:
     settings = quick_properties(task.python_path) | ALL_EXECUTORS
     return SparkSession.builder.appName(NAME).master(MASTER).config(map=dict(settings)).getOrCreate()
 
 
-def _pipeline(spark: SparkSession, sink: OrdersSink, task: Task) -> Epochs:
+def _pipeline(spark: SparkSession, sink: OrdersSink, task: DriverTask) -> Epochs:
     return epochs(
         spark,
         sink,

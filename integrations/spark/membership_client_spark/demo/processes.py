@@ -20,7 +20,7 @@ ENDED = "ZX"
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class SystemProcess:
     """One process at the moment it was looked at. `session` is the pid of the family's first."""
 
     pid: int
@@ -29,12 +29,12 @@ class Process:
     state: str
     arguments: tuple[str, ...]
 
-    def children(self, relatives: list[Process]) -> list[Process]:
+    def children(self, relatives: list[SystemProcess]) -> list[SystemProcess]:
         """The processes among `relatives` that it started itself."""
         return [process for process in relatives if process.parent == self.pid]
 
 
-def family(first: int) -> list[Process]:
+def family(first: int) -> list[SystemProcess]:
     """All living processes of the family; `first` must have been started with a session of its own."""
     return [process for process in _all_processes() if process.session == first and process.state not in ENDED]
 
@@ -64,14 +64,14 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _all_processes() -> Iterator[Process]:
+def _all_processes() -> Iterator[SystemProcess]:
     for directory in Path("/proc").glob("[0-9]*"):
         process = look(int(directory.name))
         if process is not None:
             yield process
 
 
-def look(pid: int) -> Process | None:
+def look(pid: int) -> SystemProcess | None:
     """The process at this moment; None if it is gone."""
     directory = Path("/proc", str(pid))
     # A process may end while it is read: its files are then gone, or cut off.
@@ -79,7 +79,7 @@ def look(pid: int) -> Process | None:
         # The second field is the program's name, and may itself contain spaces and brackets.
         state, parent, _, session, *_ = (directory / "stat").read_text(errors="replace").rpartition(")")[2].split()
         arguments = (directory / "cmdline").read_text(errors="replace").split("\0")
-        return Process(pid, int(parent), int(session), state, tuple(arguments))
+        return SystemProcess(pid, int(parent), int(session), state, tuple(arguments))
     return None
 
 
@@ -113,7 +113,7 @@ def executors_in(first: int) -> Iterator[Executor]:
             yield _executor(process, relatives)
 
 
-def _executor(jvm: Process, relatives: list[Process]) -> Executor:
+def _executor(jvm: SystemProcess, relatives: list[SystemProcess]) -> Executor:
     daemons = [child for child in jvm.children(relatives) if _DAEMON_MODULE in child.arguments]
     workers = [worker for daemon in daemons for worker in daemon.children(relatives)]
     return Executor(
@@ -126,5 +126,5 @@ def _executor(jvm: Process, relatives: list[Process]) -> Executor:
     )
 
 
-def _option(jvm: Process, name: str) -> str:
+def _option(jvm: SystemProcess, name: str) -> str:
     return jvm.arguments[jvm.arguments.index(name) + 1]

@@ -1,32 +1,55 @@
-"""Runs the demonstration from beginning to end and returns its exit code."""
+"""Runs the demonstration from beginning to end, kills an executor in the middle, and returns the exit code."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
-import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import membership_client
 import membership_client_spark
-from membership_client_spark.demo.broker import BrokerError, EmbeddedBroker, embedded_broker
-from membership_client_spark.demo.driver import MASTER, SLOTS
+from membership_client.admin import GroupAdmin
+from membership_client.demo.kit import (
+    CANNOT_RUN,
+    INTERRUPTED,
+    NOT_AS_EXPECTED,
+    OK,
+    GroupSeen,
+    interrupt_on_signals,
+    svg_problem,
+)
+from membership_client_spark.demo.driver import GROUP, MASTER, SLOTS
 from membership_client_spark.demo.driver_process import DriverFailedError, DriverProcess
-from membership_client_spark.demo.happenings import PipelineRecording, Produced
-from membership_client_spark.demo.orders import PARTITIONS, OrdersError, create_topic, produce
-from membership_client_spark.demo.play import PipelinePlay
+from membership_client_spark.demo.events import (
+    AllRead,
+    Counted,
+    DriverReport,
+    DriverTask,
+    EpochBegan,
+    EpochCommitted,
+    ExecutorGone,
+    ExecutorKilled,
+    ExecutorStarted,
+    PipelineRecording,
+    Produced,
+)
+from membership_client_spark.demo.orders import (
+    PARTITIONS,
+    BrokerError,
+    EmbeddedBroker,
+    OrdersError,
+    create_topic,
+    embedded_broker,
+    produce,
+)
+from membership_client_spark.demo.processes import Executor
 from membership_client_spark.demo.screen import Screen, save_screen
 from membership_client_spark.demo.summary import PipelineSummary, summarize
-from membership_client_spark.demo.wire import Task
-
-OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 
 _EPOCHS = 8
 _KILL_IN = 4
@@ -46,10 +69,8 @@ class SparkDemoOptions:
 
 
 def run(options: SparkDemoOptions) -> int:
-    """Runs it, prints it, and returns 0: as expected, 1: not as expected, 2: could not run, 130: interrupted."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
-            signal.signal(number, _interrupt)
+    """Runs it and prints it. Returns one of the exit codes of `kit`."""
+    interrupt_on_signals()
     try:
         return _run(options)
     except (BrokerError, DriverFailedError, CannotRunError, OrdersError) as error:
@@ -62,11 +83,6 @@ def run(options: SparkDemoOptions) -> int:
         return _end(INTERRUPTED, "interrupted; nothing is left running.")
 
 
-def _interrupt(*_: Any) -> None:
-    """SIGTERM and SIGHUP end the demonstration as Ctrl-C does."""
-    raise KeyboardInterrupt
-
-
 def _end(code: int, why: str) -> int:
     print(f"membership-client-spark demo: {why}", file=sys.stderr)
     return code
@@ -75,13 +91,13 @@ def _end(code: int, why: str) -> int:
 def _run(options: SparkDemoOptions) -> int:
     _check(options)
     screen = Screen(time.monotonic())
-    recording = PipelineRecording(screen.tell)
+    recording = PipelineRecording(screen.show_event)
     with _directory(options.keep) as directory:
         recording.remark("starting real Kafka on this machine, which takes a few seconds")
         with embedded_broker() as broker:
-            _perform(broker, directory, options.records, recording)
-        summary = summarize(recording.happenings)
-        screen.show(summary)
+            _run_pipeline(broker, directory, options.records, recording)
+        summary = summarize(recording.events)
+        screen.show_summary(summary)
     _say_what_is_kept(options, screen)
     return _exit_code(summary)
 
@@ -94,19 +110,17 @@ def _check(options: SparkDemoOptions) -> None:
     """CannotRunError, before anything is started, if something is missing."""
     if not Path("/proc/self/stat").exists():
         raise CannotRunError("executors are found through /proc, which this system does not have; Linux has it.")
-    if options.svg is not None and importlib.util.find_spec("rich") is None:
-        raise CannotRunError("--svg needs rich: pip install 'membership-client[cli]'.")
-    if options.svg is not None and not options.svg.absolute().parent.is_dir():
-        raise CannotRunError(f"--svg {options.svg}: there is no such directory.")
+    if problem := svg_problem(options.svg):
+        raise CannotRunError(problem)
 
 
-def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
+def _run_pipeline(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
     recording.remark(f"Kafka {broker.version} serves; producing orders to a topic with {PARTITIONS} partitions")
     create_topic(broker.bootstrap_servers)
     cents = produce(broker.bootstrap_servers, records)
     recording.add(Produced(at=time.monotonic(), records=records, cents=cents))
     recording.remark(f"starting Spark as {MASTER}, and a pipeline with {SLOTS} slots")
-    task = Task(
+    task = DriverTask(
         bootstrap_servers=broker.bootstrap_servers,
         directory=str(directory),
         python_path=_python_path(),
@@ -114,7 +128,7 @@ def _perform(broker: EmbeddedBroker, directory: Path, records: int, recording: P
         max_records=-(-records // _EPOCHS),
     )
     with DriverProcess(task, directory / "spark", broker.java) as driver:
-        PipelinePlay(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).perform()
+        ExecutorLoss(driver, recording, broker.bootstrap_servers, kill_in=_KILL_IN).run()
 
 
 def _python_path() -> str:
@@ -156,3 +170,85 @@ def _empty_directory(directory: Path) -> Path:
     if taken:
         raise CannotRunError(f"--keep {directory}: the directory is not empty; give a directory that is new or empty.")
     return directory
+
+
+# --- an executor is killed in the middle of an epoch -----------------------------------------------------------------
+
+_LOOK_S = 0.2
+_PATIENCE_S = 120.0
+"""The longest time between two events: Spark may have to start a JVM, executors and Python workers."""
+
+_INTO_THE_EPOCH = 0.4
+"""When the executor is killed, as a part of the duration of the epoch before."""
+
+
+class ExecutorLoss:
+    """The demonstration from the first report of the driver to the last. Call `run` once."""
+
+    def __init__(
+        self, driver: DriverProcess, recording: PipelineRecording, bootstrap_servers: str, kill_in: int
+    ) -> None:
+        self._driver = driver
+        self._recording = recording
+        self._bootstrap_servers = bootstrap_servers
+        self._kill_in = kill_in
+        self._running: dict[str, Executor] = {}
+        self._epoch = 0
+        self._pace_s = 0.0
+        self._kill_at: float | None = None
+        self._killed: str | None = None
+
+    def run(self) -> None:
+        """Returns when the driver has counted what is in the Parquet files. DriverFailedError if it ends before."""
+        while not isinstance(said := self._driver.next_report(_LOOK_S), Counted):
+            if said is not None:
+                self._hear(said)
+            self._watch_executors()
+            self._kill_if_due()
+            self._check_patience()
+        self._hear(said)
+
+    def _hear(self, said: DriverReport) -> None:
+        self._recording.add(said)
+        match said:
+            case EpochBegan(epoch=epoch):
+                self._epoch = epoch
+                if epoch == 1:
+                    self._look_at_group()
+                if epoch >= self._kill_in and self._killed is None:
+                    self._kill_at = said.at + self._pace_s * _INTO_THE_EPOCH
+            case EpochCommitted(seconds=seconds):
+                self._pace_s, self._kill_at = seconds, None
+            case AllRead():
+                self._look_at_group()
+            case _:
+                pass
+
+    def _check_patience(self) -> None:
+        if time.monotonic() - self._recording.events[-1].at > _PATIENCE_S:
+            raise self._driver.failure(f"Spark's driver has reported nothing for {_PATIENCE_S:g} s.")
+
+    def _look_at_group(self) -> None:
+        with GroupAdmin(self._bootstrap_servers) as admin:
+            group = admin.describe(GROUP, lag=False)
+        assert group.epoch is not None
+        self._recording.add(GroupSeen(at=time.monotonic(), epoch=group.epoch, members=len(group.members)))
+
+    def _watch_executors(self) -> None:
+        now, running = time.monotonic(), {one.executor_id: one for one in self._driver.executors()}
+        for gone in sorted(self._running.keys() - running.keys()):
+            self._recording.add(ExecutorGone(at=now, executor=gone))
+        for new in sorted(running.keys() - self._running.keys()):
+            self._recording.add(ExecutorStarted(at=now, executor=new, pid=running[new].pid))
+        self._running = running
+
+    def _kill_if_due(self) -> None:
+        if self._kill_at is None or time.monotonic() < self._kill_at:
+            return
+        # An executor with a Python worker that reads the epoch; without one, no work would be lost.
+        if target := next((one for one in self._running.values() if one.python_workers), None):
+            target.kill()
+            self._kill_at, self._killed = None, target.executor_id
+            self._recording.add(
+                ExecutorKilled(at=time.monotonic(), executor=target.executor_id, pid=target.pid, epoch=self._epoch)
+            )

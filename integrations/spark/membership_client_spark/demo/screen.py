@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Literal
 
 from membership_client.demo.kit import GroupSeen, Remark, picture_console, save_picture
-from membership_client_spark.demo.happenings import (
+from membership_client_spark.demo.events import (
     AllRead,
     Counted,
+    DemoEvent,
     EpochBegan,
     EpochCommitted,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
-    Happening,
     Produced,
     SessionReady,
     SlotShare,
@@ -34,15 +34,15 @@ class Screen:
 
     def __init__(self, began_at: float) -> None:
         self._began_at = began_at
-        self._story = PipelineStoryteller()
+        self._sentences = PipelineSentences()
         self._print = _printer()
         self.printed: list[tuple[str, str]] = []
 
-    def tell(self, happening: Happening) -> None:
-        for line in self._story.tell(happening):
+    def show_event(self, event: DemoEvent) -> None:
+        for line in self._sentences.sentences_for(event):
             self._show(f"[{line.at - self._began_at:5.1f}s] {line.text}", STYLES[line.tone])
 
-    def show(self, summary: PipelineSummary) -> None:
+    def show_summary(self, summary: PipelineSummary) -> None:
         for line in ("", *table_lines(summary), ""):
             self._show(line, "")
         self._show(verdict(summary), "bold green" if summary.as_expected else "bold red")
@@ -78,7 +78,7 @@ Tone = Literal["note", "act", "gain", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineLine:
+class PipelineSentence:
     """One sentence."""
 
     at: float
@@ -86,19 +86,19 @@ class PipelineLine:
     tone: Tone
 
 
-class PipelineStoryteller:
-    """Turns happenings into sentences. It knows the partitions of each slot, and mentions changes only."""
+class PipelineSentences:
+    """Turns events into sentences. It knows the partitions of each slot, and mentions changes only."""
 
     def __init__(self) -> None:
         self._slots: tuple[SlotShare, ...] = ()
         self._killed: set[str] = set()
 
-    def tell(self, happening: Happening) -> list[PipelineLine]:
-        """The lines for one happening; there may be none."""
-        return [PipelineLine(happening.at, text, tone) for text, tone in self._sentences(happening)]
+    def sentences_for(self, event: DemoEvent) -> list[PipelineSentence]:
+        """The lines for one event; there may be none."""
+        return [PipelineSentence(event.at, text, tone) for text, tone in self._sentences(event)]
 
-    def _sentences(self, happening: Happening) -> Iterable[tuple[str, Tone]]:  # noqa: PLR0911 - one for each kind
-        match happening:
+    def _sentences(self, event: DemoEvent) -> Iterable[tuple[str, Tone]]:  # noqa: PLR0911 - one for each kind
+        match event:
             case Remark(text=text):
                 return [(text, "note")]
             case Produced(records=records):
@@ -106,9 +106,9 @@ class PipelineStoryteller:
             case SessionReady(version=version):
                 return [(f"Spark {version} runs", "act")]
             case EpochBegan():
-                return self._shares(happening.slots)
+                return self._shares(event.slots)
             case EpochCommitted():
-                return [(_epoch(happening), "act")]
+                return [(_epoch(event), "act")]
             case GroupSeen(epoch=epoch, members=members):
                 return [(f"the coordinator: {members} members, group epoch {epoch}", "note")]
             case AllRead():
@@ -116,7 +116,7 @@ class PipelineStoryteller:
             case Counted(rows=rows):
                 return [(f"{rows:,} rows are there", "act")]
             case _:
-                return self._of_executors(happening)
+                return self._of_executors(event)
 
     def _shares(self, slots: tuple[SlotShare, ...]) -> Iterable[tuple[str, Tone]]:
         """The partitions of the slots that own others than in the epoch before."""
@@ -127,8 +127,8 @@ class PipelineStoryteller:
             if slot not in before
         ]
 
-    def _of_executors(self, happening: ExecutorStarted | ExecutorKilled | ExecutorGone) -> Iterable[tuple[str, Tone]]:
-        match happening:
+    def _of_executors(self, event: ExecutorStarted | ExecutorKilled | ExecutorGone) -> Iterable[tuple[str, Tone]]:
+        match event:
             case ExecutorStarted(executor=executor, pid=pid):
                 return [(f"executor {executor} started (process {pid})", "gain")]
             case ExecutorKilled(executor=executor, pid=pid, epoch=epoch):

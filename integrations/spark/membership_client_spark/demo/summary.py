@@ -8,17 +8,17 @@ from itertools import pairwise
 from typing import TypeVar
 
 from membership_client.demo.kit import GroupSeen
-from membership_client_spark.demo.happenings import (
+from membership_client_spark.demo.events import (
     Counted,
+    DemoEvent,
     EpochBegan,
     EpochCommitted,
     ExecutorGone,
     ExecutorKilled,
-    Happening,
     Produced,
 )
 
-Kind = TypeVar("Kind", bound=Happening)
+Kind = TypeVar("Kind", bound=DemoEvent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +55,19 @@ class PipelineSummary:
         return not any(complaints(self))
 
 
-def summarize(happenings: Sequence[Happening]) -> PipelineSummary:
-    produced, counted = _all(happenings, Produced), _all(happenings, Counted)
-    shares = [began.slots for began in _all(happenings, EpochBegan)]
+def summarize(events: Sequence[DemoEvent]) -> PipelineSummary:
+    produced, counted = _all(events, Produced), _all(events, Counted)
+    shares = [began.slots for began in _all(events, EpochBegan)]
     return PipelineSummary(
         produced=sum(one.records for one in produced),
         rows=sum(one.rows for one in counted),
         distinct=sum(one.distinct for one in counted),
         produced_cents=sum(one.cents for one in produced),
         revenue_cents=sum(one.revenue_cents for one in counted),
-        epochs=len(_all(happenings, EpochCommitted)),
-        read_again_in=tuple(one.epoch for one in _all(happenings, ExecutorKilled)),
-        executors_lost=len(_all(happenings, ExecutorGone)),
-        group_epochs=tuple(one.epoch for one in _all(happenings, GroupSeen)),
+        epochs=len(_all(events, EpochCommitted)),
+        read_again_in=tuple(one.epoch for one in _all(events, ExecutorKilled)),
+        executors_lost=len(_all(events, ExecutorGone)),
+        group_epochs=tuple(one.epoch for one in _all(events, GroupSeen)),
         moved=sum(before != after for before, after in pairwise(shares)),
     )
 
@@ -119,5 +119,5 @@ def _rows(summary: PipelineSummary) -> Iterator[tuple[str, str]]:
     yield "rebalances", f"{summary.rebalances}"
 
 
-def _all(happenings: Iterable[Happening], kind: type[Kind]) -> list[Kind]:
-    return [one for one in happenings if isinstance(one, kind)]
+def _all(events: Iterable[DemoEvent], kind: type[Kind]) -> list[Kind]:
+    return [one for one in events if isinstance(one, kind)]

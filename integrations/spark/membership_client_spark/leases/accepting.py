@@ -1,4 +1,7 @@
-"""Accepts connections, and passes on those that prove to know the secret: few at a time, in few bytes, within seconds."""
+"""Accepts connections to the driver, and passes on those that prove that they know the secret of this run.
+
+Until then a connection gets little: few at a time, few bytes, a few seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,18 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from membership_client_spark.leases.sealing import Opener, Sealer, session_key
 from membership_client_spark.leases.wire import (
     LONGEST_GREETING,
     NotOursError,
+    Opener,
+    Sealer,
     challenge,
     challenge_in,
     check_proof,
     line,
     parsed,
     proof,
+    session_key,
 )
 
 _log = logging.getLogger("membership_client_spark")
@@ -76,11 +81,11 @@ class Acceptor:
                 self._tell_refused(error)
                 await asyncio.sleep(_AGAIN_S)
                 continue
-            task = asyncio.create_task(self._meet(connection))
+            task = asyncio.create_task(self._prove_and_attend(connection))
             self._tasks.add(task)
             self._unproven[task] = _Unproven(connection, time.monotonic())
             task.add_done_callback(self._tasks.discard)
-            task.add_done_callback(self._send_away)
+            task.add_done_callback(self._close_unproven)
 
     async def _accepted(self) -> socket.socket:
         """Not `sock_accept`: that drops a connection without closing it, and logs a traceback, if it is cancelled just then."""
@@ -110,21 +115,21 @@ class Acceptor:
                 async with asyncio.timeout(_CROWDED_S):
                     await self._one_less.wait()
             except TimeoutError:
-                self._dismiss_silent()
+                self._cancel_silent()
 
-    def _dismiss_silent(self) -> None:
+    def _cancel_silent(self) -> None:
         now = time.monotonic()
         for task, one in self._unproven.items():
             if now - one.since >= _CROWDED_S and task.cancel():
                 self._tell_refused(TimeoutError("proved nothing while others waited"))
 
-    def _send_away(self, task: asyncio.Task[None]) -> None:
+    def _close_unproven(self, task: asyncio.Task[None]) -> None:
         """Closes the connection of a task that ended, perhaps before it began, without a proof."""
         if (one := self._unproven.pop(task, None)) is not None:
             one.connection.close()
             self._one_less.set()
 
-    async def _meet(self, connection: socket.socket) -> None:
+    async def _prove_and_attend(self, connection: socket.socket) -> None:
         try:
             async with asyncio.timeout(_PROOF_S):
                 proven = await self._proven(connection)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.accepting import Acceptor, Proven
-from membership_client_spark.leases.ledger import Ending, Grant, Ledger, Order
-from membership_client_spark.leases.listening import listening_socket
-from membership_client_spark.leases.sealing import Opener, Sealer
-from membership_client_spark.leases.wire import LONGEST_LINE, new_secret
+from membership_client_spark.leases.ledger import Ending, Ledger, MayJoin, Order
+from membership_client_spark.leases.wire import LONGEST_LINE, Opener, Sealer, new_secret
 
 T = TypeVar("T")
 
@@ -131,10 +131,41 @@ class Arbiter:
 
 
 def _as_message(order: Order) -> dict[str, Any]:
-    if isinstance(order, Grant):
+    if isinstance(order, MayJoin):
         return {"grant": True}
     return {"stop": order.ending.value, "reason": order.reason}
 
 
 def _words(order: Order) -> str:
-    return "may join" if isinstance(order, Grant) else f"must end, {order.ending.value}: {order.reason}"
+    return "may join" if isinstance(order, MayJoin) else f"must end, {order.ending.value}: {order.reason}"
+
+
+# --- the socket on which the driver listens, for IPv4 and IPv6 alike -------------------------------------------------
+
+_BACKLOG = 1024
+"""Connections that may wait in the kernel, at no cost to the driver. All slots may start at the same moment."""
+
+
+def listening_socket(host: str) -> socket.socket:
+    """On a free port, not blocking. SparkSettingsError if this process cannot listen on `host`."""
+    try:
+        return _listening(host)
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot be written for a name server.
+        raise SparkSettingsError(
+            f"The driver cannot listen for its slots on {host!r} ({error}). Set spark.driver.bindAddress to an address "
+            "of this machine, and spark.driver.host to one at which executors reach it."
+        ) from error
+
+
+def _listening(host: str) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    with contextlib.ExitStack() as on_failure:
+        listening = on_failure.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        if family == socket.AF_INET6:
+            # As Java does: on :: the driver accepts IPv4 and IPv6.
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+        on_failure.pop_all()
+    return listening

@@ -26,7 +26,7 @@ class Ending(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class MayJoin:
     """The incarnation may join now."""
 
     slot: int
@@ -34,7 +34,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class MustEnd:
     """The incarnation must end, and say when it has closed."""
 
     slot: int
@@ -43,7 +43,7 @@ class Stop:
     reason: str
 
 
-Order = Grant | Stop
+Order = MayJoin | MustEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Ledger:
         lease = self._leases.get(slot, _Lease())
         newest = max((one for one in (lease.holder, lease.waiting) if one), default=by)
         if slot in self._ended:
-            yield Stop(slot, by, *self._ended[slot])
+            yield MustEnd(slot, by, *self._ended[slot])
         elif by < newest:
             yield _superseded(slot, by, newest)
         elif lease.holder in {None, by}:
@@ -106,7 +106,7 @@ class Ledger:
             self._ended[slot] = (ending, reason)
         for who in (lease.holder, lease.waiting):
             if who is not None:
-                yield Stop(slot, who, ending, reason)
+                yield MustEnd(slot, who, ending, reason)
 
     def reopen(self, slot: int) -> None:
         """A slot that had ended may be claimed again."""
@@ -117,8 +117,8 @@ class Ledger:
 
     def _grant(self, slot: int, to: Incarnation) -> Iterator[Order]:
         self._leases[slot] = _Lease(holder=to)
-        yield Grant(slot, to)
+        yield MayJoin(slot, to)
 
 
-def _superseded(slot: int, who: Incarnation, by: Incarnation) -> Stop:
-    return Stop(slot, who, Ending.SUPERSEDED, f"incarnation {by} has slot {slot}; this is {who}")
+def _superseded(slot: int, who: Incarnation, by: Incarnation) -> MustEnd:
+    return MustEnd(slot, who, Ending.SUPERSEDED, f"incarnation {by} has slot {slot}; this is {who}")

@@ -11,16 +11,18 @@ from typing import Any, BinaryIO
 
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.leases.ledger import Ending
-from membership_client_spark.leases.sealing import Opener, Sealer, session_key
 from membership_client_spark.leases.wire import (
     LONGEST_GREETING,
     LONGEST_LINE,
+    Opener,
+    Sealer,
     challenge,
     challenge_in,
     check_proof,
     line,
     parsed,
     proof,
+    session_key,
 )
 
 _log = logging.getLogger("membership_client_spark")

@@ -11,11 +11,19 @@ from pyspark.sql import DataFrame
 from membership_client import ConfigError, TopicPartition
 from membership_client.arguments import checked_function, shown
 from membership_client_spark.arguments import checked_names, checked_path
-from membership_client_spark.parquet.manifest import NAME, Manifest, ManifestError, with_ranges
-from membership_client_spark.parquet.storage import Storage, directory_of, new_attempt, open_storage
-from membership_client_spark.pipeline.errors import EpochTakenError, ForeignSinkError
+from membership_client_spark.errors import EpochTakenError, ForeignSinkError
+from membership_client_spark.parquet.storage import (
+    NAME,
+    Manifest,
+    ManifestError,
+    Storage,
+    directory_of,
+    new_attempt,
+    open_storage,
+    with_ranges,
+)
+from membership_client_spark.pipeline.interface import PipelineRun, Published
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.resuming import PipelineRun, Published
 
 Transform = Callable[[DataFrame], DataFrame]
 

@@ -12,18 +12,31 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
-from membership_client_spark.pipeline.bounds import Bounds, Experience, SizeSampler, record_limit
-from membership_client_spark.pipeline.errors import EpochTakenError
+from membership_client_spark.errors import EpochTakenError
 from membership_client_spark.pipeline.held import Held
-from membership_client_spark.pipeline.plan import NOTHING, EpochPlan, next_ranges, plan_of
-from membership_client_spark.pipeline.positions import Positions
-from membership_client_spark.pipeline.progress import EpochReport, EpochsProgress, SlotView, Tally
+from membership_client_spark.pipeline.interface import (
+    EpochReport,
+    EpochsProgress,
+    PipelineRun,
+    Resumable,
+    SlotView,
+    Tally,
+)
+from membership_client_spark.pipeline.planning import (
+    NOTHING,
+    Bounds,
+    EpochPlan,
+    Experience,
+    SizeSampler,
+    next_ranges,
+    plan_of,
+    record_limit,
+)
+from membership_client_spark.pipeline.positions import Positions, Watermarks
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
 from membership_client_spark.pipeline.reading import epoch_frame
-from membership_client_spark.pipeline.resuming import PipelineRun, Resumable
 from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
-from membership_client_spark.pipeline.watermarks import Watermarks
 from membership_client_spark.slot_failure import setup_note
 
 ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]

@@ -11,8 +11,7 @@ from confluent_kafka import Consumer
 from membership_client import ConfigError, MemberConfig, Security
 from membership_client.arguments import flag_from, shown, word_from
 from membership_client_spark.arguments import check_consumer
-from membership_client_spark.holders import Config
-from membership_client_spark.slot_config import checked_config
+from membership_client_spark.slot_member import Config, checked_config
 
 Reset = Literal["earliest", "latest", "error"]
 

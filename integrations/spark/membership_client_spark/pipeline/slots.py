@@ -19,11 +19,10 @@ from membership_client import (
     Snapshot,
     TopicPartition,
 )
-from membership_client_spark.holders import Config, admin_of, check_newest, new_driver_epoch
 from membership_client_spark.incarnation import Incarnation, slot_instance_id
 from membership_client_spark.pipeline.held import Held, Holding
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.slot_config import slot_config
+from membership_client_spark.slot_member import Config, admin_of, check_newest, new_driver_epoch, slot_config
 
 logger = logging.getLogger("membership_client_spark")
 

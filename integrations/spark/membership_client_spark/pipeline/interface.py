@@ -1,0 +1,113 @@
+"""What a pipeline and the program that uses it tell each other: the progress, as values, and the interface of sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+from pyspark.sql import SparkSession
+
+from membership_client import MemberState, TopicPartition
+from membership_client_spark.pipeline.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """One epoch that was committed."""
+
+    epoch_id: int
+    ranges: tuple[OffsetRange, ...]
+    records: int
+    """The number of offsets in the ranges: with compaction or transactions a little more than the number of records."""
+    bytes: int | None
+    """Estimated from samples; None without max_bytes."""
+    seconds: float
+    """From planning to the end of the commit."""
+
+    @property
+    def records_per_s(self) -> float:
+        return self.records / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotView:
+    """One slot's member."""
+
+    slot: int
+    instance_id: str
+    state: MemberState
+    partitions: frozenset[TopicPartition]
+    lag: int
+    """Offsets that were in no committed epoch when the pipeline last checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochsProgress:
+    """A pipeline at one moment."""
+
+    epochs: int
+    """How many epochs this run has committed."""
+    records: int
+    """How many records these epochs had."""
+    last: EpochReport | None
+    running: int | None
+    """The epoch that is under way."""
+    slots: tuple[SlotView, ...]
+
+    @property
+    def lag(self) -> int:
+        return sum(slot.lag for slot in self.slots)
+
+
+class Tally:
+    """Counts epochs, on the pipeline's thread; `progress` may be called on any."""
+
+    def __init__(self) -> None:
+        self._epochs = 0
+        self._records = 0
+        self._last: EpochReport | None = None
+        self.running: int | None = None
+
+    def count(self, report: EpochReport) -> None:
+        self._epochs += 1
+        self._records += report.records
+        self._last = report
+
+    def progress(self, slots: tuple[SlotView, ...]) -> EpochsProgress:
+        return EpochsProgress(
+            epochs=self._epochs, records=self._records, last=self._last, running=self.running, slots=slots
+        )
+
+
+# --- the interface of a sink that has each record exactly once, however the driver ends ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a sink has: its last epoch (0 if none), and the next offset of each partition that any of its epochs had."""
+
+    epoch: int = 0
+    ends: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRun:
+    """One run of a pipeline, as its sink sees it."""
+
+    spark: SparkSession
+    group_id: str
+    check: Callable[[], None]
+    """Raises if a newer driver runs this pipeline. A sink calls it right before it publishes."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A `foreach_epoch` that knows what it has published. Rows and ranges of an epoch become visible in one step.
+
+    It returns if the epoch is published with the same ranges, and raises EpochTakenError if with others.
+    """
+
+    def resume(self, run: PipelineRun) -> Published:
+        """Called on the pipeline's thread before the first epoch, and after each EpochTakenError."""

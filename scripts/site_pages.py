@@ -1,0 +1,95 @@
+"""Pages of the site that are made from other files of the project: README, changelog, examples, and the reference.
+
+A hook of MkDocs (`hooks` in mkdocs.yml). The reference has every name of docs/api.md's packages, from their docstrings.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PACKAGES = {
+    "membership_client": "membership_client",
+    "membership_client.aio": "membership_client/aio",
+    "membership_client.admin": "membership_client/admin",
+    "membership_client.identity": "membership_client/identity",
+    "membership_client.testing": "membership_client/testing",
+    "membership_client_spark": "integrations/spark/membership_client_spark",
+}
+"""Packages whose names are ours; those of `membership_client.confluent` are confluent-kafka's."""
+
+LINKS = {"docs/": "", "../examples/testing": "examples.md", "examples/": "examples.md", "examples": "examples.md"}
+LINKS |= {"../CONTRIBUTING.md": "contributing.md", "CONTRIBUTING.md": "contributing.md", "../README.md": "index.md"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that have no file in docs/, and the scripts that scripts/docs has fetched."""
+    pages = {"index.md": _read("README.md"), "contributing.md": _read("CONTRIBUTING.md")}
+    pages |= {"changelog.md": _read("CHANGELOG.md"), "examples.md": _examples(), "reference.md": _reference()}
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    for script in (ROOT / "build" / "site-scripts").glob("*.js"):
+        files.append(File.generated(config, f"scripts/{script.name}", abs_src_path=str(script)))
+    config.extra_javascript += [file.src_uri for file in files if file.src_uri.startswith("scripts/mermaid-")]
+    return files
+
+
+def on_post_template(output_content: str, **_: object) -> str:
+    """As `on_post_page`, for the page that a server shows for addresses that do not exist."""
+    return on_post_page(output_content)
+
+
+def on_post_page(output: str, **_: object) -> str:
+    """The theme's search loads this from another host in pages that were opened from a disk."""
+    return output.replace("https://unpkg.com/iframe-worker/shim", "scripts/iframe-worker-1.0.4.js")
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Links that leave docs/ in the repository lead to the page of the site that has the same."""
+    return re.sub(r"\]\(([^)\s#]+)", lambda found: f"]({_target(found[1])}", markdown)
+
+
+def _target(link: str) -> str:
+    for prefix, page in LINKS.items():
+        if link == prefix or (prefix == "docs/" and link.startswith(prefix)):
+            return page + link.removeprefix(prefix)
+    return link
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def _examples() -> str:
+    """Each example with its first docstring as text, and its code."""
+    parts = ["# Examples\n\nPrograms that the tests run."]
+    for file in sorted((ROOT / "examples").rglob("*.py")):
+        code = file.read_text()
+        docstring = ast.get_docstring(ast.parse(code)) or ""
+        body = code.partition('"""\n')[2].strip() if docstring else code
+        parts.append(f"## {file.relative_to(ROOT / 'examples')}\n\n{docstring}\n\n```python\n{body}\n```")
+    return "\n\n".join(parts)
+
+
+def _reference() -> str:
+    """A directive per public name, which mkdocstrings replaces by signature and docstring."""
+    parts = [
+        "# Reference\n\nThe contract of every public name, from its docstring. For what each is good for see [all names](api.md)."
+    ]
+    for package, directory in PACKAGES.items():
+        parts.append(f"## {package}")
+        parts += [f"::: {package}.{name}" for name in sorted(_public(ROOT / directory / "__init__.py"))]
+    return "\n\n".join(parts)
+
+
+def _public(file: Path) -> list[str]:
+    """The names in `__all__`."""
+    assigned = (node for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign))
+    (names,) = (node.value for node in assigned if ast.unparse(node.targets[0]) == "__all__")
+    return list(ast.literal_eval(names))
