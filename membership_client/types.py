@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -195,6 +196,50 @@ class Snapshot:
     """What an assignment waits for, once that takes seconds: a Consumer needs the committed offsets of its partitions."""
     missing_topics: frozenset[str] = frozenset()
     """Topics subscribed to by name that do not exist, or that the brokers hide; `error` says which names are near."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionProgress:
+    """How far a Consumer has read one partition. What is not known yet is None."""
+
+    position: int | None
+    """The offset of the next record that the application gets."""
+    committed: int | None
+    end: int | None
+    """The offset after the last record, as the brokers told with the last records that were fetched."""
+    time_lag_s: float | None
+    """The age of the next record by its timestamp, at most 10 s too much; 0 when all is read."""
+
+    @property
+    def lag(self) -> int | None:
+        """How many records are still to be read."""
+        return _distance(self.position, self.end)
+
+    @property
+    def committed_lag(self) -> int | None:
+        """How many records the next owner would read: those behind the committed offset."""
+        return _distance(self.committed, self.end)
+
+
+def _distance(offset: int | None, end: int | None) -> int | None:
+    return None if offset is None or end is None else max(0, end - offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a Consumer has read each partition that it fetches."""
+
+    partitions: Mapping[TopicPartition, PartitionProgress]
+
+    @property
+    def lag(self) -> int | None:
+        """The largest lag of a partition; None if no lag is known."""
+        return max((one.lag for one in self.partitions.values() if one.lag is not None), default=None)
+
+    @property
+    def time_lag_s(self) -> float | None:
+        """The largest time lag of a partition; None if none is known."""
+        return max((one.time_lag_s for one in self.partitions.values() if one.time_lag_s is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

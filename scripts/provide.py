@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -58,6 +59,13 @@ BROWSER = Program(
 )
 
 
+PROMETHEUS = Program(
+    "Prometheus",
+    lambda: all(map(shutil.which, ("prometheus", "promtool"))),
+    {APT: ("prometheus",), DNF: ("golang-github-prometheus",), APK: ("prometheus",), BREW: ("prometheus",)},
+)
+
+
 @contextmanager
 def one_process_at_a_time(name: str) -> Iterator[None]:
     """Across all processes of this user; says so when it has to wait."""
@@ -82,6 +90,12 @@ def browser() -> None:
     """Installs one where that is allowed."""
     with one_process_at_a_time("system-packages"):
         BROWSER.install_once()
+
+
+def prometheus() -> None:
+    """Installs one where that is allowed."""
+    with one_process_at_a_time("system-packages"):
+        PROMETHEUS.install_once()
 
 
 def spark() -> None:
@@ -132,6 +146,7 @@ def jars(bundle: Bundle) -> None:
 THINGS: dict[str, Callable[[], None]] = {
     "java": java,
     "browser": browser,
+    "prometheus": prometheus,
     "spark": spark,
     "docs": docs,
     "spark-archive": spark_archive,

@@ -32,7 +32,7 @@ from membership_client.errors import ConfigError, MemberClosedError
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import warned_of
 from membership_client.trace import Journal
-from membership_client.types import CloseReport, Health, LeaveMode, Snapshot, TopicPartition
+from membership_client.types import CloseReport, Health, LeaveMode, Progress, Snapshot, TopicPartition
 
 
 class Done:
@@ -129,6 +129,10 @@ class Consumer(Calls):
     def trace(self) -> Journal:
         """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`."""
         return self._fetcher.trace
+
+    async def progress(self) -> Progress:
+        """Position, end and lag of each partition that is fetched, from what fetching knows: no broker is asked."""
+        return await self._do(self._fetcher.progress)
 
     def health(self) -> Health:
         """For liveness and readiness probes."""

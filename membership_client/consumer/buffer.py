@@ -7,8 +7,9 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, islice
+from time import monotonic
 
-from confluent_kafka import Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 Place = tuple[str | None, int | None]
 """Equal to the TopicPartition; an error that concerns no partition has none."""
@@ -18,6 +19,9 @@ _MOST_BYTES = 1 << 20
 
 _SAMPLE = 8
 """Records whose size is looked at."""
+
+_NOTE_TIMES: Place = (None, None)
+"""In `unread`, it asks for the timestamps of what is read next. No partition has this name."""
 
 Reading = Callable[[int, float], list[Message]]
 Test = Callable[[Message], bool]
@@ -42,6 +46,8 @@ class Buffer:
         """Partitions of which nothing was read since they were assigned or moved. Only to see whether there are some."""
         self._first_read: dict[Place, int] = {}
         """The first offset of each of the others."""
+        self.timestamps: dict[Place, tuple[int, float]] = {}
+        """Of some partitions: the timestamp in milliseconds of a record that was read lately, and when that was."""
         self._batches: list[deque[Message]] = []
         """What consume() gathers on some threads. The application does not have it yet, so it counts as not read."""
         self._moving = threading.RLock()
@@ -81,18 +87,32 @@ class Buffer:
         """These are read from another offset from now on."""
         for place in partitions:
             self._first_read.pop(place, None)
+            self.timestamps.pop(place, None)
             self.unread.add(place)
 
     def note_read(self, messages: Sequence[Message]) -> None:
         """Before these are put in line or handed out: some may be the first ones of their partitions."""
-        if not self.unread:
+        if not self.unread or not messages:
             return
         # By C code: as long as a partition has no records, all records of the others come by here.
-        places = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+        places = list(zip(map(Message.topic, messages), map(Message.partition, messages), strict=True))
+        if _NOTE_TIMES in self.unread:
+            self.unread.discard(_NOTE_TIMES)
+            self._note_timestamps(dict(zip(places, messages, strict=True)))
         for message in compress(messages, map(self.unread.__contains__, places)):
             if message.error() is None:
                 self.unread.discard(place := place_of(message))
                 self._first_read[place] = message.offset() or 0
+
+    def note_timestamps(self) -> None:
+        """Note those of the records that are read next. Any thread; calls that read pay only for the next read."""
+        self.unread.add(_NOTE_TIMES)
+
+    def _note_timestamps(self, newest: dict[Place, Message]) -> None:
+        now = monotonic()
+        for place, message in newest.items():
+            if message.error() is None and (timestamp := timestamp_of(message)) is not None:
+                self.timestamps[place] = (timestamp, now)
 
     def take_where(self, count: int, wanted: Test, alone: Test) -> list[Message]:
         """Up to `count` of the wanted ones, wherever they are in line; one that is to be `alone` only as the first, and last."""
@@ -186,6 +206,7 @@ class Buffer:
         for place in gone:
             self._withheld.pop(place, None)
             self._first_read.pop(place, None)
+            self.timestamps.pop(place, None)
             self.unread.discard(place)
 
     def clear(self) -> None:
@@ -193,19 +214,25 @@ class Buffer:
             self.line.clear()
             for batch in self._batches:
                 batch.clear()
-            for one in (self._withheld, self.unread, self._first_read):
+            for one in (self._withheld, self.unread, self._first_read, self.timestamps):
                 one.clear()
 
     def positions(self) -> dict[Place, int | None]:
         """Of partitions with records that wait: the offset of the first one, or None if none was handed out before it."""
+        firsts = {place: message.offset() or 0 for place, message in self.next_ones().items()}
+        return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
+
+    def next_ones(self) -> dict[Place, Message]:
+        """By partition the first record that waits."""
         with self._moving:
             waiting = [*chain.from_iterable((*self._withheld.values(), *self._batches)), *tuple(self.line)]
-        firsts: dict[Place, int] = {}
+        firsts: dict[Place, Message] = {}
         for message in waiting:
             if message.error() is None:
-                place, offset = place_of(message), message.offset() or 0
-                firsts[place] = min(offset, firsts.get(place, offset))
-        return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
+                known = firsts.setdefault(place_of(message), message)
+                if (message.offset() or 0) < (known.offset() or 0):
+                    firsts[place_of(message)] = message
+        return firsts
 
     def next_ahead(self, ahead: int, most: int) -> int:
         """How many records to read ahead next: about a megabyte by the size of the newest ones, and at most four times `ahead`."""
@@ -224,6 +251,12 @@ class Buffer:
         with contextlib.suppress(IndexError):
             taken.extend(iter(self.line.pop, None))
         return taken[::-1]
+
+
+def timestamp_of(message: Message) -> int | None:
+    """In milliseconds since 1970; None if the record has none."""
+    kind, milliseconds = message.timestamp()
+    return None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
 
 
 def place_of(message: Message) -> Place:

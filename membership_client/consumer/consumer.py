@@ -49,6 +49,7 @@ from membership_client.types import (
     LeaveMode,
     MemberState,
     Offset,
+    Progress,
     Snapshot,
     TopicPartition,
 )
@@ -227,6 +228,11 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def trace(self) -> Journal:
         """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`; any thread."""
         return self._member.trace
+
+    def progress(self) -> Progress:
+        """Position, end and lag of each partition that is fetched, from what fetching knows: no broker is asked. Any thread."""
+        self._check_open()
+        return self._runtime.progress.read()
 
     def health(self) -> Health:
         """For liveness and readiness probes."""

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 class Lock(Protocol):
     """A lock that its holder may take again: a signal handler does."""
 
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+    def release(self) -> None: ...
     def __enter__(self) -> Any: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
@@ -104,6 +106,26 @@ class LibrdkafkaLock:
         finally:
             if waiting:
                 self.callers.pop()
+
+    @contextlib.contextmanager
+    def calling_within(self, timeout_s: float) -> Iterator[bool]:
+        """As `calling`, but waits so long only: False, without the lock, when time is up. Not for the main thread.
+
+        There an exception of a signal handler could come between the lock and the block that releases it.
+        """
+        self.callers.append(None)
+        try:
+            got = self.lock.acquire(timeout=timeout_s)
+        finally:
+            self.callers.pop()
+        if not got:
+            yield False
+            return
+        try:
+            with self._inside():
+                yield True
+        finally:
+            self.lock.release()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:

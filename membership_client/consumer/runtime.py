@@ -24,6 +24,7 @@ from membership_client.consumer.monitor import Inside, LibrdkafkaLock, Monitor
 from membership_client.consumer.pause_detection import PauseDetection
 from membership_client.consumer.poll_loop import PollLoop
 from membership_client.consumer.poll_time import Spent
+from membership_client.consumer.progress import ProgressReader
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.start_offsets import OffsetWait, Starts, look_up, milliseconds_ago, reason
 from membership_client.consumer.statistics import Sources
@@ -32,7 +33,7 @@ from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
 from membership_client.runtime.busy_thread import frame_of
 from membership_client.runtime.listener import Callback
-from membership_client.runtime.log import name_of
+from membership_client.runtime.log import MemberLogger, name_of
 from membership_client.types import MemberState, Snapshot, TopicPartition
 
 logger = logging.getLogger("membership_client")
@@ -93,6 +94,8 @@ class Runtime:
         self._max_poll_interval_ms = settings.member.max_poll_interval_ms
         self._state = MemberState.UNSUBSCRIBED
         self._told = Spent()
+        self.progress = ProgressReader(raw, self.librdkafka, self.commits.pending, self._counts)
+        self.member._telemetry.watch(self.member._worker, self.progress.for_exporter)
         if settings.statistics is not None:
             buffer, pending = self.librdkafka.buffer, self.commits.pending
             settings.statistics.sources = Sources(self._membership, buffer, pending)
@@ -101,6 +104,10 @@ class Runtime:
     def subscribed(self) -> bool:
         """Also while an unsubscribe is under way, whose callbacks may still commit."""
         return self.wanted or self.member.snapshot.state is not MemberState.UNSUBSCRIBED
+
+    def _counts(self) -> bool:
+        """Are the partitions that are fetched this consumer's? Not once the group has dropped it."""
+        return not self.subscribed or self.member.epoch > 0
 
     def _membership(self) -> Snapshot | None:
         return self.member.snapshot if self.subscribed else None
@@ -194,12 +201,14 @@ class Runtime:
     def _on_step(self, step: Step) -> None:
         self.librdkafka.buffer.put(events_of(step))
         if any(isinstance(effect, Warn) for effect in step.effects) and (records := _in_hand(self.queue.thread())):
-            logger.warning("%s: in hand: %s", name_of(step.after), ", ".join(records))
+            text = "%s: in hand: %s"
+            MemberLogger(step.after).warning(text, name_of(step.after), ", ".join(records), extra={"records": records})
             self.member.trace.note("in hand", records=records)
 
     def _every_second(self) -> None:
         """Note that this process runs, and report how idle the application is. Reported times never decrease."""
         self.pauses.look()
+        self.librdkafka.buffer.note_timestamps()
         spent, told = self.loop.time.spent(), self._told
         self._told = Spent(max(spent.idle_s, told.idle_s), max(spent.busy_s, told.busy_s))
         if self.subscribed:

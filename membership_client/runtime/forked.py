@@ -117,6 +117,15 @@ def register(member: _Closable) -> None:
     _members.add(member)
 
 
+def registered() -> list[Any]:
+    """The members of this process that no garbage collection has taken yet. Any thread."""
+    while True:
+        try:
+            return list(_members)
+        except RuntimeError:  # Another thread has made a member meanwhile.
+            continue
+
+
 def _abandon_in_forked_child() -> None:
     for member in tuple(_members):
         member._after_fork()  # noqa: SLF001 - not for users, and this module is its only caller

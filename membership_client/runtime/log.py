@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from membership_client.config import CLASSIC_ONLY, KIP_848_ONLY
@@ -27,6 +28,32 @@ _QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
 _MOST_TOPICS = 8
 
 
+class MemberLogger(logging.LoggerAdapter[logging.Logger]):
+    """The logger, with fields of the member on each record: for formatters that write JSON."""
+
+    def __init__(self, member: Member) -> None:
+        super().__init__(logger, None)
+        self._member = member
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        return msg, {**kwargs, "extra": {**fields_of(self._member), **kwargs.get("extra", {})}}
+
+
+def fields_of(member: Member) -> dict[str, Any]:
+    """As in a `Snapshot`. Of many topics the first ones, and how many more."""
+    owned = shares(member.owned.named(member.names))
+    return {
+        "group_id": member.config.group_id,
+        "member_id": member.known_as or member.member_id,
+        "instance_id": member.config.group_instance_id,
+        "client_id": member.config.client_id,
+        "epoch": member.epoch,
+        "state": member.state.value,
+        "cause": None if member.cause is None else member.cause.kind.value,
+        "partitions": _listed(owned),
+    }
+
+
 class StepLog:
     """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
 
@@ -39,45 +66,49 @@ class StepLog:
 
     def on_step(self, step: Step) -> None:
         before, after = step.before, step.after
-        who = name_of(after)
+        who, log = name_of(after), MemberLogger(after)
         if isinstance(step.event, CallbackReturned) and step.event.error:
-            logger.warning("%s: a callback raised: %s", who, step.event.error)
+            log.warning("%s: a callback raised: %s", who, step.event.error)
         if isinstance(step.event, CallbackDelayed) and after is not before:
             delay = Delay(step.event.why, step.at - step.event.since)
-            logger.warning("%s: %s. Nothing of these partitions is read meanwhile.", who, delay)
+            log.warning("%s: %s. Nothing of these partitions is read meanwhile.", who, delay)
         if after.config.group_protocol == "auto" and after.settled is not None and before.settled is None:
-            _log_protocol(who, step)
+            _log_protocol(who, log, step)
         if after.topic_check.missing != before.topic_check.missing:
-            _log_missing(who, before, after)
+            _log_missing(who, log, before, after)
         if after.state is not before.state:
-            self._log_state(who, step)
+            self._log_state(who, log, step)
         elif _is_new_problem(before, after):
-            _log_problem(who, after)
+            _log_problem(who, log, after)
 
-    def _log_state(self, who: str, step: Step) -> None:
+    def _log_state(self, who: str, log: MemberLogger, step: Step) -> None:
         before, after = step.before, step.after
         self._began_at = step.at if self._began_at is None else self._began_at
         if after.state is S.FATAL:
-            logger.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
+            log.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
         elif after.state in {S.FENCED, S.STALE}:
-            logger.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
+            log.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
         elif after.state is S.STABLE:
-            count, epoch, moved = len(after.owned), after.epoch, self._moved(step)
-            logger.info("%s: stable at epoch %d with %d partitions (%s)%s", who, epoch, count, after.cause, moved)
+            moved, fields = self._moved(step)
+            count, epoch = len(after.owned), after.epoch
+            log.info(
+                "%s: stable at epoch %d with %d partitions (%s)%s", who, epoch, count, after.cause, moved, extra=fields
+            )
         elif after.state is S.UNSUBSCRIBED:
-            logger.info("%s: not in the group any more (%s)%s", who, after.cause, self._moved(step))
+            moved, fields = self._moved(step)
+            log.info("%s: not in the group any more (%s)%s", who, after.cause, moved, extra=fields)
         else:
-            logger.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
+            log.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
 
-    def _moved(self, step: Step) -> str:
-        """What the rebalance that ends here brought and took, and how long it lasted for this member."""
+    def _moved(self, step: Step) -> tuple[str, dict[str, Any]]:
+        """What the rebalance that ends here brought and took, and how long it lasted for this member; also as fields."""
         owned, names = step.after.owned, step.after.names
-        got, lost = (owned - self._owned).named(names), (self._owned - owned).named(self._names)
-        moves = [("got", shares(got)), ("lost", shares(lost))]
+        got, lost = shares((owned - self._owned).named(names)), shares((self._owned - owned).named(self._names))
         took_s = step.at - (step.at if self._began_at is None else self._began_at)
         self._owned, self._names, self._began_at = owned, names, None
-        told = "".join(f", {word} {_listed(topics)}" for word, topics in moves if topics)
-        return f"{told or ', nothing moved'}, within {took_s:.1f} s"
+        told = "".join(f", {word} {_listed(topics)}" for word, topics in (("got", got), ("lost", lost)) if topics)
+        fields = {"got": _listed(got), "lost": _listed(lost), "duration_s": round(took_s, 3)}
+        return f"{told or ', nothing moved'}, within {took_s:.1f} s", fields
 
 
 def _listed(topics: Sequence[str]) -> str:
@@ -94,20 +125,20 @@ def _is_new_problem(before: Member, after: Member) -> bool:
     return old is None or (old.kind, old.detail) != (new.kind, new.detail)
 
 
-def _log_protocol(who: str, step: Step) -> None:
+def _log_protocol(who: str, log: MemberLogger, step: Step) -> None:
     """Which one `auto` took, why, and which of the given keys have no effect with it."""
     config, answer = step.after.config, step.event.response if isinstance(step.event, Answered) else None
     unused, protocol = CLASSIC_ONLY, "KIP-848"
     if step.after.settled is GroupProtocol.CONSUMER:
-        logger.info("%s: group.protocol=auto takes KIP-848: the coordinator has it", who)
+        log.info("%s: group.protocol=auto takes KIP-848: the coordinator has it", who)
     else:
         unused, protocol = KIP_848_ONLY, "the classic protocol"
         if isinstance(answer, Refused) and answer.code == Code.GROUP_ID_NOT_FOUND:
-            logger.warning("%s: group.protocol=auto takes the classic protocol. %s %s", who, answer.message, _MIGRATION)
+            log.warning("%s: group.protocol=auto takes the classic protocol. %s %s", who, answer.message, _MIGRATION)
         else:
-            logger.info("%s: group.protocol=auto takes the classic protocol: these brokers do not have KIP-848", who)
+            log.info("%s: group.protocol=auto takes the classic protocol: these brokers do not have KIP-848", who)
     for key, why in config.without_effect(unused).items():
-        logger.warning("%s: %s has no effect with %s: %s", who, key, protocol, why)
+        log.warning("%s: %s has no effect with %s: %s", who, key, protocol, why)
 
 
 _MIGRATION = (
@@ -116,20 +147,22 @@ _MIGRATION = (
 )
 
 
-def _log_missing(who: str, before: Member, after: Member) -> None:
+def _log_missing(who: str, log: MemberLogger, before: Member, after: Member) -> None:
     """Each topic once when it is found missing, and once when it is not any more."""
     old, new = before.topic_check.missing, after.topic_check.missing
     for topic in sorted(new.keys() - old.keys()):
-        logger.warning("%s: %s", who, missing_text(topic, new[topic]))
+        log.warning("%s: %s", who, missing_text(topic, new[topic]))
     subscribed = after.subscription.expected if after.subscription else frozenset()
     for topic in sorted((old.keys() - new.keys()) & subscribed):
-        logger.info("%s: topic %s exists now", who, topic)
+        log.info("%s: topic %s exists now", who, topic)
 
 
 def log_warning(member: Member, warning: BudgetWarning) -> None:
     """An operator should look at that thread before the budget is gone."""
     consequence = _CONSEQUENCES[warning.budget]
-    logger.warning("%s: %s. When it is all gone, %s.", name_of(member), warning, consequence)
+    fields = {"budget": warning.budget.name.lower(), "busy_thread": warning.thread, "busy_at": list(warning.stack)}
+    log = MemberLogger(member)
+    log.warning("%s: %s. When it is all gone, %s.", name_of(member), warning, consequence, extra=fields)
 
 
 _CONSEQUENCES = {
@@ -139,12 +172,12 @@ _CONSEQUENCES = {
 }
 
 
-def _log_problem(who: str, member: Member) -> None:
+def _log_problem(who: str, log: MemberLogger, member: Member) -> None:
     assert member.problem is not None
     kind = member.problem.kind
     at_work = kind is ProblemKind.WAITING_FOR_INSTANCE_ID and member.config.group_instance_id_conflict == "takeover"
     level = logging.INFO if kind in _QUIET or at_work else logging.WARNING
-    logger.log(level, "%s: %s", who, member.problem.detail)
+    log.log(level, "%s: %s", who, member.problem.detail)
 
 
 def name_of(member: Member) -> str:

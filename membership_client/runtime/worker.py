@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -89,6 +90,8 @@ class Worker:
         """A callback that has not begun, and when it does at the latest."""
         self.runner: CallbackRunner | None = None
         self.stopped = False
+        self.due_at = math.inf
+        """When the owning thread takes its next turn, unless it is stuck. Read by other threads."""
         self._transport = transport
         self._observers = list(observers)
         self._names = names or TopicNames()
@@ -157,7 +160,9 @@ class Worker:
     def run_once(self) -> None:
         """Wait until something happens or time is up, then take all of it in."""
         # An answer that came while this thread waited for the processor is not late: look once more before a timeout counts.
-        answers = self._transport.wait(self._timeout_s()) or self._transport.wait(0.0)
+        timeout_s = self._timeout_s()
+        self.due_at = math.inf if timeout_s is None else self._clock() + timeout_s
+        answers = self._transport.wait(timeout_s) or self._transport.wait(0.0)
         if self.every_second is not None:
             self.every_second()
         if self.keeper is not None and (report := self.keeper.news(self.member.request_timeout_s)):

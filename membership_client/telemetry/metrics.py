@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
@@ -14,6 +12,7 @@ from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import (
     Answered,
+    Budget,
     ClassicHeartbeat,
     Disconnect,
     Failed,
@@ -24,9 +23,10 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import InFlight
-from membership_client.runtime.worker import Worker
 from membership_client.telemetry import names
+from membership_client.telemetry.live_members import LiveMember, LiveMembers
 from membership_client.telemetry.names import Labels, kind_label
+from membership_client.telemetry.partitions import PartitionGauges
 from membership_client.telemetry.rebalance_tracker import (
     CallbackEnded,
     Fact,
@@ -34,7 +34,6 @@ from membership_client.telemetry.rebalance_tracker import (
     PhaseEnded,
     RebalanceEnded,
     RebalanceFailed,
-    RebalanceTracker,
 )
 from membership_client.types import MemberState
 
@@ -45,14 +44,24 @@ class Metrics:
     def __init__(self, instruments: Instruments, labels: Labels) -> None:
         self._instruments = instruments
         self._labels = labels
+        self._began = False
 
     def take(self, step: Step, facts: Sequence[Fact]) -> None:
+        if not self._began:
+            self._begin()
         if (heartbeat := heartbeat_outcome(step)) is not None:
             self._instruments.heartbeat_duration.record(heartbeat.took_s, self._with_error(heartbeat.error))
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._instruments.warnings.add(1, {**self._labels, names.BUDGET: effect.budget.name.lower()})
         self.count(facts)
+
+    def _begin(self) -> None:
+        """Counters that stay at 0 in good times begin there: of one that begins with 1, Prometheus sees no increase."""
+        self._began = True
+        self._instruments.fences.add(0, self._labels)
+        for budget in Budget:
+            self._instruments.warnings.add(0, {**self._labels, names.BUDGET: budget.name.lower()})
 
     def count(self, facts: Sequence[Fact]) -> None:
         for fact in facts:
@@ -169,50 +178,16 @@ class Instruments:
         self.poll_time = meter.create_counter(names.POLL_TIME, "s", "inside poll() and between two polls")
         self.live_members = LiveMembers()
         self._gauges = Gauges(meter, self.live_members, clock)
+        self._partition_gauges = PartitionGauges(meter, self.live_members)
 
     def _histogram(self, name: str, description: str, *, slow: bool = False) -> Histogram:
         buckets = _REBALANCE_BUCKETS_S if slow else _REQUEST_BUCKETS_S
         return self._meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=buckets)
 
 
-# --- gauges ----------------------------------------------------------------------------------------------------------
+# --- gauges -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class LiveMember:
-    """A member as the gauges see it: read by an exporter's thread, whenever it likes."""
-
-    worker: Worker
-    tracker: RebalanceTracker
-    labels: Labels
-
-
-class LiveMembers:
-    """No lock, because members are made anywhere: each change is one operation on a dict, and readers read a copy."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, weakref.ref[LiveMember]] = {}
-
-    def add(self, live: LiveMember) -> None:
-        """For as long as another object holds it."""
-        self._known[id(live)] = weakref.ref(live)
-
-    def __iter__(self) -> Iterator[LiveMember]:
-        """Members that run or will run. In a forked child the workers of the parent's members are stopped, so these are left out."""
-        for key, known in self._known.copy().items():
-            live = known()
-            if live is None:
-                self._forget(key, known)
-            elif not live.worker.stopped:
-                yield live
-
-    def _forget(self, key: int, known: weakref.ref[LiveMember]) -> None:
-        # Its number may have been given to a new one meanwhile.
-        if self._known.get(key) is known:
-            self._known.pop(key, None)
-
-
-Key = tuple[tuple[str, str], ...]
 Ages = Callable[[LiveMember], float | None]
 
 
@@ -233,13 +208,13 @@ class Gauges:
         meter.create_observable_gauge(names.POLL_AGE, [self._poll_age], "s", "since the application last polled")
 
     def _members(self, _: CallbackOptions) -> Iterator[Observation]:
-        for labels, group in self._groups():
+        for labels, group in self._live_members.groups():
             states = [live.worker.member.state for live in group]
             for state in MemberState:
                 yield Observation(states.count(state), {**labels, names.STATE: state.value})
 
     def _assigned(self, _: CallbackOptions) -> Iterator[Observation]:
-        for labels, group in self._groups():
+        for labels, group in self._live_members.groups():
             yield Observation(sum(len(live.worker.member.owned) for live in group), labels)
 
     def _rebalance_age(self, _: CallbackOptions) -> Iterator[Observation]:
@@ -253,13 +228,7 @@ class Gauges:
 
     def _ages(self, moment: Ages, chosen: Callable[[Iterable[float]], float]) -> Iterator[Observation]:
         """Since that moment, in the members that have had one."""
-        for labels, group in self._groups():
+        for labels, group in self._live_members.groups():
             moments = [at for live in group if (at := moment(live)) is not None]
             if moments:
                 yield Observation(max(0.0, self._clock() - chosen(moments)), labels)
-
-    def _groups(self) -> Iterable[tuple[Labels, list[LiveMember]]]:
-        found: dict[Key, list[LiveMember]] = {}
-        for live in self._live_members:
-            found.setdefault(tuple(live.labels.items()), []).append(live)
-        return [(dict(key), group) for key, group in found.items()]

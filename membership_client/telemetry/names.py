@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.member import Member
-from membership_client.types import Cause, CauseKind
+from membership_client.types import Cause, CauseKind, TopicPartition
 
 SCOPE = "membership_client"
 
@@ -12,6 +12,9 @@ SCOPE = "membership_client"
 SYSTEM = "messaging.system"
 GROUP = "messaging.consumer.group.name"
 CLIENT_ID = "messaging.client.id"
+TOPIC = "messaging.destination.name"
+PARTITION = "messaging.destination.partition.id"
+HOST = "host.name"
 OPERATION_NAME = "messaging.operation.name"
 OPERATION_TYPE = "messaging.operation.type"
 ERROR_TYPE = "error.type"
@@ -60,6 +63,11 @@ WARNINGS = "membership.budget.warnings"
 MOVED = "membership.partitions.moved"
 ASSIGNED = "membership.partitions.assigned"
 MEMBERS = "membership.members"
+PARTITION_LAG = "membership.partition.lag"
+PARTITION_TIME_LAG = "membership.partition.time_lag"
+PARTITION_OWNER = "membership.partition.owner"
+LAG_MAX = "membership.lag.max"
+TIME_LAG_MAX = "membership.time_lag.max"
 OPERATION_DURATION = "messaging.client.operation.duration"
 
 
@@ -73,6 +81,17 @@ def metric_labels(member: Member) -> Labels:
     """Few values only, because each new one is a new time series: the member and instance id only on request."""
     labels = {SYSTEM: "kafka", GROUP: member.config.group_id}
     return labels | _who(member) if member.config.telemetry_member_id_label else labels
+
+
+def partition_labels(partition: TopicPartition) -> Labels:
+    return {TOPIC: partition.topic, PARTITION: str(partition.partition)}
+
+
+def owner_labels(member: Member, host: str) -> Labels:
+    """Where a member runs. In Kubernetes the name of the host is that of the pod."""
+    config = member.config
+    instance = {} if config.group_instance_id is None else {INSTANCE_ID: config.group_instance_id}
+    return {CLIENT_ID: config.client_id, HOST: host, **instance}
 
 
 def span_labels(member: Member) -> Labels:

@@ -16,10 +16,12 @@ from membership_client.core.member import Member
 from membership_client.runtime.worker import Worker
 from membership_client.telemetry import backend as backends
 from membership_client.telemetry.backend import Backend, Switch
-from membership_client.telemetry.metrics import LiveMember, Metrics
+from membership_client.telemetry.live_members import LiveMember
+from membership_client.telemetry.metrics import Metrics
 from membership_client.telemetry.names import metric_labels
 from membership_client.telemetry.rebalance_tracker import RebalanceTracker
 from membership_client.telemetry.spans import Spans
+from membership_client.types import Progress
 
 logger = logging.getLogger("membership_client")
 
@@ -43,9 +45,9 @@ class Telemetry:
         self._tell_polling: Callable[[float, float], None] = self._metrics.polling
         self._watched: LiveMember | None = None
 
-    def watch(self, worker: Worker) -> None:
-        """The gauges include its member until the worker stops or is collected."""
-        self._watched = LiveMember(worker, self._tracker, self._labels)
+    def watch(self, worker: Worker, progress: Callable[[], Progress] | None = None) -> None:
+        """The gauges include its member until the worker stops or is collected; `progress` is called by exporters' threads."""
+        self._watched = LiveMember(worker, self._tracker, self._labels, progress)
         self._backend.instruments.live_members.add(self._watched)
 
     def asked(self, event: E) -> E:

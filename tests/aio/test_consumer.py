@@ -8,7 +8,15 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaException, Message
 
-from membership_client import ConfigError, ListenerError, MemberClosedError, MemberState, NotOwnedError, aio
+from membership_client import (
+    ConfigError,
+    ListenerError,
+    MemberClosedError,
+    MemberState,
+    NotOwnedError,
+    TopicPartition,
+    aio,
+)
 from membership_client.testing import KafkaCluster
 from tests.aio.conftest import NewStage
 from tests.aio.helpers import Stage, keep_reading, offsets, read, run, until
@@ -64,6 +72,8 @@ def test_one_and_many(new_stage: NewStage) -> None:
             assert first is not None
             many = await read(consumer, 4)
             assert await consumer.position([stage.place(0)]) == [stage.place(0, 5)]
+            progress = await consumer.progress()
+            assert (progress.lag, progress.partitions[TopicPartition(stage.topic, 0)].position) == (5, 5)
             rest = await read(consumer, 5)
             assert offsets([first, *many, *rest]) == list(range(10))
             assert await consumer.getone(timeout_s=0) is None

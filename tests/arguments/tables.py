@@ -14,6 +14,7 @@ from membership_client import (
     CallbackKind,
     Cause,
     CauseKind,
+    GroupMember,
     LeaveMode,
     Offset,
     RebalanceListener,
@@ -44,6 +45,13 @@ _UNWRITABLE = frozenset({"10**5000", "nameless"})
 """Which str() does not write: confluent-kafka raises TypeError."""
 NAMES = frozenset({"word", "digits"})
 """Which are legal names of topics and members."""
+
+
+def _closed_member() -> GroupMember:
+    """An open one would be among those of the process in other tests."""
+    member = GroupMember(MINIMAL)
+    member.close()
+    return member
 
 
 def _orders_at(value: Any) -> dict[Any, Any]:
@@ -327,6 +335,17 @@ TABLE = Table(
             "duration": Kind(dt.timedelta(hours=1), frozenset({"duration"}), also={"largest": dt.timedelta.max})
         },
         f"{ADMIN}.read_csv": {"text": Kind("orders,0,5", frozenset({"empty", "space"})), "group_id": TEXT},
+        "membership_client.health.serve": {
+            "members": Kind(_closed_member()),
+            "port": Kind(0, frozenset({"0", "1"})),
+            "host": Kind("127.0.0.1", NONE),
+        },
+        "membership_client.health.report": {"members": Kind(_closed_member())},
+        "membership_client.health.write": {
+            "members": Kind(_closed_member()),
+            "path": Kind("health.json", TEXTS),
+            "every_s": replace(SECONDS, good=0.5),
+        },
         f"{IDENTITY}.HostSlot": {
             "name": NAME,
             "slots": Kind(2, INT64 - {"0"}),

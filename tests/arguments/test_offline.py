@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import membership_client
-from membership_client import ConfigError, GroupMember, admin, identity
+from membership_client import ConfigError, GroupMember, admin, health, identity
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.core.assignors import registry
 from tests.arguments.bad_values import WAITS
@@ -30,7 +30,7 @@ _WAIT = {"membership_client.GroupMember.commit", "membership_client.GroupMember.
 
 PLACES = [
     place
-    for place in itertools.chain(*map(places, (membership_client, admin, identity)))
+    for place in itertools.chain(*map(places, (membership_client, admin, health, identity)))
     if place.path not in OURS and not place.path.startswith((*THE_APPLICATIONS, ELSEWHERE))
 ]
 

@@ -53,7 +53,7 @@ def test_every_page_that_is_linked_exists() -> None:
 
 PUBLIC = {
     f"membership_client{package}": ROOT / "membership_client" / package.strip(".") / "__init__.py"
-    for package in ("", ".aio", ".confluent", ".admin", ".identity", ".trace", ".testing")
+    for package in ("", ".aio", ".confluent", ".admin", ".health", ".identity", ".trace", ".testing")
 } | {"membership_client_spark": ROOT / "integrations" / "spark" / "membership_client_spark" / "__init__.py"}
 
 

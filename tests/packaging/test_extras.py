@@ -70,7 +70,25 @@ def test_an_extra_that_is_installed_by_hand(
 def test_every_extra_is_tested() -> None:
     """A new one needs a test here."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(project["optional-dependencies"]) == {"aws", "cli", "crypto", "gssapi", "spark", "test"}
+    assert set(project["optional-dependencies"]) == {"aws", "cli", "crypto", "gssapi", "prometheus", "spark", "test"}
+
+
+PROMETHEUS = """
+from opentelemetry import metrics
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.sdk.metrics import MeterProvider
+from prometheus_client import generate_latest
+metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()]))
+from membership_client import GroupMember
+with GroupMember({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop"}):
+    print(generate_latest().decode())
+"""
+
+
+def test_metrics_for_prometheus(wheel: Path, tmp_path: Path) -> None:
+    """The program of docs/operations.md, without its port."""
+    told = Environment(tmp_path / "prometheus", wheel, "prometheus").run("-c", PROMETHEUS)
+    assert 'membership_members{membership_state="unsubscribed",messaging_consumer_group_name="shop"' in told.stdout
 
 
 def test_the_command_line(wheel: Path, tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import socket
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +17,8 @@ from membership_client.runtime.worker import Worker
 from membership_client.telemetry import Telemetry
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import VirtualBrokers
-from membership_client.types import MemberState
+from membership_client.types import MemberState, PartitionProgress, Progress, TopicPartition
+from membership_client.values import replace
 from tests.telemetry.recorder import Recorder, virtual
 from tests.telemetry.told import Told
 from tests.worker.scene import SETTINGS, SUBSCRIBE
@@ -168,10 +172,10 @@ class Crowd:
         self._config = MemberConfig.from_dict({"bootstrap.servers": "b1:9092", "group.id": "g", **config})
         self.workers: list[Worker] = []
 
-    def add(self, member_id: str) -> Worker:
+    def add(self, member_id: str, progress: Callable[[], Progress] | None = None) -> Worker:
         telemetry = Telemetry(Member(config=self._config, member_id=member_id), self.recorder.backend)
         worker = self.brokers.worker(self._config, member_id=member_id, observers=[telemetry.on_step])
-        telemetry.watch(worker)
+        telemetry.watch(worker, progress)
         self.workers.append(worker)
         return worker
 
@@ -208,14 +212,51 @@ def test_members_are_told_apart_on_request() -> None:
 
 
 def test_no_metric_names_a_member_unless_asked() -> None:
-    """Every start would make new series of all of them."""
+    """Every start would make new series of all of them. The owners' metric has the instance id, which starts leave alone."""
     crowd = Crowd(group_instance_id="clerk-1")
     crowd.stable("a")
     data = crowd.recorder.reader.get_metrics_data()
     assert data is not None
-    assert "membership.rebalance.duration" in data.to_json()
-    assert "clerk-1" not in data.to_json()
+    metrics = [metric for r in data.resource_metrics for scope in r.scope_metrics for metric in scope.metrics]
+    assert {metric.name for metric in metrics} >= {"membership.rebalance.duration", "membership.partition.owner"}
+    assert {metric.name for metric in metrics if "clerk-1" in metric.to_json()} == {"membership.partition.owner"}
     assert "membership.member.id" not in data.to_json()
+
+
+def test_owners_of_partitions() -> None:
+    """One series for each partition, with the instance and the host; none once the group has dropped the member."""
+    crowd = Crowd(group_instance_id="clerk-1", client_id="till")
+    worker = crowd.stable("a")
+    owners = crowd.recorder.points("membership.partition.owner")
+    assert {str((point.attributes or {})["messaging.destination.partition.id"]) for point in owners} == set("012345")
+    labels = {"messaging.destination.name": "orders", "messaging.destination.partition.id": "3"}
+    (owner,) = crowd.recorder.points("membership.partition.owner", labels)
+    assert dict(owner.attributes or {}) == {
+        "messaging.system": "kafka",
+        "messaging.consumer.group.name": "g",
+        "messaging.client.id": "till",
+        "membership.instance.id": "clerk-1",
+        "host.name": socket.gethostname(),
+        **labels,
+    }
+    worker.member = replace(worker.member, epoch=0)
+    assert crowd.recorder.points("membership.partition.owner") == []
+
+
+def test_lag_of_consumers() -> None:
+    """Each partition's, and the largest of all consumers of the group in this process; what is not known is left out."""
+    crowd = Crowd()
+    for name, partition, position, age_s in (("a", 0, 4, 2.0), ("b", 1, 9, None), ("c", 2, None, None)):
+        one = PartitionProgress(position=position, committed=None, end=10, time_lag_s=age_s)
+        crowd.add(name, functools.partial(Progress, {TopicPartition("orders", partition): one}))
+    lags = {
+        str((point.attributes or {})["messaging.destination.partition.id"]): point.value  # type: ignore[union-attr]
+        for point in crowd.recorder.points("membership.partition.lag")
+    }
+    assert lags == {"0": 6, "1": 1}
+    assert crowd.recorder.count("membership.partition.time_lag") == 2.0
+    assert crowd.recorder.count("membership.lag.max") == 6
+    assert crowd.recorder.count("membership.time_lag.max") == 2.0
 
 
 def test_ages_grow_with_time() -> None:

@@ -101,7 +101,7 @@ def test_two_processes_do_not_provide_the_same_thing_at_once(tmp_path: Path, mon
 def test_an_unknown_thing_is_refused_with_the_list(thing: str, tmp_path: Path) -> None:
     """Before anything is provided."""
     _, told = run_provide(thing, tmp_path).communicate(timeout=60)
-    assert told.startswith(f"error: {thing} is unknown. This provides: java, browser, spark")
+    assert told.startswith(f"error: {thing} is unknown. This provides: java, browser, prometheus, spark")
 
 
 def test_a_cache_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:

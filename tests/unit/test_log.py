@@ -30,6 +30,9 @@ from membership_client.runtime.log import StepLog, log_warning
 from membership_client.types import LeaveMode
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
+_WORKING = BudgetWarning(
+    budget=Budget.POLL, spent_s=151.0, limit_s=300.0, thread="MainThread", stack=("work (shop.py:12)",)
+)
 TAKEN = Refused(111, "the instance id is owned by them.")
 
 
@@ -58,6 +61,34 @@ def logged(**overrides: object) -> LoggedPlay:
 
 def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
     return [record.getMessage() for record in log.records if record.levelno == level]
+
+
+def test_records_have_the_member_as_fields(log: pytest.LogCaptureFixture) -> None:
+    """A formatter that writes JSON needs no parser for the sentences; and no name may be one that logging itself uses."""
+    play = logged(group_protocol="consumer", group_instance_id="till-1", client_id="shop-4711")
+    play.stable(0, 1, 2)
+    (record,) = [record for record in log.records if "stable" in record.getMessage()]
+    told = vars(record)
+    assert {key: told[key] for key in ("group_id", "member_id", "instance_id", "client_id", "epoch", "state")} == {
+        "group_id": "g",
+        "member_id": "me",
+        "instance_id": "till-1",
+        "client_id": "shop-4711",
+        "epoch": play.member.epoch,
+        "state": "stable",
+    }
+    assert (told["cause"], told["partitions"]) == ("joined", "orders[0-2]")
+    assert (told["got"], told["lost"], told["duration_s"]) == ("orders[0-2]", "", pytest.approx(0, abs=1))
+
+
+def test_a_warning_has_its_budget_as_fields(log: pytest.LogCaptureFixture) -> None:
+    """Which budget, and what the thread does."""
+    play = logged()
+    play.stable(0)
+    log_warning(play.member, _WORKING)
+    told = vars(log.records[-1])
+    assert (told["budget"], told["busy_thread"], told["busy_at"]) == ("poll", "MainThread", ["work (shop.py:12)"])
+    assert told["group_id"] == "g"
 
 
 def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:

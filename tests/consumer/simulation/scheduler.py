@@ -184,6 +184,13 @@ class SimLock:
         if not self._depth:
             self._owner = None
 
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        self.__enter__()
+        return True
+
+    def release(self) -> None:
+        self.__exit__(None, None, None)
+
     def wait(self, timeout: float | None = None) -> bool:
         me, depth, before = self._owner, self._depth, self._notified
         self._owner, self._depth = None, 0
