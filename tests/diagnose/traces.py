@@ -107,7 +107,7 @@ class Recorded(Play):
         return self
 
     def section(self, path: str = "a.jsonl", *, torn: bool = False) -> Section:
-        return replace(section_of(self.kept.lines, path), torn=torn)
+        return replace(section_of(self.kept.lines, path, host=self.member.member_id, pid=7), torn=torn)
 
 
 class RecordedClassic(Recorded, ClassicPlay):

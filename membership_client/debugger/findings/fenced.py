@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -83,15 +82,16 @@ def _lives_on(group: Group, run: MemberRun, step: TraceEntry, holder: Holder | N
 def _duplicate_finding(group: Group, conflicts: list[_Conflict]) -> Finding:
     name = conflicts[0].run.name
     runs = _conflicting_runs(group, conflicts)
-    together = any(conflict.together for conflict in conflicts) or _overlap(runs)
-    followed = not together and len(runs) > 1
+    known = [run for run in runs if any(_overlap(run, other) for other in runs if other is not run)]
+    untraced = any(conflict.together for conflict in conflicts) and not known
+    together, followed = bool(known) or untraced, not known and not untraced and len(runs) > 1
     return Finding(
         kind=Kind.DUPLICATE_INSTANCE_ID,
         group=group.name,
         members=(name,),
         began=min(conflict.entry.time for conflict in conflicts),
         ended=max(conflict.entry.time for conflict in conflicts),
-        sentence=_followed(name, runs) if followed else _shared(name, runs, conflicts, together=together),
+        sentence=_followed(name, runs) if followed else _shared(name, known or runs, conflicts, together=together),
         evidence=_duplicate_evidence(group, conflicts),
         advice=_SUCCESSION_ADVICE if followed else _CONFLICT_ADVICE,
         certainty="certain" if any(conflict.sure for conflict in conflicts) else "likely",
@@ -110,12 +110,12 @@ def _covers(group: Group, run: MemberRun, time: float) -> bool:
     return run.began - group.skew_s <= time <= run.ended + group.skew_s
 
 
-def _overlap(runs: list[MemberRun]) -> bool:
-    """Did two of them run at the same time? `runs` are in order of their beginning.
+def _overlap(one: MemberRun, other: MemberRun) -> bool:
+    """Did both run at the same time?
 
     The skew of the clocks is left out: with it, a successor that started at once would count as running at the same time.
     """
-    return any(before.ended >= after.began for before, after in itertools.combinations(runs, 2))
+    return one.began <= other.ended and other.began <= one.ended
 
 
 def _followed(name: str, runs: list[MemberRun]) -> str:

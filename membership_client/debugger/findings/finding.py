@@ -29,6 +29,7 @@ class Kind(enum.Enum):
     BROKER_RESTARTED = "broker restarted"
     REMOVED_FROM_OUTSIDE = "removed from outside"
     THROWN_OUT = "thrown out"
+    TWO_OWNERS = "two owners"
     CALLBACK_FAILED = "callback failed"
     REBALANCE_STORM = "rebalance storm"
     WAITED_FOR_POLL = "waited for poll"

@@ -31,15 +31,14 @@ def _rebalance_finding(group: Group, rebalance: GroupRebalance) -> Finding:
     triggers = rebalance.triggers
     names = dict.fromkeys([t.run.name for t in triggers] + [a.run.name for a in rebalance.arrivals])
     moved = sorted({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)})
-    began = min([rebalance.began, *(trigger.entry.time for trigger in triggers)])
     first = rebalance.arrivals[0]
     return Finding(
         kind=Kind.REBALANCE,
         group=group.name,
         members=tuple(names),
         partitions=tuple(moved),
-        began=began,
-        ended=began + rebalance.lasted_s,
+        began=rebalance.began,
+        ended=rebalance.ended,
         sentence=f"Epoch {rebalance.epoch}: {_rebalance_why(rebalance)}; {_moves(rebalance)}{_took(rebalance)}.",
         evidence=(
             *(trigger.run.evidence(trigger.entry, trigger.text) for trigger in triggers),
@@ -76,7 +75,10 @@ def _moves(rebalance: GroupRebalance) -> str:
 
 
 def _took(rebalance: GroupRebalance) -> str:
-    return f", within {lasting(rebalance.lasted_s)}" if rebalance.gained or rebalance.lost else ""
+    if not rebalance.gained and not rebalance.lost:
+        return ""
+    give_or_take = f" (give or take {lasting(rebalance.uncertainty_s)})" if rebalance.uncertainty_s else ""
+    return f", within {lasting(rebalance.lasted_s)}{give_or_take}"
 
 
 # --- REBALANCE_STORM -------------------------------------------------------------------------------------------------
@@ -128,8 +130,8 @@ def _storm_finding(group: Group, storm: list[Trigger]) -> Finding:
     began, ended = storm[0].entry.time - _SHORT_S, storm[-1].entry.time
     rounds = sum(began <= rebalance.began <= ended + group.skew_s for rebalance in rebalances_of(group))
     hosts = {trigger.run.host for trigger in storm}
-    where = f", all on {hosts.pop()}," if len(hosts) == 1 and len(counts) > 1 else ""
-    names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
+    where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(counts) > 1 else ""
+    changes = Counter(trigger.run.name for trigger in storm if trigger.is_change)
     return Finding(
         kind=Kind.REBALANCE_STORM,
         group=group.name,
@@ -137,12 +139,18 @@ def _storm_finding(group: Group, storm: list[Trigger]) -> Finding:
         began=storm[0].entry.time,
         ended=ended,
         sentence=(
-            f"{rounds} rebalances around {lasting(ended - storm[0].entry.time)} of joins and leaves: "
-            f"{listed(names)}{where} did not stay in the group."
+            f"{rounds} rebalances around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions: "
+            f"{joined([*_did(counts - changes, 'did not stay in the group'), *_did(changes, 'changed its subscription')])}{where}."
         ),
         evidence=tuple(trigger.run.evidence(trigger.entry, trigger.text) for trigger in storm[:8]),
         advice="Mend that member first. A group.instance.id lets it restart without a rebalance.",
     )
+
+
+def _did(counts: Counter[str], what: str) -> list[str]:
+    """A clause, or none if no member did it."""
+    names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
+    return [f"{listed(names)} {what}"] if names else []
 
 
 # --- UNOWNED_PARTITION -----------------------------------------------------------------------------------------------
