@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
@@ -37,18 +35,3 @@ def told_apart(names: Mapping[_Key, str], member_ids: Mapping[_Key, str]) -> dic
     found = {key: with_member_id(name, member_ids[key]) if counts[name] > 1 else name for key, name in names.items()}
     counts = Counter(found.values())
     return {key: f"{names[key]} ({member_ids[key]})" if counts[name] > 1 else name for key, name in found.items()}
-
-
-_first: dict[tuple[str, str], str] = {}
-"""By group and name, the first member of this process that had the name. As small as the number of client ids."""
-
-
-def name_in_process(group: str, instance_id: str | None, client_id: str, member_id: str) -> str:
-    """What a member of this process is called. Any thread may ask.
-
-    The second member with the same name, and each one after it, has the end of its member id in its name.
-    """
-    if instance_id:
-        return instance_id
-    name = member_name(None, client_id, socket.gethostname(), os.getpid())
-    return name if _first.setdefault((group, name), member_id) == member_id else with_member_id(name, member_id)

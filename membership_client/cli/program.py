@@ -163,7 +163,9 @@ def _replay(options: argparse.Namespace) -> int:
 def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
     diagnose.description = _DIAGNOSE
     diagnose.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces of any members, in any order")
-    diagnose.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    form = diagnose.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    form.add_argument("--brief", action="store_true", help="only the first line: what went wrong")
     diagnose.add_argument(
         "--skew",
         type=seconds,
@@ -190,7 +192,13 @@ def _add_broker_log(command: argparse.ArgumentParser) -> None:
 def _diagnose(options: argparse.Namespace) -> int:
     from membership_client.debugger.commands.diagnose_command import diagnose_files  # noqa: PLC0415
 
-    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json, broker_logs=options.broker_log)
+    return diagnose_files(
+        options.files,
+        skew_s=options.skew,
+        in_json=options.in_json,
+        brief=options.brief,
+        broker_logs=options.broker_log,
+    )
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
-from membership_client.member_names import name_in_process
 from membership_client.partitions import NOTHING, Partitions, shares
 from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.local_name import local_name
 from membership_client.types import Delay, GroupProtocol, MemberState
 
 S = MemberState
@@ -149,6 +149,4 @@ def _log_problem(who: str, member: Member) -> None:
 
 
 def name_of(member: Member) -> str:
-    config = member.config
-    name = name_in_process(config.group_id, config.group_instance_id, config.client_id, member.member_id)
-    return f"[{config.group_id}/{name}]"
+    return f"[{member.config.group_id}/{local_name(member)}]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.member import Member
-from membership_client.member_names import name_in_process
+from membership_client.runtime.local_name import local_name
 from membership_client.types import Cause, CauseKind
 
 SCOPE = "membership_client"
@@ -98,7 +98,5 @@ def kind_label(kind: CauseKind) -> str:
 
 def _who(member: Member) -> Labels:
     instance = member.config.group_instance_id
-    config = member.config
-    name = name_in_process(config.group_id, instance, config.client_id, member.member_id)
-    who = {MEMBER_ID: member.member_id, MEMBER_NAME: name}
+    who = {MEMBER_ID: member.member_id, MEMBER_NAME: local_name(member)}
     return who if instance is None else {**who, INSTANCE_ID: instance}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.model.unowned import UnownedTotal
+from membership_client.debugger.report.content import PartitionLane, ReportContent
 from tests.diagnose.truth import Life, Line, Place, Tenure, Truth, numbers, shared, unowned
 
 _ROUNDED_S = 0.051
@@ -20,7 +24,7 @@ def complaints(truth: Truth, findings: Iterable[Finding]) -> list[str]:
     found = [
         f"{complaint}: {finding.kind.name}: {finding.sentence}"
         for finding in findings
-        for complaint in (*_frame(truth, finding), *_read(truth, finding))
+        for complaint in (*_frame(truth, finding), *_read(truth, finding), *_brief(truth, finding))
     ]
     return [*found, *_missing(truth, findings)]
 
@@ -47,6 +51,20 @@ def _frame(truth: Truth, finding: Finding) -> Iterable[str]:
         yield f"ended at {finding.ended}"
 
 
+def _brief(truth: Truth, finding: Finding) -> Iterable[str]:
+    """The clause says nothing that the sentence does not, but for the time of day, which is that of a line."""
+    said = finding.brief
+    for clock in re.findall(r"\d\d:\d\d:\d\d\.\d{3}", said):
+        times = [finding.began, *(evidence.time for evidence in finding.evidence)]
+        if clock not in [datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S.%f")[:-3] for time in times]:
+            yield f"nothing happened at {clock}, as in the clause {said}"
+    parts = [*re.findall(r"\d+(?:\.\d)? s\b", said), *re.findall(_PLACES, said)]
+    parts += [life.name for life in truth.lives if life.name in said]
+    yield from (f"the clause alone says {part}: {said}" for part in parts if part not in finding.sentence)
+    if "was stopped" in said and finding.certainty != "certain":
+        yield f"this is not certain: {said}"
+
+
 # --- sentences -------------------------------------------------------------------------------------------------------
 
 
@@ -58,7 +76,9 @@ def _read(truth: Truth, finding: Finding) -> Iterable[str]:
     for template, check in _GRAMMAR[finding.kind]:
         found = re.fullmatch(_pattern(truth, template), finding.sentence, re.DOTALL)
         if found is not None:
-            return check(truth, finding, {"all": finding.sentence} | {key: text or "" for key, text in found.groupdict().items()})
+            return check(
+                truth, finding, {"all": finding.sentence} | {key: text or "" for key, text in found.groupdict().items()}
+            )
     return ["no reader knows this sentence"]
 
 
@@ -101,7 +121,9 @@ def _rebalance(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     if gains != {name: {t.place for t in tenures} for name, tenures in true_gains.items()}:
         yield f"who got what is {[(n, [t.place for t in ts]) for n, ts in true_gains.items()]}"
     for name, given in losses.items():
-        if not given <= {t.place for life in truth.named(name) for t in truth.tenures() if t.life is life and not t.is_open}:
+        if not given <= {
+            t.place for life in truth.named(name) for t in truth.tenures() if t.life is life and not t.is_open
+        }:
             yield f"{name} gave up none of {given}"
     reached = truth.reached(epoch)
     if not reached:
@@ -111,10 +133,10 @@ def _rebalance(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     if finding.began > earliest + truth.skew_s + 1e-4:
         yield f"began {finding.began - earliest:.3f} s after {by.name} had reached the epoch"
     if words["s"]:
-        given = [tenure.ended.time for tenure in truth.tenures() if _gives_up_before(tenure, epoch)]
-        times = [tenure.began.time for tenures in true_gains.values() for tenure in tenures] or given
-        if not times or not _is(words["s"], max(0.0, max(times) - finding.began)):
-            yield f"took {[time - finding.began for time in times]}"
+        released = [tenure.ended.time for tenure in truth.tenures() if _gives_up_before(tenure, epoch)]
+        moments = [tenure.began.time for tenures in true_gains.values() for tenure in tenures] or released
+        if not moments or not _is(words["s"], max(0.0, max(moments) - finding.began)):
+            yield f"took {[moment - finding.began for moment in moments]}"
     yield from _triggers(truth, words["any_why"], epoch)
 
 
@@ -139,19 +161,31 @@ def _true_gains(truth: Truth, epoch: int) -> dict[str, list[Tenure]]:
 
 def _is_back(truth: Truth, tenure: Tenure) -> bool:
     """A static member that came back gets what it had at that very epoch."""
-    if tenure.life.instance is None:
-        return False
-    joined_at = max((line.time for line in tenure.life.lines if line.epoch_before == 0 < line.epoch and line.time <= tenure.began.time), default=0.0)
-    return any(
-        before.life.instance == tenure.life.instance
+    life, lines = tenure.life, tenure.life.lines
+    joins = [line.time for line in lines if line.epoch_before == 0 < line.epoch and line.time <= tenure.began.time]
+    return life.instance is not None and any(
+        before.life.instance == life.instance
         and before.ended.epoch_before == tenure.began.epoch
-        and (before.life is not tenure.life and before.life.lines[0].time <= tenure.life.lines[0].time or before.ended.time < joined_at)
+        and (before.life.lines[0].time <= lines[0].time if before.life is not life else before.ended.time < max(joins))
         for before in truth.tenures(tenure.place)
         if before is not tenure
     )
 
 
-_WHYS = ("joined again", "joined", "left for a while and did not come back", "left", "was fenced", "ended without leaving", "ended", "changed its subscription", "found that its pattern matches other topics:")
+_WHYS = (
+    "joined again",
+    "joined",
+    "left for a while and did not come back",
+    "left",
+    "was fenced",
+    "ended without leaving",
+    "ended",
+    "changed its subscription",
+    "found that its pattern matches other topics:",
+)
+
+
+_ENDS = {"left", "was fenced", "ended", "left for a while and did not come back"}
 
 
 def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
@@ -166,11 +200,13 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
         lives = truth.named(name)
         if what.startswith("joined") and not _joined_by(lives, epoch, earliest):
             yield f"{name} did not join before that"
-        if what in {"left", "was fenced", "ended", "left for a while and did not come back"}:
-            # A member is fenced before it knows: then it was confirmed before.
-            if not any(line.epoch_before < epoch and (line.time <= earliest or what == "was fenced") for life in lives for line in _ends(life)):
-                yield f"{name} did not leave before that"
-        if what == "ended without leaving" and not any(0 < life.lines[-1].epoch < epoch and _seen_before(life, earliest) for life in lives):
+        # A member is fenced before it knows: then only its epoch was before.
+        gone = [line for life in lives for line in _ends(life) if line.epoch_before < epoch]
+        if what in _ENDS and not any(line.time <= earliest or what == "was fenced" for line in gone):
+            yield f"{name} did not leave before that"
+        if what == "ended without leaving" and not any(
+            0 < life.lines[-1].epoch < epoch and _seen_before(life, earliest) for life in lives
+        ):
             yield f"{name} did not end in the group before that"
         if what == "changed its subscription" and not any(_subscribes(life, earliest) for life in lives):
             yield f"{name} did not subscribe anew before that"
@@ -178,14 +214,17 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
 
 def _joined_by(lives: list[Life], epoch: int, earliest: float) -> bool:
     """Did it ask to be let in before any member had the epoch, and was it let in at that epoch or an earlier one?"""
-    asked = [line for life in lives for line in life.lines if line.time <= earliest and any(map(_asks, line.requests()))]
+    asked = [
+        line for life in lives for line in life.lines if line.time <= earliest and any(map(_asks, line.requests()))
+    ]
     let_in = [line for life in lives for line in life.lines if line.epoch_before == 0 < line.epoch <= epoch]
     again = [line for line in asked if 0 < line.epoch < epoch]
     return bool(asked and (let_in or again))
 
 
 def _asks(request: dict[str, Any]) -> bool:
-    return request["is"] == "JoinGroup" or (request["is"] == "Heartbeat" and request["epoch"] == 0)
+    asked = request["is"], request.get("epoch")
+    return asked[0] == "JoinGroup" or asked == ("Heartbeat", 0)
 
 
 def _seen_before(life: Life, earliest: float) -> bool:
@@ -194,13 +233,17 @@ def _seen_before(life: Life, earliest: float) -> bool:
 
 
 def _subscribes(life: Life, earliest: float) -> bool:
-    return sum(line.event.get("is") == "Subscribe" and line.time <= earliest for line in life.lines) > 1
+    return sum(bool(line.event.get("is") == "Subscribe") and line.time <= earliest for line in life.lines) > 1
 
 
 def _ends(life: Life) -> list[Line]:
     """The ends of its memberships, that of its trace included."""
     ends = [line for line in life.lines if line.epoch_before > 0 == line.epoch]
-    leaves = [line for line in life.lines if any(request["is"] == "LeaveGroup" or request.get("epoch", 0) < 0 for request in line.requests())]
+    leaves = [
+        line
+        for line in life.lines
+        if any(request["is"] == "LeaveGroup" or request.get("epoch", 0) < 0 for request in line.requests())
+    ]
     fatal = [line for line in life.lines if line.state == "FATAL" != line.state_before]
     return [*ends, *leaves, *fatal]
 
@@ -231,7 +274,10 @@ def _two_owners(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     true = [
         each
         for each in shared(truth)
-        if words["who"] in {each[2].life.name, each[3].life.name} and each[2].place in said and each[0] <= finding.ended and each[1] >= finding.began
+        if words["who"] in {each[2].life.name, each[3].life.name}
+        and each[2].place in said
+        and each[0] <= finding.ended
+        and each[1] >= finding.began
     ]
     if {one.place for _, _, one, _ in true} != said:
         yield f"shared were {[one.place for _, _, one, _ in true]}"
@@ -259,7 +305,8 @@ def _missing(truth: Truth, findings: Sequence[Finding]) -> Iterable[str]:
         if not any(
             {one.life.name, other.life.name} <= set(finding.members)
             and (topic, number) in {(place.topic, place.partition) for place in finding.partitions}
-            and finding.began <= ended and finding.ended >= began
+            and finding.began <= ended
+            and finding.ended >= began
             for finding in told
         ):
             yield f"{one.place} had two owners for {ended - began:.3f} s, {one.life.name} and {other.life.name}, and no finding says so"
@@ -269,7 +316,9 @@ def _missing(truth: Truth, findings: Sequence[Finding]) -> Iterable[str]:
         if finding.kind is Kind.REBALANCE
         for name, line in [(e.member, f"{e.path}:{e.line}") for e in finding.evidence if " joined" in e.text]
     )
-    yield from (f"the join of {name} at {line} set off {count} rebalances" for (name, line), count in joins.items() if count > 1)
+    yield from (
+        f"the join of {name} at {line} set off {count} rebalances" for (name, line), count in joins.items() if count > 1
+    )
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
@@ -291,17 +340,21 @@ def _still(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     if not _is(words["s"], after.time - before.time):
         yield f"it was {after.time - before.time:.3f} s"
     steps = [line for line in life.lines if line.is_step and before.at <= line.at <= after.at]
-    idle_s = sum(gap for gap in (b.at - a.at for a, b in zip(steps, steps[1:], strict=False)) if gap > 0.5)
+    idle_s = sum(gap for gap in (b.at - a.at for a, b in itertools.pairwise(steps)) if gap > 0.5)
     if idle_s < 0.8 * (after.at - before.at):
         yield f"it did {len(steps)} steps meanwhile"
-    cpu_s = sum(max(0.0, (b.facts.get("cpu") or 0.0) - (a.facts.get("cpu") or 0.0)) for a, b in zip(steps, steps[1:], strict=False))
+    cpu_s = sum(
+        max(0.0, (b.facts.get("cpu") or 0.0) - (a.facts.get("cpu") or 0.0)) for a, b in itertools.pairwise(steps)
+    )
     if not _is(words["s_cpu"], cpu_s):
         yield f"it used {cpu_s:.3f} s"
     fenced = any(line.epoch_before > 0 == line.epoch for line in life.lines if before.at <= line.at <= after.at + 5.0)
     if ("coordinator fenced it" in words["any_outcome"]) and not fenced:
         yield "it was not fenced"
     if ("survived" in words["any_outcome"]) and any(
-        line.epoch_before > 0 == line.epoch for line in life.lines if before.at <= line.at <= after.at and line.answer().get("is") == "Refused"
+        line.epoch_before > 0 == line.epoch
+        for line in life.lines
+        if before.at <= line.at <= after.at and line.answer().get("is") == "Refused"
     ):
         yield "it was fenced"
     if _places(words["what"]) != before.owned:
@@ -312,8 +365,16 @@ def _unpolled(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = _life(truth, finding, words["who"])
     if not _is(words["s"], life.config.get("max_poll_interval_ms", 300_000) / 1000):
         yield f"the poll interval is {life.config.get('max_poll_interval_ms')} ms"
-    left = next(line for line in life.lines if line.state == "STALE" != line.state_before and line.time >= finding.began)
-    polled = [line for line in life.lines if line.event.get("is") == "Polled" and left.at - line.event["at"] < left.time - finding.began - 0.01 and line.at < left.at]
+    left = next(
+        line for line in life.lines if line.state == "STALE" != line.state_before and line.time >= finding.began
+    )
+    polled = [
+        line
+        for line in life.lines
+        if line.event.get("is") == "Polled"
+        and left.at - line.event["at"] < left.time - finding.began - 0.01
+        and line.at < left.at
+    ]
     if polled:
         yield f"it polled {left.at - polled[-1].event['at']:.3f} s before"
     if words["s_back"]:
@@ -348,7 +409,11 @@ def _broker(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
         yield f"the members are {finding.members}"
     longest_s = 0.0
     for life in truth.lives:
-        shown = [line for line in life.lines if any((line.file, line.number) == (str(e.path), e.line) for e in finding.evidence)]
+        shown = [
+            line
+            for line in life.lines
+            if any((line.file, line.number) == (str(e.path), e.line) for e in finding.evidence)
+        ]
         for first in (line for line in shown if not _is_answered(line)):
             over = next((line for line in life.lines if line.at > first.at and _is_answered(line)), life.lines[-1])
             longest_s = max(longest_s, over.at - first.at)
@@ -358,7 +423,11 @@ def _broker(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
 
 def _confirmed(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = _life(truth, finding, words["who"])
-    fence = next(line for line in life.lines if (line.file, line.number) == (str(finding.evidence[-1].path), finding.evidence[-1].line))
+    fence = next(
+        line
+        for line in life.lines
+        if (line.file, line.number) == (str(finding.evidence[-1].path), finding.evidence[-1].line)
+    )
     if not (fence.epoch_before > 0 == fence.epoch):
         yield "it was in the group"
     if words.get("s"):
@@ -369,11 +438,20 @@ def _confirmed(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
 
 
 def _duplicate(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
-    lives = [life for life in truth.named(words["who"]) if f"{life.where} " in f"{finding.sentence.replace(',', ' ').replace('.', ' ').replace(':', ' ')} "]
+    lives = [
+        life
+        for life in truth.named(words["who"])
+        if f"{life.where} " in f"{finding.sentence.replace(',', ' ').replace('.', ' ').replace(':', ' ')} "
+    ]
     together = [
         life
         for life in lives
-        if any(life is not other and life.lines[0].time <= other.lines[-1].time and other.lines[0].time <= life.lines[-1].time for other in lives)
+        if any(
+            life is not other
+            and life.lines[0].time <= other.lines[-1].time
+            and other.lines[0].time <= life.lines[-1].time
+            for other in lives
+        )
     ]
     if "at the same time" in finding.sentence and "no trace" not in finding.sentence and len(together) != len(lives):
         yield f"only {[life.where for life in together]} of {[life.where for life in lives]} ran at the same time"
@@ -390,7 +468,11 @@ def _calls(life: Life, finding: Finding) -> tuple[dict[str, object], Line, Line 
     """The callback that was wanted when the finding began: what was wanted, that line, and its return."""
     wanted = next(line for line in life.lines if abs(line.time - finding.began) < 1e-4 and line.wants())
     call = wanted.wants()[0]
-    returned = [line for line in life.lines if line.event.get("is") == "CallbackReturned" and line.event["call_id"] == call["call_id"]]
+    returned = [
+        line
+        for line in life.lines
+        if line.event.get("is") == "CallbackReturned" and line.event["call_id"] == call["call_id"]
+    ]
     return call, wanted, returned[0] if returned else None
 
 
@@ -415,12 +497,18 @@ def _callback(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
 def _next_owner(truth: Truth, life: Life, call: tuple[Line, Line], words: Words) -> Iterable[str]:
     """No other got the partitions meanwhile, unless that is said; and another got them at all, if that is said."""
     wanted, ended = call
-    others = [t for t in truth.tenures() if t.place in _places(words["what"]) and t.life is not life and t.began.time > wanted.time]
+    others = [
+        t
+        for t in truth.tenures()
+        if t.place in _places(words["what"]) and t.life is not life and t.began.time > wanted.time
+    ]
     early = [t for t in others if t.began.time < ended.time - truth.doubt_s(life, t.life) - 1e-4]
     if early and not words["who_got"]:
         yield f"{early[0].life.name} got {early[0].place} {early[0].began.time - wanted.time:.3f} s after it was wanted"
     if words["who_got"] and not any(
-        t.life.name == words["who_got"] and f"{t.place[0]}-{t.place[1]}" == words["any_place"] and _is(words["s_got"], t.began.time - wanted.time)
+        t.life.name == words["who_got"]
+        and f"{t.place[0]}-{t.place[1]}" == words["any_place"]
+        and _is(words["s_got"], t.began.time - wanted.time)
         for t in early
     ):
         yield f"meanwhile got {[(t.life.name, t.place, t.began.time - wanted.time) for t in early]}"
@@ -439,8 +527,11 @@ def _failed(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = _life(truth, finding, words["who"])
     kinds = {want["call_id"]: want["kind"].lower() for line in life.lines for want in line.wants()}
     errors = [
-        line for line in life.lines
-        if line.event.get("is") == "CallbackReturned" and line.event.get("error") == words["any_error"] and kinds.get(line.event["call_id"]) == words["any_kind"]
+        line
+        for line in life.lines
+        if line.event.get("is") == "CallbackReturned"
+        and line.event.get("error") == words["any_error"]
+        and kinds.get(line.event["call_id"]) == words["any_kind"]
     ]
     if len(errors) != int(words["n"] or 1):
         yield f"it raised {len(errors)} times"
@@ -449,13 +540,17 @@ def _failed(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
 def _close(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = _life(truth, finding, words["who"])
     began = next(line for line in life.lines if line.event.get("is") == "Close")
-    ended = next((line for line in life.lines if any(effect["is"] == "Stop" for effect in line.effects)), life.lines[-1])
+    ended = next(
+        (line for line in life.lines if any(effect["is"] == "Stop" for effect in line.effects)), life.lines[-1]
+    )
     if not words["any_apart"] and not _is(words["s"], ended.at - began.at):
         yield f"it took {ended.at - began.at:.3f} s"
     if not _is(words["s_limit"], began.event["timeout_s"]):
         yield f"its limit is {began.event['timeout_s']} s"
     if words["any_kind"]:
-        calls = [(line, want) for line in life.lines for want in line.wants() if want["kind"].lower() == words["any_kind"]]
+        calls = [
+            (line, want) for line in life.lines for want in line.wants() if want["kind"].lower() == words["any_kind"]
+        ]
         ends = {line.event["call_id"]: line.at for line in life.lines if line.event.get("is") == "CallbackReturned"}
         if not any(ends.get(want["call_id"], life.lines[-1].at) > began.at for _, want in calls):
             yield f"no {words['any_kind']} callback ran"
@@ -470,18 +565,29 @@ def _close(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
 def _storm(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     if not _is(words["s"], finding.ended - finding.began):
         yield f"it was {finding.ended - finding.began:.3f} s"
-    epochs = {line.epoch for life in truth.lives for line in life.lines if line.epoch != line.epoch_before and line.epoch > 0}
+    epochs = {
+        line.epoch for life in truth.lives for line in life.lines if line.epoch != line.epoch_before and line.epoch > 0
+    }
     if int(words["n"]) > len(epochs):
         yield f"there were {len(epochs)} epochs"
     for name, count in re.findall(r"(\S+) \((\d+) times\)", words["more_who"]):
         ends = [line for life in truth.named(name) for line in (*_ends(life), life.lines[-1])]
-        if name not in {life.name for life in truth.lives} or int(count) > len(ends) + sum(len(line.requests()) for life in truth.named(name) for line in life.lines if line.event.get("is") == "Subscribe"):
+        if name not in {life.name for life in truth.lives} or int(count) > len(ends) + sum(
+            len(line.requests())
+            for life in truth.named(name)
+            for line in life.lines
+            if line.event.get("is") == "Subscribe"
+        ):
             yield f"{name} ended {len(ends)} times"
 
 
 def _refused(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = _life(truth, finding, words["who"])
-    notes = [line for line in life.lines if line.facts.get("note") == "commit refused" and finding.began <= line.time <= finding.ended]
+    notes = [
+        line
+        for line in life.lines
+        if line.facts.get("note") == "commit refused" and finding.began <= line.time <= finding.ended
+    ]
     if len(notes) != int(words.get("n") or 1):
         yield f"{len(notes)} were"
 
@@ -540,3 +646,48 @@ _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
     Kind.WAITED_FOR_OFFSETS: [],
 }  # fmt: skip
 _GRAMMAR[Kind.INTERPRETER_BLOCKED] = _GRAMMAR[Kind.PROCESS_STOPPED]
+
+
+# --- the report, and the totals --------------------------------------------------------------------------------------
+
+
+def report_complaints(truth: Truth, content: ReportContent) -> list[str]:
+    """What the lanes of partitions show and the traces do not."""
+    return [
+        f"{lane.partition}: {text}"
+        for lane in content.partitions
+        for text in _lane(truth, content, lane, truth.tenures((lane.partition.topic, lane.partition.partition)))
+    ]
+
+
+def _lane(truth: Truth, content: ReportContent, lane: PartitionLane, tenures: list[Tenure]) -> Iterable[str]:
+    shown = sorted((round(span.began, 4), content.members[span.owner].name) for span in lane.owned)
+    if shown != sorted((round(tenure.began.time, 4), tenure.life.name) for tenure in tenures):
+        yield f"the owners shown are {shown}"
+    for tenure in (tenure for tenure in tenures if not tenure.is_open):
+        if not any(abs(span.ended - tenure.ended.time) < 1e-4 for span in lane.owned):
+            yield f"{tenure.life.name} owned it until {tenure.ended.time}"
+    for gap in lane.gaps:
+        for tenure in tenures:
+            if tenure.began.time < gap.ended - 1e-4 and tenure.ended.time > gap.began + 1e-4:
+                yield f"{tenure.life.name} owned it while no owner is shown, at {gap.began}"
+    true = [(began, ended) for began, ended, one, _ in shared(truth) if one.place == tenures[0].place]
+    for overlap in lane.overlaps:
+        if overlap.sure != any(began - 1e-4 <= overlap.began and overlap.ended <= ended + 1e-4 for began, ended in true):
+            yield f"two owners at {overlap.began}: {overlap.sure}"
+
+
+def total_complaints(truth: Truth, totals: Iterable[UnownedTotal]) -> list[str]:
+    """What the list of times without an owner says and the traces do not."""
+    times = unowned(truth)
+    return [
+        f"{total.partition} had no owner for {total.total_s:.3f} s, {total.times} times"
+        for total in totals
+        if not _adds_up(total, [gap[1] - gap[0] for gap in times[total.partition.topic, total.partition.partition]])
+    ]
+
+
+def _adds_up(total: UnownedTotal, gaps: list[float]) -> bool:
+    """All times between two owners; and the one after the last, if that owner was lost."""
+    found = gaps if total.times == len(gaps) else gaps[:-1]
+    return total.times == len(found) and abs(total.total_s - sum(found)) < 1e-4 and abs(total.longest_s - max(found)) < 1e-4

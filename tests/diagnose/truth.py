@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -94,9 +95,18 @@ class Truth:
     def named(self, name: str) -> list[Life]:
         return [life for life in self.lives if life.name == name]
 
+    @functools.cached_property
+    def _by_place(self) -> dict[Place | None, list[Tenure]]:
+        found: dict[Place | None, list[Tenure]] = defaultdict(list)
+        tenures = [tenure for life in self.lives for tenure in _tenures(life)]
+        for tenure in sorted(tenures, key=lambda tenure: tenure.began.time):
+            found[tenure.place].append(tenure)
+            found[None].append(tenure)
+        return found
+
     def tenures(self, place: Place | None = None) -> list[Tenure]:
-        found = [tenure for life in self.lives for tenure in _tenures(life)]
-        return sorted((t for t in found if place in (None, t.place)), key=lambda t: t.began.time)
+        """All, or those of one partition, by when they began."""
+        return self._by_place[place]
 
     def doubt_s(self, one: Life, other: Life) -> float:
         return 0.0 if one.host == other.host else self.skew_s
@@ -154,7 +164,7 @@ def _lines(section: Section, last: Line | None) -> Iterator[Line]:
 
 
 def places(shown: dict[str, str]) -> frozenset[Place]:
-    """`{"orders": "0-2,5"}`"""
+    """Of `{"orders": "0-2,5"}`."""
     return frozenset((topic, number) for topic, text in shown.items() for number in numbers(text))
 
 

@@ -11,7 +11,7 @@ from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import joined, lasting
+from membership_client.debugger.words import clock, joined, lasting
 from membership_client.errors import ProblemKind
 from membership_client.types import Holder
 
@@ -91,6 +91,7 @@ def _duplicate_finding(group: Group, conflicts: list[_Conflict]) -> Finding:
         members=(name,),
         began=min(conflict.entry.time for conflict in conflicts),
         ended=max(conflict.entry.time for conflict in conflicts),
+        brief=f"group.instance.id {name} was used by more than one process{' at the same time' if together else ''}",
         sentence=_followed(name, runs) if followed else _shared(name, known or runs, conflicts, together=together),
         evidence=_duplicate_evidence(group, conflicts),
         advice=_SUCCESSION_ADVICE if followed else _CONFLICT_ADVICE,
@@ -170,6 +171,7 @@ def _fence_finding(run: MemberRun, fence: Fence) -> Finding:
         partitions=tuple(sorted(fence.entry.owned_before)),
         began=fence.entry.time,
         ended=fence.entry.time,
+        brief=f"{run.name} was {'removed' if fence.why is FenceCause.OUTSIDE and line else 'fenced'} at {clock(fence.entry.time)}",
         sentence=_guess(run, fence) if line is None else _told(run, line),
         evidence=tuple(_fence_evidence(run, fence, line)),
         advice=_advice(line),

@@ -11,7 +11,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
-from membership_client.debugger.words import joined, lasting, listed, partitions_text
+from membership_client.debugger.words import clock, counted, joined, lasting, listed, partitions_text
 from membership_client.types import TopicPartition
 
 # --- REBALANCE -------------------------------------------------------------------------------------------------------
@@ -39,6 +39,7 @@ def _rebalance_finding(group: Group, rebalance: GroupRebalance) -> Finding:
         partitions=tuple(moved),
         began=rebalance.began,
         ended=rebalance.ended,
+        brief=f"epoch {rebalance.epoch}: {_rebalance_why(rebalance)}",
         sentence=f"Epoch {rebalance.epoch}: {_rebalance_why(rebalance)}; {_moves(rebalance)}{_took(rebalance)}.",
         evidence=(
             *(trigger.run.evidence(trigger.entry, trigger.text) for trigger in triggers),
@@ -138,8 +139,9 @@ def _storm_finding(group: Group, storm: list[Trigger]) -> Finding:
         members=tuple(name for name, _ in counts.most_common()),
         began=storm[0].entry.time,
         ended=ended,
+        brief=f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions",
         sentence=(
-            f"{rounds} rebalances around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions: "
+            f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions: "
             f"{joined([*_did(counts - changes, 'did not stay in the group'), *_did(changes, 'changed its subscription')])}{where}."
         ),
         evidence=tuple(trigger.run.evidence(trigger.entry, trigger.text) for trigger in storm[:8]),
@@ -219,6 +221,7 @@ def _unowned_finding(group: Group, periods: list[UnownedPeriod]) -> Finding:
         partitions=partitions,
         began=longest.began,
         ended=longest.until,
+        brief=f"{partitions_text(partitions)} had no owner for {up_to}{lasting(longest.lasted_s)} from {clock(longest.began)}",
         sentence=(
             f"{partitions_text(partitions)} had no owner that the traces know for {up_to}{lasting(longest.lasted_s)}{still}: "
             f"{_unowned_why(group, longest)}."

@@ -10,7 +10,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import OwnedPeriod
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import lasting, partitions_text
+from membership_client.debugger.words import clock, lasting, partitions_text
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState, TopicPartition
 
@@ -22,7 +22,9 @@ _SHORTEST_S = 1.0
 
 
 def slow_callbacks(group: Group) -> list[Finding]:
-    return [_callback_finding(group, run, call) for run in group.runs for call in run.calls if _callback_is_slow(run, call)]
+    return [
+        _callback_finding(group, run, call) for run in group.runs for call in run.calls if _callback_is_slow(run, call)
+    ]
 
 
 def _callback_is_slow(run: MemberRun, call: CallbackRecord) -> bool:
@@ -48,11 +50,19 @@ def _callback_finding(group: Group, run: MemberRun, call: CallbackRecord) -> Fin
         partitions=tuple(sorted(_held(run, call))),
         began=call.wanted.time,
         ended=call.last.time,
+        brief=_brief(run, call, for_poll=for_poll),
         sentence=_poll_sentence(group, run, call) if for_poll else _callback_sentence(group, run, call),
         evidence=_evidence(run, call),
         advice=_POLL_ADVICE if for_poll else _CALLBACK_ADVICE[call.kind],
         certainty="certain" if call.returned and not (for_poll and call.kind is CallbackKind.ASSIGNED) else "likely",
     )
+
+
+def _brief(run: MemberRun, call: CallbackRecord, *, for_poll: bool) -> str:
+    held, began = partitions_text(_held(run, call)), clock(call.wanted.time)
+    if for_poll:
+        return f"{held} waited {lasting(call.waited_s)} for {run.name} to poll, from {began}"
+    return f"the {call.kind.value} callback of {run.name} took {lasting(call.lasted_s)} from {began}"
 
 
 def _callback_sentence(group: Group, run: MemberRun, call: CallbackRecord) -> str:
@@ -157,6 +167,7 @@ def _offsets_finding(run: MemberRun, call: CallbackRecord) -> Finding:
         partitions=tuple(sorted(call.partitions)),
         began=call.wanted.time,
         ended=call.last.time,
+        brief=f"{run.name} waited {waited} for committed offsets from {clock(call.wanted.time)}",
         sentence=f"The records of {partitions_text(call.partitions)} {end} because {run.name} waited for {event.why}.",
         evidence=(run.evidence(call.wanted, "the assigned callback is wanted"), *told),
         advice=_OFFSETS_ADVICE,
@@ -197,6 +208,7 @@ def _close_finding(run: MemberRun) -> Finding | None:
         partitions=tuple(sorted(began.owned_before)),
         began=began.time,
         ended=ended.time,
+        brief=f"the close of {run.name} was slow at {clock(began.time)}",
         sentence=sentence,
         evidence=(run.evidence(began, "close() is called"), *told, run.evidence(ended, end)),
         advice=(
@@ -280,6 +292,7 @@ def _stale_finding(run: MemberRun, step: TraceEntry) -> Finding:
         partitions=tuple(sorted(step.owned_before)),
         began=step.time - interval_s,
         ended=back.time if back else run.ended,
+        brief=f"{run.name} did not poll for {lasting(interval_s)}, and left the group at {clock(step.time)}",
         sentence=f"{run.name} did not poll for {lasting(interval_s)}{record}, and therefore left the group.{again}",
         evidence=(*told, run.evidence(step, f"left: the poll interval of {lasting(interval_s)} was exceeded")),
         advice="Wrap long work in consumer.hold(), hand it to another thread, or raise max.poll.interval.ms.",

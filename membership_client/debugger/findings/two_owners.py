@@ -37,8 +37,9 @@ def _finding(group: Group, periods: list[SharedPeriod]) -> Finding:
         group=group.name,
         members=tuple(dict.fromkeys([run.name, *(owner.name for owner in owners)])),
         partitions=partitions,
-        began=longest.began,
-        ended=longest.ended,
+        began=min(shared.began for shared in periods),
+        ended=max(shared.ended for shared in periods),
+        brief=f"{partitions_text(partitions)} had two owners for {_how_long(periods, longest)}",
         sentence=(
             f"{partitions_text(partitions)} had two owners for {_how_long(periods, longest)}: {_told_from(run, owners)} "
             f"owned {_it(partitions)} after the group had given {_it(partitions)} to {_owners(run, owners)}. {why}"
@@ -76,7 +77,10 @@ def _why(run: MemberRun, began: float, ended: float) -> tuple[str, Certainty]:
     if any(_meets(silence.before.time, silence.after.time, began, ended) for silence in run.silences):
         return f"{run.name} did nothing at that time, so it did not learn that its session had ended.", "certain"
     if any(_meets(outage.first.time, outage.last.time, began, ended) for outage in run.outages):
-        return f"No broker answered {run.name} at that time, so it did not learn that it was out of the group.", "certain"
+        return (
+            f"No broker answered {run.name} at that time, so it did not learn that it was out of the group.",
+            "certain",
+        )
     if (call := _callback_meanwhile(run, began, ended)) is not None:
         return _callback_text(run, call), "certain"
     return f"The trace of {run.name} does not tell why.", "unknown"

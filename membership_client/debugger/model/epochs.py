@@ -266,7 +266,9 @@ def _rejoins(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]
             epoch = next((epoch for epoch, reached in membership.epochs if reached.at > step.at), None)
             if epoch is not None:
                 found.append((epoch, _rejoin(run, step, request)))
-    return found
+    # A request that is sent again, because the coordinator did not answer, asks for nothing new.
+    first = {(epoch, trigger.text): (epoch, trigger) for epoch, trigger in reversed(found)}
+    return sorted(first.values(), key=lambda each: each[1].entry.at)
 
 
 def _asks_for_rebalance(reason: str) -> bool:
