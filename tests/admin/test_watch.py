@@ -115,7 +115,11 @@ def test_members_without_an_instance_id_have_names() -> None:
     """Client id and host, and the end of the member id where these are the same; any of them finds the member."""
     one, two = (replace(NEW, member_id=f"consumer-shop-1-00{number}-0123456{number}") for number in (1, 2))
     view = replace(VIEW, members=(SLOW, one, two))
-    assert [member.name for member in view.members] == ["till-1", "shop@10.0.0.1 (01234561)", "shop@10.0.0.1 (01234562)"]
+    assert [member.name for member in view.members] == [
+        "till-1",
+        "shop@10.0.0.1 (01234561)",
+        "shop@10.0.0.1 (01234562)",
+    ]
     found = view.find("shop@10.0.0.1 (01234562)")
     assert found is not None
     assert found.member_id == two.member_id

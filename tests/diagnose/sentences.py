@@ -673,7 +673,9 @@ def _lane(truth: Truth, content: ReportContent, lane: PartitionLane, tenures: li
                 yield f"{tenure.life.name} owned it while no owner is shown, at {gap.began}"
     true = [(began, ended) for began, ended, one, _ in shared(truth) if one.place == tenures[0].place]
     for overlap in lane.overlaps:
-        if overlap.sure != any(began - 1e-4 <= overlap.began and overlap.ended <= ended + 1e-4 for began, ended in true):
+        if overlap.sure != any(
+            began - 1e-4 <= overlap.began and overlap.ended <= ended + 1e-4 for began, ended in true
+        ):
             yield f"two owners at {overlap.began}: {overlap.sure}"
 
 
@@ -690,4 +692,8 @@ def total_complaints(truth: Truth, totals: Iterable[UnownedTotal]) -> list[str]:
 def _adds_up(total: UnownedTotal, gaps: list[float]) -> bool:
     """All times between two owners; and the one after the last, if that owner was lost."""
     found = gaps if total.times == len(gaps) else gaps[:-1]
-    return total.times == len(found) and abs(total.total_s - sum(found)) < 1e-4 and abs(total.longest_s - max(found)) < 1e-4
+    return (
+        total.times == len(found)
+        and abs(total.total_s - sum(found)) < 1e-4
+        and abs(total.longest_s - max(found)) < 1e-4
+    )

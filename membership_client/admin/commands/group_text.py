@@ -51,7 +51,9 @@ def members(view: GroupView, width: int | None = None) -> list[str]:
         if width is None or max(map(len, found)) <= width:
             return found
     longest = max(_NARROWEST, width) // len(shown) - 2
-    return table([_MEMBERS[each] for each in shown], [[_cut(_cell(row[each]), longest) for each in shown] for row in rows])
+    return table(
+        [_MEMBERS[each] for each in shown], [[_cut(_cell(row[each]), longest) for each in shown] for row in rows]
+    )
 
 
 def _cut(text: str, longest: int) -> str:
