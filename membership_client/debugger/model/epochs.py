@@ -171,7 +171,7 @@ def _triggers(group: Group, seen: dict[int, list[Arrival]]) -> dict[int, list[Tr
         for membership in run.memberships:
             for epoch, trigger in (
                 *_joins(group, run, membership, seen),
-                *_changes(run, membership),
+                *_changes(group, run, membership, seen),
                 *_rejoins(run, membership),
                 *_ends(group, run, membership, seen),
             ):
@@ -232,7 +232,9 @@ def _returns(group: Group, run: MemberRun, membership: Membership) -> bool:
     )
 
 
-def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]]:
+def _changes(
+    group: Group, run: MemberRun, membership: Membership, seen: dict[int, list[Arrival]]
+) -> list[tuple[int, Trigger]]:
     found: list[tuple[int, Trigger]] = []
     stated: tuple[object, object] | None = None
     for heartbeat in run.heartbeats:
@@ -242,8 +244,15 @@ def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]
         before, stated = stated, (request.topics, request.regex)
         inside = membership.first.at < heartbeat.sent.at <= membership.last.at
         if inside and before not in {None, stated} and heartbeat.accepted.epoch > request.epoch > 0:
-            found.append((heartbeat.accepted.epoch, _change(run, heartbeat.sent, request)))
+            epoch = _epoch_after(group, heartbeat.sent, heartbeat.accepted.epoch, seen)
+            found.append((epoch, _change(run, heartbeat.sent, request)))
     return found
+
+
+def _epoch_after(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int:
+    """The epoch of the answer, unless another member had that epoch before the request was sent: then the one after it."""
+    there = any(group.clearly_before(arrival.entry.time, sent.time) for arrival in seen.get(epoch, ()))
+    return next((later for later in seen if later > epoch), epoch) if there else epoch
 
 
 def _change(run: MemberRun, sent: TraceEntry, request: Heartbeat | JoinGroup) -> Trigger:
