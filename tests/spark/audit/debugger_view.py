@@ -44,9 +44,9 @@ class DebuggerView:
     def runs(self) -> list[MemberRun]:
         return [run for group in self.groups for run in group.runs]
 
-    def names(self) -> dict[str, str]:
-        """The audit calls members as brokers' logs do: by the instance id, or else by the member id."""
-        return {run.name: run.instance_id or run.given_id or run.member_id for run in self.runs()}
+    def names(self) -> dict[tuple[str, str], str]:
+        """By group and name. The audit calls members as brokers' logs do: by the instance id, or else by the member id."""
+        return {(run.group, run.name): run.instance_id or run.given_id or run.member_id for run in self.runs()}
 
     def ownership(self) -> Counter[Row]:
         names = self._lane_names()
@@ -73,12 +73,13 @@ class DebuggerView:
 
     def _lane_names(self) -> list[str]:
         names = self.names()
-        return [names[lane.name] for lane in self.scene.members]
+        return [names[lane.group, lane.name] for lane in self.scene.members]
 
     def _kinds(self) -> dict[Row, str]:
         """The callbacks that took partitions away: by group, member, partition and when."""
+        names = self.names()
         return {
-            (run.group, self.names()[run.name], period.partition, period.ended.time): call.kind.value
+            (run.group, names[run.group, run.name], period.partition, period.ended.time): call.kind.value
             for run in self.runs()
             for period in run.owned_periods
             for call in run.calls
@@ -97,12 +98,13 @@ class DebuggerView:
         return Counter(_row(group, rebalance, names) for group in self.groups for rebalance in rebalances_of(group))
 
     def callbacks(self) -> Iterator[tuple[str, str, str, float | None, float, bool]]:
+        names = self.names()
         for run in self.runs():
             for call in run.calls:
                 took_s = call.lasted_s if call.returned else None
                 yield (
                     run.group,
-                    self.names()[run.name],
+                    names[run.group, run.name],
                     f"on_{call.kind.value}",
                     took_s,
                     call.waited_s,
@@ -110,16 +112,16 @@ class DebuggerView:
                 )
 
 
-def _row(group: Group, rebalance: GroupRebalance, names: Mapping[str, str]) -> Row:
+def _row(group: Group, rebalance: GroupRebalance, names: Mapping[tuple[str, str], str]) -> Row:
     runs = [trigger.run for trigger in rebalance.triggers] + [there.run for there in rebalance.arrivals]
-    texts = {names[t.run.name] + t.text.removeprefix(t.run.name) for t in rebalance.triggers}
+    texts = {names[group.name, t.run.name] + t.text.removeprefix(t.run.name) for t in rebalance.triggers}
     return (
         group.name,
         rebalance.epoch,
         ms(rebalance.began),
         ", ".join(sorted({_cause(trigger) for trigger in rebalance.triggers})) or "unknown",
         "; ".join(sorted(texts)),
-        tuple(sorted({names[run.name] for run in runs})),
+        tuple(sorted({names[group.name, run.name] for run in runs})),
         len({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)}),
         ms(rebalance.lasted_s),
         _certainty(rebalance),
