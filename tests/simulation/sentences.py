@@ -9,7 +9,8 @@ from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.model.timeline import groups_of
 from membership_client.debugger.model.unowned import unowned_totals_of
-from tests.diagnose.sentences import complaints, report_complaints, total_complaints
+from tests.diagnose.report_truth import report_complaints, total_complaints
+from tests.diagnose.sentences import complaints
 from tests.diagnose.traces import sections_of
 from tests.diagnose.truth import truth_of
 from tests.simulation.fleet import Outcome
