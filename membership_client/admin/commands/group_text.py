@@ -35,7 +35,7 @@ def title(view: GroupView) -> str:
     return f"{view.group_id}: {about}{epochs}{lag}{where}"
 
 
-_DISPENSABLE = ("MEMBER ID", "HOST", "EPOCH", "LAG")
+_DISPENSABLE = ("MEMBER ID", "HOST", "EPOCH", "LAG", "SHOULD HAVE")
 """Columns that a narrow terminal does without, in this order: names say most of it, and `--json` has all."""
 _NARROWEST = 20
 
@@ -104,7 +104,8 @@ def _waits(watched: ObservedGroup) -> list[str]:
 
 def _wait(wait: Wait, seconds: float) -> str:
     who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
-    whom = f"{wait.holder.name} ({wait.holder.host.removeprefix('/')})"
+    host = wait.holder.host.removeprefix("/")
+    whom = wait.holder.name if host in wait.holder.name else f"{wait.holder.name} ({host})"
     what = f"{wait.kind.value} {named(wait.partitions)}"
     return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{_since(seconds)}"
 
