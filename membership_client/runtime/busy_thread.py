@@ -45,6 +45,16 @@ def warning_of(effect: Warn, thread: int | None) -> BudgetWarning:
     )
 
 
+def place_text(thread: int | None) -> str:
+    """`; thread main is at work (shop.py:7) < main (shop.py:1)`, to be put after a clause; empty for the calling thread."""
+    if thread is None or thread == threading.get_ident() or (frame := frame_of(thread)) is None:
+        return ""
+    return f"; thread {_name_of(thread)} is at {' < '.join(_places(frame)[:_MOST_PLACES])}"
+
+
+_MOST_PLACES = 4
+
+
 def frame_of(thread: int | None) -> FrameType | None:
     """The innermost frame of a running thread."""
     if thread is None:
