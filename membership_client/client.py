@@ -29,6 +29,7 @@ from membership_client.core.events import (
     Budget,
     CallbackDelayed,
     CallbackReturned,
+    LookAtCallback,
     Rebalance,
     Subscribe,
     Tick,
@@ -54,7 +55,7 @@ from membership_client.errors import (
 )
 from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime import forked
-from membership_client.runtime.busy_thread import place_text, warning_of
+from membership_client.runtime.busy_thread import busy_thread, place_text, warning_of
 from membership_client.runtime.explanation import Moment, explanation
 from membership_client.runtime.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
 from membership_client.runtime.log import StepLog, log_warning, logger
@@ -427,6 +428,10 @@ class GroupMember:
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._warn(effect, step.after)
+            elif isinstance(effect, LookAtCallback):
+                busy = busy_thread(self._runner.thread())
+                facts = {"call": effect.call_id, "spent": effect.spent_s, "thread": busy.name}
+                self._journal.note("stack", **facts, stack=list(busy.stack))
         if isinstance(step.event, CallbackReturned) and step.event.error and self._config.callback_errors == "raise":
             self._unraised.put(CallbackFailedError(f"A callback raised {step.event.error}.", step.before.identity))
         if self._waiters:
