@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 
 import pytest
@@ -49,15 +48,17 @@ class RememberedPlay(Play):
         assert self.history.last is not None
         return self.history.last
 
-    def explained(self, **more: object) -> str:
+    def explained(self, *, busy: str = "", waits_for_poll: bool = False) -> str:
         moment = Moment(
             now=self.now,
             state_since=self.history.state_since,
             last=self.history.last,
             last_ended_at=self.history.ended_at,
             polled_at=self.member.polled_at,
+            waits_for_poll=waits_for_poll,
+            busy=busy,
         )
-        return explanation(self.member, dataclasses.replace(moment, **more))
+        return explanation(self.member, moment)
 
 
 def remembered(**overrides: object) -> RememberedPlay:
