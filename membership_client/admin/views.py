@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from membership_client.member_names import member_name, with_member_id
 from membership_client.types import Node, Offset, TopicPartition
 
 LEFT_TEMPORARILY = -2
@@ -30,11 +32,17 @@ class MemberView:
     """The pattern that it subscribes to; KIP-848 only."""
     is_classic: bool = False
     """It uses the classic protocol, perhaps in a KIP-848 group that is being migrated."""
+    has_namesake: bool = False
+    """Another member of its group has the same client id and host."""
 
     @property
     def name(self) -> str:
-        """The instance id, or else the member id."""
-        return self.instance_id or self.member_id
+        """See `member_names`; a coordinator does not know in which process a member is."""
+        return with_member_id(self.plain_name, self.member_id) if self.has_namesake else self.plain_name
+
+    @property
+    def plain_name(self) -> str:
+        return member_name(self.instance_id, self.client_id, self.host, None)
 
     @property
     def to_release(self) -> frozenset[TopicPartition]:
@@ -80,6 +88,11 @@ class GroupView:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     """End offsets of committed and owned partitions; a partition is missing if its end is not known."""
 
+    def __post_init__(self) -> None:
+        names = Counter(member.plain_name for member in self.members)
+        told_apart = (replace(member, has_namesake=names[member.plain_name] > 1) for member in self.members)
+        object.__setattr__(self, "members", tuple(told_apart))
+
     @property
     def lag(self) -> dict[TopicPartition, int]:
         """Records behind the end, of partitions with a committed offset."""
@@ -91,8 +104,8 @@ class GroupView:
         return {partition: member for member in self.members for partition in member.current}
 
     def find(self, name: str) -> MemberView | None:
-        """By instance id or member id."""
-        return next((m for m in self.members if name in (m.instance_id, m.member_id)), None)
+        """By instance id, member id or name."""
+        return next((m for m in self.members if name in (m.instance_id, m.member_id, m.name)), None)
 
     def waits(self) -> tuple[Wait, ...]:
         """The members that the group waits for; always empty for a classic group, whose coordinator does not report them."""

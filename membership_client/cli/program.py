@@ -173,7 +173,9 @@ def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
     diagnose.description, diagnose.epilog = _DIAGNOSE, _DIAGNOSE_EXAMPLES
     diagnose.formatter_class = argparse.RawDescriptionHelpFormatter
     diagnose.add_argument("files", nargs="*", type=path, metavar="FILE", help="traces of any members, in any order")
-    diagnose.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    form = diagnose.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    form.add_argument("--brief", action="store_true", help="only the first line: what went wrong")
     diagnose.add_argument(
         "--skew",
         type=seconds,
@@ -222,7 +224,13 @@ def _diagnose(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
         parser.error("Give traces, or --broker-log alone, or --group with --bootstrap-server.")
     from membership_client.debugger.commands.diagnose_command import diagnose_files  # noqa: PLC0415
 
-    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json, broker_logs=options.broker_log)
+    return diagnose_files(
+        options.files,
+        skew_s=options.skew,
+        in_json=options.in_json,
+        brief=options.brief,
+        broker_logs=options.broker_log,
+    )
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from membership_client.debugger.findings.network import broker_restarted, networ
 from membership_client.debugger.findings.process import killed, standstill
 from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances, unowned_partition
 from membership_client.debugger.findings.slow import offsets_awaited, poll_interval_exceeded, slow_callbacks, slow_close
+from membership_client.debugger.findings.two_owners import two_owners
 from membership_client.debugger.model.broker_log import RemovalLine
 from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.trace.reading import Section
@@ -35,6 +36,7 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     standstill,
     thrown_out,
     not_admitted,
+    two_owners,
     unowned_partition,
 )
 
@@ -66,7 +68,7 @@ _STILL = frozenset({Kind.PROCESS_STOPPED, Kind.INTERPRETER_BLOCKED})
 _EXPLAINED_BY: dict[Kind, frozenset[Kind]] = {
     Kind.NETWORK_LOST: frozenset({Kind.BROKER_RESTARTED}),
     Kind.REMOVED_FROM_OUTSIDE: frozenset({Kind.BROKER_RESTARTED}),
-    Kind.THROWN_OUT: frozenset({Kind.BROKER_RESTARTED}),
+    Kind.THROWN_OUT: frozenset({Kind.BROKER_RESTARTED, Kind.GROUP_FULL}),
     Kind.POLL_INTERVAL_EXCEEDED: _STILL,
     Kind.WAITED_FOR_CALLBACK: _STILL | {Kind.SLOW_CLOSE},
     Kind.WAITED_FOR_POLL: _STILL | {Kind.POLL_INTERVAL_EXCEEDED},

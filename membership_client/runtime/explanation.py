@@ -11,6 +11,7 @@ from membership_client.core.view import is_unconfirmed, unconfirmed_s
 from membership_client.errors import error_for
 from membership_client.partitions import named
 from membership_client.rebalance_report import RebalanceReport
+from membership_client.runtime.local_name import local_name
 from membership_client.types import Delay, GroupProtocol, MemberState
 from membership_client.values import dataclass
 
@@ -51,7 +52,7 @@ def explanation(member: Member, moment: Moment) -> str:
 
 
 def _state_line(member: Member, moment: Moment) -> str:
-    who = f"{member.config.group_id}/{member.config.group_instance_id or member.known_as or member.member_id}"
+    who = f"{member.config.group_id}/{local_name(member)}"
     since = "" if moment.state_since is None else f" for {moment.now - moment.state_since:.1f} s"
     state = "closed" if member.closed is not None else member.state.value
     epoch = f" at epoch {member.epoch}" if member.epoch > 0 else ""

@@ -13,6 +13,7 @@ from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
 from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.local_name import local_name
 from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.types import Delay, GroupProtocol, MemberState
 
@@ -124,4 +125,4 @@ def _log_problem(who: str, member: Member) -> None:
 
 
 def name_of(member: Member) -> str:
-    return f"[{member.config.group_id}/{member.config.group_instance_id or member.member_id}]"
+    return f"[{member.config.group_id}/{local_name(member)}]"

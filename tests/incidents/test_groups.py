@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer as TheirConsumer
-from confluent_kafka import Producer, TopicPartition as Place
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as Place
 
-from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.testing import EmbeddedKafka
-from tests.incidents.conftest import PATIENT, Pace, Stage
-from tests.incidents.test_callbacks import same_in_both, the, told
+from tests.incidents.conftest import Stage
 from tests.integration.members import eventually
 
 
@@ -34,7 +30,17 @@ def own_stage(embedded: EmbeddedKafka, new_stage: Callable[..., Stage]) -> Stage
 
 def show(findings):
     for f in findings:
-        print("FINDING", f.kind.name, f.certainty, f.members, list(map(str, f.partitions)), "|", f.sentence, "| DO", f.advice)
+        print(
+            "FINDING",
+            f.kind.name,
+            f.certainty,
+            f.members,
+            list(map(str, f.partitions)),
+            "|",
+            f.sentence,
+            "| DO",
+            f.advice,
+        )
 
 
 def test_two_members_whose_subscriptions_flap_are_both_named(own_stage: Stage) -> None:
@@ -45,26 +51,33 @@ def test_two_members_whose_subscriptions_flap_are_both_named(own_stage: Stage) -
     for round_ in range(4):
         for actor in (one, two):
             n = len(actor.said)
-            actor.tell(f"subscribe {own_stage.name} {own_stage.name}-more" if round_ % 2 == 0 else f"subscribe {own_stage.name}")
+            actor.tell(
+                f"subscribe {own_stage.name} {own_stage.name}-more"
+                if round_ % 2 == 0
+                else f"subscribe {own_stage.name}"
+            )
             time.sleep(1.0)
     show(own_stage.findings())
 
 
 def test_interval_changed(own_stage: Stage) -> None:
     one, two = own_stage.enter("one"), own_stage.enter("two")
-    one.wait_owner(2); two.wait_owner(2)
+    one.wait_owner(2)
+    two.wait_owner(2)
     own_stage.admin.set_group_config(own_stage.name, consumer_heartbeat_interval_ms=1500)
     time.sleep(4)
     own_stage.admin.set_group_config(own_stage.name, consumer_heartbeat_interval_ms=300)
     time.sleep(4)
-    one.close("x"); two.close("x")
+    one.close("x")
+    two.close("x")
     show(own_stage.findings())
 
 
 def test_partitions_added(embedded, own_stage: Stage) -> None:
     one = own_stage.enter("one", config={"metadata.max.age.ms": 1000})
     two = own_stage.enter("two", fails=["assigned"], fails_from=4, config={"metadata.max.age.ms": 1000})
-    one.wait_owner(2); two.wait_owner(2)
+    one.wait_owner(2)
+    two.wait_owner(2)
     embedded.add_partitions(own_stage.name, 8)
     one.wait_owner(4)
     time.sleep(3)
@@ -73,7 +86,8 @@ def test_partitions_added(embedded, own_stage: Stage) -> None:
 
 def test_in_c(own_stage: Stage) -> None:
     one, two = own_stage.enter("one"), own_stage.enter("two")
-    one.wait_owner(2); two.wait_owner(2)
+    one.wait_owner(2)
+    two.wait_owner(2)
     one.tell("block-in-c 7")
     one.wait_back(2)
     show(own_stage.findings())
@@ -83,7 +97,8 @@ def test_clocks(own_stage: Stage) -> None:
     one = own_stage.enter("one", clock_s=3600.0)
     one.wait_owner(4)
     two = own_stage.enter("two")
-    one.wait_owner(2); two.wait_owner(2)
+    one.wait_owner(2)
+    two.wait_owner(2)
     two.close("scaled down")
     one.wait_owner(4)
     one.close("x")
@@ -92,11 +107,14 @@ def test_clocks(own_stage: Stage) -> None:
 
 def test_loading(embedded, own_stage: Stage) -> None:
     one, two = own_stage.enter("one"), own_stage.enter("two")
-    one.wait_owner(2); two.wait_owner(2)
+    one.wait_owner(2)
+    two.wait_owner(2)
     embedded.move_coordinator(loading_s=3.0)
     time.sleep(6)
-    one.wait_owner(2); two.wait_owner(2)
-    one.close("x"); two.close("x")
+    one.wait_owner(2)
+    two.wait_owner(2)
+    one.close("x")
+    two.close("x")
     show(own_stage.findings())
 
 
@@ -125,12 +143,14 @@ def test_rolling(own_stage: Stage) -> None:
 
 def test_evicted(own_stage: Stage) -> None:
     one, two = own_stage.enter("one", host="node-1"), own_stage.enter("two", host="node-2")
-    one.wait_owner(2); two.wait_owner(2)
+    one.wait_owner(2)
+    two.wait_owner(2)
     one.signal(signal.SIGKILL)
     new = own_stage.enter("one", incarnation="-new", host="node-3", config={"group.instance.id.conflict": "takeover"})
     new.wait_owner(2)
     two.wait_owner(2)
-    new.close("x"); two.close("x")
+    new.close("x")
+    two.close("x")
     show(own_stage.findings())
 
 
@@ -138,15 +158,21 @@ def test_poison(own_stage: Stage) -> None:
     producer = Producer({"bootstrap.servers": own_stage.bootstrap_servers})
     producer.produce(own_stage.name, b"poison", partition=2)
     producer.flush()
-    actors = [own_stage.enter(f"m{n}", consumes=True, poison_s=9.0, static=False, config={"max.poll.interval.ms": 3000}) for n in range(2)]
+    actors = [
+        own_stage.enter(f"m{n}", consumes=True, poison_s=9.0, static=False, config={"max.poll.interval.ms": 3000})
+        for n in range(2)
+    ]
     time.sleep(22)
     show(own_stage.findings())
 
 
 def test_transaction(own_stage: Stage) -> None:
-    reader = TheirConsumer({"bootstrap.servers": own_stage.bootstrap_servers, "group.id": own_stage.name, "group.protocol": "classic"})
+    reader = TheirConsumer(
+        {"bootstrap.servers": own_stage.bootstrap_servers, "group.id": own_stage.name, "group.protocol": "classic"}
+    )
     producer = Producer({"bootstrap.servers": own_stage.bootstrap_servers, "transactional.id": own_stage.name})
-    producer.init_transactions(); producer.begin_transaction()
+    producer.init_transactions()
+    producer.begin_transaction()
     producer.send_offsets_to_transaction([Place(own_stage.name, 1, 0)], reader.consumer_group_metadata(), 10)
     one = own_stage.enter("one", consumes=True)
     time.sleep(9)

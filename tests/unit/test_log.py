@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from dataclasses import dataclass, field
 
 import pytest
@@ -60,7 +62,11 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def logged(**overrides: object) -> LoggedPlay:
-    return LoggedPlay(Member(config=config(**overrides), member_id="me"))
+    return LoggedPlay(Member(config=config(**{"client.id": "logged", **overrides}), member_id="me"))
+
+
+NAME = f"[g/logged@{socket.gethostname()}:{os.getpid()}]"
+"""Of a member without an instance id."""
 
 
 def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
@@ -82,12 +88,12 @@ def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
     joined, changed, left = lines(log, logging.INFO)
     asked = "triggered by the application"
     assert (
-        joined == f"[g/me]: stable at epoch 2 with 2 partitions (joined the group; {asked}), got orders[0-1], in 0.0 s"
+        joined == f"{NAME}: stable at epoch 2 with 2 partitions (joined the group; {asked}), got orders[0-1], in 0.0 s"
     )
     assert "stable at epoch 3 with 2 partitions (group changed" in changed
     assert "triggered by another member or a topic" in changed
     assert changed.endswith(", got orders[2], lost orders[1], in 1.5 s; the revoked callback took 1.5 s")
-    assert left == f"[g/me]: not in the group any more (closed: scaled down; {asked}), lost orders[0,2], in 0.0 s"
+    assert left == f"{NAME}: not in the group any more (closed: scaled down; {asked}), lost orders[0,2], in 0.0 s"
     assert not lines(log, logging.WARNING)
 
 
@@ -159,7 +165,7 @@ def test_passing_trouble_is_not_a_warning(log: pytest.LogCaptureFixture) -> None
     play.stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(16))
-    assert lines(log, logging.INFO)[-1] == "[g/me]: NOT_COORDINATOR."
+    assert lines(log, logging.INFO)[-1] == f"{NAME}: NOT_COORDINATOR."
     assert not lines(log, logging.WARNING)
 
 
@@ -168,7 +174,7 @@ def test_the_end_is_an_error_with_its_cause(log: pytest.LogCaptureFixture) -> No
     play = logged()
     play.joining().answer(Heartbeat, Refused(30, "no access"))
     assert lines(log, logging.ERROR) == [
-        "[g/me]: ended: READ on group g is not granted (GROUP_AUTHORIZATION_FAILED: no access)."
+        f"{NAME}: ended: READ on group g is not granted (GROUP_AUTHORIZATION_FAILED: no access)."
     ]
 
 
@@ -208,7 +214,9 @@ def test_a_callback_that_cannot_begin_is_a_warning(log: pytest.LogCaptureFixture
     play.now += 5.0
     play.do(CallbackDelayed(play.member.call.call_id, play.now - 5.0, "the committed offsets of 1 partitions"))
     (told,) = lines(log, logging.WARNING)
-    assert told.startswith("[g/me]: for 5.0 s, the assigned callback waits for the committed offsets of 1 partitions. ")
+    assert told.startswith(
+        f"{NAME}: for 5.0 s, the assigned callback waits for the committed offsets of 1 partitions. "
+    )
     snapshot = snapshot_of(play.member, play.now + 1.0)
     assert snapshot.delay is not None
     assert snapshot.delay.seconds == 6.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from dataclasses import dataclass, field
 
 import pytest
@@ -29,6 +31,8 @@ from membership_client.runtime.explanation import Moment, explanation
 from membership_client.runtime.rebalance_history import RebalanceHistory, trigger_of
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState, TopicPartition
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
+
+NAME = f"g/{socket.gethostname()}:{os.getpid()}"
 
 
 @dataclass
@@ -164,7 +168,7 @@ def test_a_new_member_says_to_subscribe() -> None:
     """Nothing happened to it yet."""
     text = remembered().explained()
     assert text.splitlines() == [
-        "g/me is unsubscribed, and owns nothing.",
+        f"{NAME} is unsubscribed, and owns nothing.",
         "It waits for the application to subscribe.",
         "Last rebalance: none yet.",
         "Do: call subscribe().",
@@ -177,7 +181,7 @@ def test_a_stable_member_waits_for_nothing_and_tells_its_last_rebalance() -> Non
     play.stable(0, 1)
     play.now += 1.0
     state, waits, last, advice = play.explained().splitlines()
-    assert state == "g/me is stable at epoch 2 for 1.0 s, and owns orders[0-1]."
+    assert state == f"{NAME} is stable at epoch 2 for 1.0 s, and owns orders[0-1]."
     assert waits == "It waits for nothing."
     assert last.startswith("Last rebalance, 1.0 s ago: stable at epoch 2 with 2 partitions (joined the group; ")
     assert advice == "Do: nothing, all is well."
@@ -236,5 +240,5 @@ def test_every_state_can_be_explained() -> None:
     play.answer(LeaveGroup, GroupLeft())
     play.do(Close(mode=LeaveMode.DEFAULT, reason=None, timeout_s=5.0))
     text = play.explained()
-    assert "g/me is closed" in text
+    assert f"{NAME} is closed" in text
     assert "It waits for nothing." in text

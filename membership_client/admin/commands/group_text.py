@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from membership_client.admin.quiet import QUIET_S, QuietMember
@@ -10,15 +11,21 @@ from membership_client.admin.waiting import CLASSIC_IS_SILENT, Blocker, Observed
 from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
-_MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
+_MEMBERS = ("MEMBER", "MEMBER ID", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
 _OFFSETS = ("PARTITION", "COMMITTED", "END", "LAG", "OWNER")
 _REBALANCE_S = 300
 """The default of max.poll.interval.ms, in Kafka's Java client and here."""
 
 
-def lines(watched: ObservedGroup) -> list[str]:
-    """The group, a table of its members, and the members that it waits for."""
-    return [title(watched.view), "", *members(watched.view), "", *_waits(watched)]
+def lines(watched: ObservedGroup, width: int | None = None) -> list[str]:
+    """The group, a table of its members, and the members that it waits for, in lines of at most `width` letters."""
+    parts = [[title(watched.view)], [""], members(watched.view, width), [""], _waits(watched)]
+    return [line for part in parts for text in part for line in _folded(text, width)]
+
+
+def _folded(text: str, width: int | None) -> list[str]:
+    """In lines that fit; an empty line stays one."""
+    return textwrap.wrap(text, width, subsequent_indent="  ") or [""] if width and len(text) > width else [text]
 
 
 def title(view: GroupView) -> str:
@@ -29,17 +36,36 @@ def title(view: GroupView) -> str:
     return f"{view.group_id}: {about}{epochs}{lag}{where}"
 
 
-def members(view: GroupView) -> list[str]:
+_DISPENSABLE = ("MEMBER ID", "HOST", "EPOCH", "LAG")
+"""Columns that a narrow terminal does without, in this order: names say most of it, and `--json` has all."""
+_NARROWEST = 20
+
+
+def members(view: GroupView, width: int | None = None) -> list[str]:
+    """A table; where it is wider than `width`, columns are left out, and then long cells are cut."""
     lag = view.lag
-    return table(_MEMBERS, (_member(member, lag) for member in view.members))
+    rows = [_member(member, lag) for member in view.members]
+    shown = list(range(len(_MEMBERS)))
+    for column in (None, *map(_MEMBERS.index, _DISPENSABLE)):
+        shown = [each for each in shown if each != column]
+        found = table([_MEMBERS[each] for each in shown], [[row[each] for each in shown] for row in rows])
+        if width is None or max(map(len, found)) <= width:
+            return found
+    longest = max(_NARROWEST, width) // len(shown) - 2
+    return table(
+        [_MEMBERS[each] for each in shown], [[_cut(_cell(row[each]), longest) for each in shown] for row in rows]
+    )
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _member(member: MemberView, lag: Mapping[TopicPartition, int]) -> Sequence[object]:
     known = [lag[partition] for partition in member.current if partition in lag]
     return (
+        member.name,
         member.member_id,
-        member.instance_id,
-        member.client_id,
         member.host.removeprefix("/"),
         "left" if member.epoch == LEFT_TEMPORARILY else member.epoch,
         named(member.current),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 
@@ -95,5 +96,7 @@ def _show(watched: ObservedGroup, *, machine: bool, clears: bool) -> None:
     if machine:
         print(json.dumps(as_json.watched(watched)), flush=True)
         return
-    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines(watched)), ""])
+    # A file or a pipe has no width: there, lines may be as long as they are.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines(watched, width)), ""])
     print(_CLEAR + text if clears else text, flush=True)

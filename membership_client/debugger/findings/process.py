@@ -8,7 +8,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.silences import Silence
 from membership_client.debugger.model.timeline import Group, ended_without_close, evidence_of_death
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import lasting, partitions_text
+from membership_client.debugger.words import clock, lasting, partitions_text
 from membership_client.types import MemberState
 
 # --- KILLED ----------------------------------------------------------------------------------------------------------
@@ -29,6 +29,7 @@ def _killed_finding(group: Group, run: MemberRun) -> Finding:
         partitions=tuple(sorted(last.owned)),
         began=last.time,
         ended=last.time,
+        brief=f"{run.name} ended without leaving at {clock(last.time)}",
         sentence=(
             f"{run.name} ({run.where}) ended without leaving: its trace stops without a close{torn}. "
             f"The process was killed, crashed or has not run since, or its file was cut off.{owned}"
@@ -92,11 +93,19 @@ def _standstill_finding(group: Group, run: MemberRun, silence: Silence) -> Findi
         partitions=tuple(sorted(silence.before.owned)),
         began=silence.before.time,
         ended=silence.after.time,
+        brief=_brief(run, silence, certainty, blocked=blocked),
         sentence=f"{run.name} {_did(silence)}, while {used}: {what}; {outcome}.{owned}",
         evidence=(*_evidence(run, silence), *notes, *_fence_evidence(run, fence)),
         advice=(_BLOCKED if blocked else _STOPPED) + (_OR_LATE if silence.awaited else ""),
         certainty=certainty,
     )
+
+
+def _brief(run: MemberRun, silence: Silence, certainty: Certainty, *, blocked: bool) -> str:
+    how_long = f"for {lasting(silence.lasted_s)} from {clock(silence.before.time)}"
+    if certainty != "certain":
+        return f"{run.name} did nothing {how_long}"
+    return f"the interpreter of {run.name} was blocked {how_long}" if blocked else f"{run.name} was stopped {how_long}"
 
 
 def _did(silence: Silence) -> str:

@@ -26,6 +26,8 @@ class MemberRun:
     """Entries are in order of the member's own clock. Times of day of two runs are only as comparable as their machines' clocks."""
 
     group: str
+    name: str
+    """See `member_names`: the same for all runs of a static member, and one's own for each other run."""
     member_id: str
     instance_id: str | None
     host: str
@@ -45,11 +47,6 @@ class MemberRun:
     """By how much the clocks of other machines may differ from its own."""
     broker_log: tuple[RemovalLine, ...] = ()
     """The lines of all members."""
-
-    @functools.cached_property
-    def name(self) -> str:
-        """The instance id, or else the member id under which brokers and their logs know it."""
-        return self.instance_id or self._given_id or self.member_id
 
     @functools.cached_property
     def _given_id(self) -> str:
