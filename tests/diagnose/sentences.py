@@ -54,9 +54,9 @@ def _frame(truth: Truth, finding: Finding) -> Iterable[str]:
 def _brief(truth: Truth, finding: Finding) -> Iterable[str]:
     """The clause says nothing that the sentence does not, but for the time of day, which is that of a line."""
     said = finding.brief
-    for clock in re.findall(r"\d\d:\d\d:\d\d\.\d{3}", said):
+    for clock in re.findall(r"\d\d:\d\d:\d\d", said):
         times = [finding.began, *(evidence.time for evidence in finding.evidence)]
-        if clock not in [datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S.%f")[:-3] for time in times]:
+        if clock not in [datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S") for time in times]:
             yield f"nothing happened at {clock}, as in the clause {said}"
     parts = [*re.findall(r"\d+(?:\.\d)? s\b", said), *re.findall(_PLACES, said)]
     parts += [life.name for life in truth.lives if life.name in said]
@@ -173,6 +173,7 @@ def _is_back(truth: Truth, tenure: Tenure) -> bool:
 
 
 _WHYS = (
+    "ended before it noticed",
     "joined again",
     "joined",
     "left for a while and did not come back",
@@ -200,6 +201,8 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
         lives = truth.named(name)
         if what.startswith("joined") and not _joined_by(lives, epoch, earliest):
             yield f"{name} did not join before that"
+        if what == "ended before it noticed" and epoch not in _epochs_of_heirs(truth, name):
+            yield f"no other got what {name} had, at that epoch"
         # A member is fenced before it knows: then only its epoch was before.
         gone = [line for life in lives for line in _ends(life) if line.epoch_before < epoch]
         if what in _ENDS and not any(line.time <= earliest or what == "was fenced" for line in gone):
@@ -210,6 +213,12 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
             yield f"{name} did not end in the group before that"
         if what == "changed its subscription" and not any(_subscribes(life, earliest) for life in lives):
             yield f"{name} did not subscribe anew before that"
+
+
+def _epochs_of_heirs(truth: Truth, name: str) -> set[int]:
+    """Of members that got what the member still took for its own."""
+    pairs = [(one, other) for _, _, one, other in shared(truth)]
+    return {other.began.epoch for pair in pairs for one, other in (pair, pair[::-1]) if one.life.name == name}
 
 
 def _joined_by(lives: list[Life], epoch: int, earliest: float) -> bool:
@@ -351,6 +360,13 @@ def _still(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     fenced = any(line.epoch_before > 0 == line.epoch for line in life.lines if before.at <= line.at <= after.at + 5.0)
     if ("coordinator fenced it" in words["any_outcome"]) and not fenced:
         yield "it was not fenced"
+    others = [
+        began
+        for began, ended, one, other in shared(truth)
+        if life in {one.life, other.life} and before.time <= began <= after.time
+    ]
+    if bool(others) is not ("others got" in words["any_outcome"]) and "fenced it" not in words["any_outcome"]:
+        yield f"others got its partitions at {others}"
     if ("survived" in words["any_outcome"]) and any(
         line.epoch_before > 0 == line.epoch
         for line in life.lines

@@ -45,11 +45,15 @@ def members(view: GroupView, width: int | None = None) -> list[str]:
     """A table; where it is wider than `width`, columns are left out, and then long cells are cut."""
     lag = view.lag
     rows = [_member(member, lag) for member in view.members]
+    return table(_MEMBERS, rows) if width is None else _fitting(rows, width)
+
+
+def _fitting(rows: Sequence[Sequence[object]], width: int) -> list[str]:
     shown = list(range(len(_MEMBERS)))
     for column in (None, *map(_MEMBERS.index, _DISPENSABLE)):
         shown = [each for each in shown if each != column]
         found = table([_MEMBERS[each] for each in shown], [[row[each] for each in shown] for row in rows])
-        if width is None or max(map(len, found)) <= width:
+        if max(map(len, found)) <= width:
             return found
     longest = max(_NARROWEST, width) // len(shown) - 2
     return table(

@@ -9,7 +9,7 @@ from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import clock, counted
+from membership_client.debugger.words import counted, second
 from membership_client.errors import Identity, NotOwnedError, ProblemKind, error_for
 from membership_client.types import MemberState
 
@@ -89,7 +89,7 @@ def _commit_finding(run: MemberRun, notes: list[TraceEntry]) -> Finding:
         members=(run.name,),
         began=notes[0].time,
         ended=notes[-1].time,
-        brief=f"{times} refused at {clock(notes[0].time)}",
+        brief=f"{times} refused at {second(notes[0].time)}",
         sentence=f"{times[0].upper()}{times[1:]} refused, because the partition was no longer its own: {detail}",
         evidence=(*lost, *refused),
         advice="Drop that work: the new owner repeats it. Commit in on_revoke, which is the last moment to do so.",
@@ -134,7 +134,7 @@ def _end_finding(run: MemberRun, step: TraceEntry) -> Finding:
         partitions=tuple(sorted(step.owned_before)),
         began=step.time,
         ended=step.time,
-        brief=f"{run.name} ended by an error at {clock(step.time)}: {problem.kind.value}",
+        brief=f"{run.name} ended by an error at {second(step.time)}: {problem.kind.value}",
         sentence=f"{run.name} ended by an error that repeating cannot mend ({problem.kind.value}): {problem.detail}",
         evidence=(run.evidence(step, f"{type(error).__name__}: {problem.detail}"),),
         advice=error.advice,
@@ -198,8 +198,8 @@ def _not_admitted_finding(run: MemberRun, kind: ProblemKind, steps: list[TraceEn
 
 def _brief(run: MemberRun, kind: ProblemKind, first: TraceEntry) -> str:
     if _KINDS[kind] is Kind.GROUP_FULL:
-        return f"{run.name} was not let in at {clock(first.time)}, because the group was full"
-    return f"{run.name} had no access to {_resource(run, kind)} at {clock(first.time)}"
+        return f"{run.name} was not let in at {second(first.time)}, because the group was full"
+    return f"{run.name} had no access to {_resource(run, kind)} at {second(first.time)}"
 
 
 def _resource(run: MemberRun, kind: ProblemKind) -> str:

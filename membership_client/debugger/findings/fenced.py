@@ -11,7 +11,7 @@ from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import clock, joined, lasting
+from membership_client.debugger.words import joined, lasting, second
 from membership_client.errors import ProblemKind
 from membership_client.types import Holder
 
@@ -171,7 +171,7 @@ def _fence_finding(run: MemberRun, fence: Fence) -> Finding:
         partitions=tuple(sorted(fence.entry.owned_before)),
         began=fence.entry.time,
         ended=fence.entry.time,
-        brief=f"{run.name} was {'removed' if fence.why is FenceCause.OUTSIDE and line else 'fenced'} at {clock(fence.entry.time)}",
+        brief=f"{run.name} was {'removed' if fence.why is FenceCause.OUTSIDE and line else 'fenced'} at {second(fence.entry.time)}",
         sentence=_guess(run, fence) if line is None else _told(run, line),
         evidence=tuple(_fence_evidence(run, fence, line)),
         advice=_advice(line),

@@ -11,7 +11,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
-from membership_client.debugger.words import clock, counted, joined, lasting, listed, partitions_text
+from membership_client.debugger.words import counted, joined, lasting, listed, partitions_text, second
 from membership_client.types import TopicPartition
 
 # --- REBALANCE -------------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def _unowned_finding(group: Group, periods: list[UnownedPeriod]) -> Finding:
         partitions=partitions,
         began=longest.began,
         ended=longest.until,
-        brief=f"{partitions_text(partitions)} had no owner for {up_to}{lasting(longest.lasted_s)} from {clock(longest.began)}",
+        brief=f"{partitions_text(partitions)} had no owner for {up_to}{lasting(longest.lasted_s)} from {second(longest.began)}",
         sentence=(
             f"{partitions_text(partitions)} had no owner that the traces know for {up_to}{lasting(longest.lasted_s)}{still}: "
             f"{_unowned_why(group, longest)}."

@@ -10,7 +10,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import OwnedPeriod
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import clock, lasting, partitions_text
+from membership_client.debugger.words import lasting, partitions_text, second
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState, TopicPartition
 
@@ -23,7 +23,10 @@ _SHORTEST_S = 1.0
 
 def slow_callbacks(group: Group) -> list[Finding]:
     return [
-        _callback_finding(group, run, call) for run in group.runs for call in run.calls if _callback_is_slow(run, call)
+        _callback_finding(group, run, call)
+        for run in group.runs
+        for call in run.calls
+        if _callback_is_slow(run, call) and _is_waited_for(group, run, call)
     ]
 
 
@@ -33,6 +36,12 @@ def _callback_is_slow(run: MemberRun, call: CallbackRecord) -> bool:
         return False  # It waited for committed offsets, and not for the application: see offsets_awaited.
     waited_for = call.kind is not CallbackKind.LOST and bool(_held(run, call))
     return waited_for and call.lasted_s > max(_SHORTEST_S, run.interval_s)
+
+
+def _is_waited_for(group: Group, run: MemberRun, call: CallbackRecord) -> bool:
+    """Not if a member that closes gave its partitions back, and no member took them: only the close was slow then."""
+    closes = run.closing is not None and run.closing.at <= call.wanted.at
+    return not closes or call.kind is not CallbackKind.REVOKED or bool(_next_owners(group, run, call))
 
 
 def _held(run: MemberRun, call: CallbackRecord) -> tuple[TopicPartition, ...]:
@@ -59,7 +68,7 @@ def _callback_finding(group: Group, run: MemberRun, call: CallbackRecord) -> Fin
 
 
 def _brief(run: MemberRun, call: CallbackRecord, *, for_poll: bool) -> str:
-    held, began = partitions_text(_held(run, call)), clock(call.wanted.time)
+    held, began = partitions_text(_held(run, call)), second(call.wanted.time)
     if for_poll:
         return f"{held} waited {lasting(call.waited_s)} for {run.name} to poll, from {began}"
     return f"the {call.kind.value} callback of {run.name} took {lasting(call.lasted_s)} from {began}"
@@ -167,7 +176,7 @@ def _offsets_finding(run: MemberRun, call: CallbackRecord) -> Finding:
         partitions=tuple(sorted(call.partitions)),
         began=call.wanted.time,
         ended=call.last.time,
-        brief=f"{run.name} waited {waited} for committed offsets from {clock(call.wanted.time)}",
+        brief=f"{run.name} waited {waited} for committed offsets from {second(call.wanted.time)}",
         sentence=f"The records of {partitions_text(call.partitions)} {end} because {run.name} waited for {event.why}.",
         evidence=(run.evidence(call.wanted, "the assigned callback is wanted"), *told),
         advice=_OFFSETS_ADVICE,
@@ -208,7 +217,7 @@ def _close_finding(run: MemberRun) -> Finding | None:
         partitions=tuple(sorted(began.owned_before)),
         began=began.time,
         ended=ended.time,
-        brief=f"the close of {run.name} was slow at {clock(began.time)}",
+        brief=f"the close of {run.name} was slow at {second(began.time)}",
         sentence=sentence,
         evidence=(run.evidence(began, "close() is called"), *told, run.evidence(ended, end)),
         advice=(
@@ -292,7 +301,7 @@ def _stale_finding(run: MemberRun, step: TraceEntry) -> Finding:
         partitions=tuple(sorted(step.owned_before)),
         began=step.time - interval_s,
         ended=back.time if back else run.ended,
-        brief=f"{run.name} did not poll for {lasting(interval_s)}, and left the group at {clock(step.time)}",
+        brief=f"{run.name} did not poll for {lasting(interval_s)}, and left the group at {second(step.time)}",
         sentence=f"{run.name} did not poll for {lasting(interval_s)}{record}, and therefore left the group.{again}",
         evidence=(*told, run.evidence(step, f"left: the poll interval of {lasting(interval_s)} was exceeded")),
         advice="Wrap long work in consumer.hold(), hand it to another thread, or raise max.poll.interval.ms.",

@@ -11,6 +11,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.shared_partitions import SharedPeriod, shared_periods_of
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.words import joined, lasting, partitions_text
+from membership_client.types import MemberState
 
 _ADVICE = (
     "Mend the cause. Records of these partitions may have been processed twice: a store that keeps the newest owner epoch "
@@ -21,10 +22,14 @@ _SHOWN = 3
 
 def two_owners(group: Group) -> list[Finding]:
     """One finding for each time that a member kept partitions which others had got."""
-    found: dict[tuple[MemberRun, float], list[SharedPeriod]] = defaultdict(list)
-    for shared in shared_periods_of(group):
-        found[shared.stale, shared.held.ended.at].append(shared)
-    return [_finding(group, sorted(each, key=lambda shared: shared.began)) for each in found.values()]
+    found: dict[MemberRun, list[list[SharedPeriod]]] = defaultdict(list)
+    for shared in sorted(shared_periods_of(group), key=lambda shared: (shared.began, shared.partition)):
+        times = found[shared.stale]
+        if times and shared.began <= max(before.ended for before in times[-1]):
+            times[-1].append(shared)
+        else:
+            times.append([shared])
+    return [_finding(group, periods) for times in found.values() for periods in times]
 
 
 def _finding(group: Group, periods: list[SharedPeriod]) -> Finding:
@@ -39,7 +44,7 @@ def _finding(group: Group, periods: list[SharedPeriod]) -> Finding:
         partitions=partitions,
         began=min(shared.began for shared in periods),
         ended=max(shared.ended for shared in periods),
-        brief=f"{partitions_text(partitions)} had two owners for {_how_long(periods, longest)}",
+        brief=f"{partitions_text(partitions)} had two owners for {_up_to(periods)}{lasting(longest.lasted_s)}",
         sentence=(
             f"{partitions_text(partitions)} had two owners for {_how_long(periods, longest)}: {_told_from(run, owners)} "
             f"owned {_it(partitions)} after the group had given {_it(partitions)} to {_owners(run, owners)}. {why}"
@@ -66,10 +71,13 @@ def _it(partitions: tuple[object, ...]) -> str:
     return "it" if len(partitions) == 1 else "them"
 
 
+def _up_to(periods: list[SharedPeriod]) -> str:
+    return "up to " if len({lasting(shared.lasted_s) for shared in periods}) > 1 else ""
+
+
 def _how_long(periods: list[SharedPeriod], longest: SharedPeriod) -> str:
-    up_to = "up to " if len({lasting(shared.lasted_s) for shared in periods}) > 1 else ""
     give_or_take = f" (give or take {lasting(longest.uncertainty_s)})" if longest.uncertainty_s else ""
-    return f"{up_to}{lasting(longest.lasted_s)}{give_or_take}"
+    return f"{_up_to(periods)}{lasting(longest.lasted_s)}{give_or_take}"
 
 
 def _why(run: MemberRun, began: float, ended: float) -> tuple[str, Certainty]:
@@ -81,6 +89,10 @@ def _why(run: MemberRun, began: float, ended: float) -> tuple[str, Certainty]:
             f"No broker answered {run.name} at that time, so it did not learn that it was out of the group.",
             "certain",
         )
+    before = next((step for step in reversed(run.steps) if step.time <= began), None)
+    if before is not None and before.state is MemberState.STALE:
+        text = "had left the group, because it did not poll, and its callbacks could run only when it polled again"
+        return f"{run.name} {text}.", "certain"
     if (call := _callback_meanwhile(run, began, ended)) is not None:
         return _callback_text(run, call), "certain"
     return f"The trace of {run.name} does not tell why.", "unknown"

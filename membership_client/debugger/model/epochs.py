@@ -10,6 +10,7 @@ from membership_client.core import reasons
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, Send, Subscribe
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import Membership, MembershipEnd, OwnedPeriod
+from membership_client.debugger.model.shared_partitions import shared_periods_of
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import TopicPartition
@@ -170,7 +171,7 @@ def _triggers(group: Group, seen: dict[int, list[Arrival]]) -> dict[int, list[Tr
         for membership in run.memberships:
             for epoch, trigger in (
                 *_joins(group, run, membership, seen),
-                *_changes(run, membership),
+                *_changes(group, run, membership, seen),
                 *_rejoins(run, membership),
                 *_ends(group, run, membership, seen),
             ):
@@ -231,7 +232,9 @@ def _returns(group: Group, run: MemberRun, membership: Membership) -> bool:
     )
 
 
-def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]]:
+def _changes(
+    group: Group, run: MemberRun, membership: Membership, seen: dict[int, list[Arrival]]
+) -> list[tuple[int, Trigger]]:
     found: list[tuple[int, Trigger]] = []
     stated: tuple[object, object] | None = None
     for heartbeat in run.heartbeats:
@@ -241,8 +244,15 @@ def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]
         before, stated = stated, (request.topics, request.regex)
         inside = membership.first.at < heartbeat.sent.at <= membership.last.at
         if inside and before not in {None, stated} and heartbeat.accepted.epoch > request.epoch > 0:
-            found.append((heartbeat.accepted.epoch, _change(run, heartbeat.sent, request)))
+            epoch = _epoch_after(group, heartbeat.sent, heartbeat.accepted.epoch, seen)
+            found.append((epoch, _change(run, heartbeat.sent, request)))
     return found
+
+
+def _epoch_after(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int:
+    """The epoch of the answer, unless another member had that epoch before the request was sent: then the one after it."""
+    there = any(group.clearly_before(arrival.entry.time, sent.time) for arrival in seen.get(epoch, ()))
+    return next((later for later in seen if later > epoch), epoch) if there else epoch
 
 
 def _change(run: MemberRun, sent: TraceEntry, request: Heartbeat | JoinGroup) -> Trigger:
@@ -311,12 +321,27 @@ def _ends(
         group, run, membership
     ):
         return []
+    if (lost := _lost_unnoticed(group, run, membership)) is not None:
+        return [lost] if lost[0] in seen else []
     since = _confirmed_time(run, membership) - group.skew_s
     later = (epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since)
     epoch = next(later, None)
     reason = f" ({membership.reason})" if membership.reason else ""
     text = f"{run.name} {_SAID[membership.ending]}{reason}"
     return [(epoch, Trigger(run, membership.last, text, sure=False))] if epoch is not None else []
+
+
+def _lost_unnoticed(group: Group, run: MemberRun, membership: Membership) -> tuple[int, Trigger] | None:
+    """The epoch in which others got its partitions, if the member left later, without having heard that its session had ended."""
+    if membership.ending not in {MembershipEnd.STALE, MembershipEnd.LEFT, MembershipEnd.FATAL}:
+        return None
+    for shared in shared_periods_of(group):
+        epoch, inside = shared.taken.began.epoch, membership.first.at <= shared.held.began.at <= membership.last.at
+        if shared.stale is run and inside and epoch > membership.last_epoch and shared.began < membership.last.time:
+            ends = (beat.ended for beat in reversed(run.heartbeats) if beat.is_confirmed and beat.ended)
+            last = next((entry for entry in ends if entry.time <= shared.began), membership.first)
+            return epoch, Trigger(run, last, f"the session of {run.name} ended before it noticed", sure=False)
+    return None
 
 
 def _comes_back(group: Group, run: MemberRun, membership: Membership) -> bool:

@@ -49,7 +49,7 @@ class MemberRun:
     """The lines of all members."""
 
     @functools.cached_property
-    def _given_id(self) -> str:
+    def given_id(self) -> str:
         """The first member id from a coordinator; empty where members choose their own (KIP-848)."""
         return self.start.classic.given_id or next(self._given_ids(), "")
 
@@ -157,7 +157,7 @@ class MemberRun:
     @functools.cached_property
     def is_classic(self) -> bool:
         """A run speaks one protocol once it has found out which."""
-        return bool(self._given_id) or self.start.protocol is GroupProtocol.CLASSIC
+        return bool(self.given_id) or self.start.protocol is GroupProtocol.CLASSIC
 
     @property
     def poll_interval_s(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,20 +46,19 @@ class SharedPeriod:
         return 0.0 if self.stale.host == self.owner.host else self.stale.skew_s
 
 
-def shared_periods_of(group: Group) -> Iterator[SharedPeriod]:
+@functools.lru_cache(maxsize=1)
+def shared_periods_of(group: Group) -> tuple[SharedPeriod, ...]:
     """By partition and time; without times that clocks which differ would explain."""
     held: dict[TopicPartition, list[tuple[MemberRun, OwnedPeriod]]] = defaultdict(list)
     for run in group.runs:
         for period in run.owned_periods:
             held[period.partition].append((run, period))
-    for partition, owners in sorted(held.items()):
-        owners.sort(key=lambda owner: (owner[1].began.time, owner[0].member_id))
-        yield from _of_partition(partition, owners)
+    return tuple(shared for partition, owners in sorted(held.items()) for shared in _of_partition(partition, owners))
 
 
 def _of_partition(partition: TopicPartition, owners: list[tuple[MemberRun, OwnedPeriod]]) -> Iterator[SharedPeriod]:
     there: list[tuple[MemberRun, OwnedPeriod]] = []
-    for run, period in owners:
+    for run, period in sorted(owners, key=lambda owner: (owner[1].began.time, owner[0].member_id)):
         there = [(other, earlier) for other, earlier in there if earlier.ended.time > period.began.time]
         for other, earlier in there:
             if other is not run:
