@@ -620,6 +620,19 @@ def _told(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
         yield "no line says so"
 
 
+def _missing_topic(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
+    if not any(words["any_topic"] in str(line.facts) for line in _life(truth, finding, words["who"]).lines):
+        yield "no line names that topic"
+
+
+def _poison(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
+    """Each member named noted that record as in hand."""
+    for name in finding.members:
+        notes = [line for life in truth.lives if life.name == name for line in life.lines]
+        if not any(f"{words['any_record']} (" in str(line.facts.get("records")) for line in notes):
+            yield f"{name} never had that record in hand"
+
+
 _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
     Kind.REBALANCE: [
         ("Epoch {n}: {any_why}; {more_moves}, within {s}[[ (give or take {s_skew})]].", _rebalance),
@@ -660,6 +673,8 @@ _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
     Kind.GROUP_FULL: [("Group {any_g} was full: {who} was not let in, and {any_waits} ({any_detail}).", _told)],
     Kind.ACCESS_DENIED: [("{who} has no access to {any_what} ({any_detail}).", _told)],
     Kind.WAITED_FOR_OFFSETS: [],
+    Kind.TOPIC_MISSING: [("{who} subscribes to topic {any_topic}, which does not exist{more_rest}", _missing_topic)],
+    Kind.POISON_RECORD: [("Record {any_record} took longer than the poll interval of {s}, {n} times: {more_rest}", _poison)],
 }  # fmt: skip
 _GRAMMAR[Kind.INTERPRETER_BLOCKED] = _GRAMMAR[Kind.PROCESS_STOPPED]
 
