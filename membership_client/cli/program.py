@@ -41,7 +41,6 @@ The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be
 _DIAGNOSE_EXAMPLES = """\
 examples:
   membership-client diagnose traces/*.jsonl --broker-log server.log
-  membership-client diagnose --broker-log server.log*
   membership-client diagnose --group shop --bootstrap-server localhost:9092 --for 60s
 """
 
@@ -220,8 +219,8 @@ def _diagnose(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
 
         options.json = options.in_json
         return diagnose_group(options)
-    if not options.files and not options.broker_log:
-        parser.error("Give traces, or --broker-log alone, or --group with --bootstrap-server.")
+    if not options.files:
+        parser.error("Give traces, or --group with --bootstrap-server.")
     from membership_client.debugger.commands.diagnose_command import diagnose_files  # noqa: PLC0415
 
     return diagnose_files(

@@ -620,8 +620,13 @@ def _told(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
         yield "no line says so"
 
 
+def _delayed(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
+    if not any("CallbackDelayed" in str(line.event) for line in _life(truth, finding, words["who"]).lines):
+        yield "no callback was delayed"
+
+
 def _missing_topic(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
-    if not any(words["any_topic"] in str(line.facts) for line in _life(truth, finding, words["who"]).lines):
+    if not any(words["any_topic"] in str(line.event) for line in _life(truth, finding, words["who"]).lines):
         yield "no line names that topic"
 
 
@@ -672,7 +677,7 @@ _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
     Kind.ENDED_BY_ERROR: [("{who} ended by an error that repeating cannot mend ({any_kind}): {more_rest}", _fatal)],
     Kind.GROUP_FULL: [("Group {any_g} was full: {who} was not let in, and {any_waits} ({any_detail}).", _told)],
     Kind.ACCESS_DENIED: [("{who} has no access to {any_what} ({any_detail}).", _told)],
-    Kind.WAITED_FOR_OFFSETS: [],
+    Kind.WAITED_FOR_OFFSETS: [("The records of {what} {any_waited} {s}{any_end} because {who} waited for {more_rest}", _delayed)],
     Kind.TOPIC_MISSING: [("{who} subscribes to topic {any_topic}, which does not exist{more_rest}", _missing_topic)],
     Kind.POISON_RECORD: [("Record {any_record} took longer than the poll interval of {s}, {n} times: {more_rest}", _poison)],
 }  # fmt: skip

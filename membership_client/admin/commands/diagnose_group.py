@@ -59,7 +59,7 @@ def _lines(last: Waiting, findings: list[OutsideFinding], watched_s: float) -> I
 
 _LIMITS = (
     "Without traces: heartbeats, callbacks and the reasons of rebalances are not to be seen from outside. "
-    "Members with the key trace.file tell them; so do the brokers' logs (--broker-log)."
+    "Traces, which members write with the key trace.file, tell them."
 )
 
 
