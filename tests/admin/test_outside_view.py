@@ -21,6 +21,8 @@ from membership_client.testing import EmbeddedKafka
 from membership_client.types import Offset, TopicPartition
 from tests.admin.test_watch import NEW, SLOW, VIEW
 
+pytestmark = pytest.mark.deep
+
 PLACE = TopicPartition("orders", 0)
 CALM = replace(
     VIEW,
