@@ -14,6 +14,7 @@ from membership_client.admin.errors import (
     UnsupportedByBrokerError,
 )
 from membership_client.admin.group_admin import GroupAdmin
+from membership_client.admin.quiet import QuietMember
 from membership_client.admin.removal import Life, Removal, Sign
 from membership_client.admin.resetting import Plan, read_csv, write_csv
 from membership_client.admin.settings import Setting
@@ -40,6 +41,7 @@ __all__ = [
     "NotAuthorizedError",
     "OffsetsNotChangedError",
     "Plan",
+    "QuietMember",
     "Removal",
     "Setting",
     "SettingRefusedError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from membership_client.admin.quiet import QuietMember, QuietMembers
 from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
 from membership_client.types import TopicPartition
 
@@ -24,6 +25,8 @@ class ObservedGroup:
     waits: tuple[tuple[Wait, float], ...]
     seen_s: float
     """Seconds since the group was first observed in this state."""
+    quiet: tuple[QuietMember, ...] = ()
+    """Members that commit nothing although records wait for them."""
 
 
 class Watch:
@@ -32,13 +35,14 @@ class Watch:
     def __init__(self) -> None:
         self._since: dict[_Key, float] = {}
         self._state, self._state_since = "", 0.0
+        self._quiet = QuietMembers()
 
     def see(self, view: GroupView, now: float) -> ObservedGroup:
         self._since = {key: self._since.get(key, now) for wait in view.waits() for key in _keys(wait)}
         if view.state != self._state:
             self._state, self._state_since = view.state, now
         waits = tuple((wait, now - self._began(wait)) for wait in view.waits())
-        return ObservedGroup(view, waits, now - self._state_since)
+        return ObservedGroup(view, waits, now - self._state_since, self._quiet.see(view, now))
 
     def _began(self, wait: Wait) -> float:
         return min(self._since[key] for key in _keys(wait))
@@ -93,6 +97,10 @@ class Waiting:
     unknown: str = ""
     seen_s: float = 0.0
     """Seconds since the group was first observed in its present state."""
+    quiet: tuple[QuietMember, ...] = ()
+    """Other members that commit nothing although records wait for them: stopped, stuck at a record, or dead and not yet removed."""
+    session_timeout_s: float | None = None
+    """That of the group's KIP-848 members; None if it is not known."""
 
 
 def waiting(watched: ObservedGroup, session_timeout_s: float | None) -> Waiting:
@@ -101,4 +109,6 @@ def waiting(watched: ObservedGroup, session_timeout_s: float | None) -> Waiting:
         for wait, seen_s in watched.waits
     )
     unknown = _UNKNOWN.get(watched.view.state, "") if watched.view.protocol == "classic" else ""
-    return Waiting(watched.view, tuple(blockers), unknown, watched.seen_s)
+    blocking = {wait.holder.member_id for wait, _ in watched.waits}
+    quiet = tuple(one for one in watched.quiet if one.member.member_id not in blocking)
+    return Waiting(watched.view, tuple(blockers), unknown, watched.seen_s, quiet, session_timeout_s)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from uuid import UUID
 
 from membership_client.config import CLASSIC_ONLY, KIP_848_ONLY
 from membership_client.core.error_codes import Code
@@ -13,9 +11,10 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
-from membership_client.partitions import NOTHING, Partitions, shares
+from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.local_name import local_name
+from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.types import Delay, GroupProtocol, MemberState
 
 S = MemberState
@@ -25,18 +24,14 @@ logger = logging.getLogger("membership_client")
 _QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
 """Problems that usually pass by themselves: the member retries, and no operator must act."""
 
-_MOST_TOPICS = 8
-
 
 class StepLog:
     """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
 
-    def __init__(self) -> None:
-        self._owned: Partitions = NOTHING
-        self._names: Mapping[UUID, str] = {}
-        """Both as the last line about a rebalance left them."""
-        self._began_at: float | None = None
-        """When the rebalance that is under way began for this member."""
+    def __init__(self, history: RebalanceHistory) -> None:
+        self._history = history
+        """That of the same member. It is told of each step before this observer."""
+        self._logged: RebalanceReport | None = None
 
     def on_step(self, step: Step) -> None:
         before, after = step.before, step.after
@@ -54,37 +49,18 @@ class StepLog:
             self._log_state(who, step)
         elif _is_new_problem(before, after):
             _log_problem(who, after)
+        if self._history.last is not self._logged:
+            self._logged = self._history.last
+            logger.info("%s: %s", who, self._logged)
 
     def _log_state(self, who: str, step: Step) -> None:
         before, after = step.before, step.after
-        self._began_at = step.at if self._began_at is None else self._began_at
         if after.state is S.FATAL:
             logger.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
         elif after.state in {S.FENCED, S.STALE}:
             logger.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
-        elif after.state is S.STABLE:
-            count, epoch, moved = len(after.owned), after.epoch, self._moved(step)
-            logger.info("%s: stable at epoch %d with %d partitions (%s)%s", who, epoch, count, after.cause, moved)
-        elif after.state is S.UNSUBSCRIBED:
-            logger.info("%s: not in the group any more (%s)%s", who, after.cause, self._moved(step))
         else:
             logger.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
-
-    def _moved(self, step: Step) -> str:
-        """What the rebalance that ends here brought and took, and how long it lasted for this member."""
-        owned, names = step.after.owned, step.after.names
-        got, lost = (owned - self._owned).named(names), (self._owned - owned).named(self._names)
-        moves = [("got", shares(got)), ("lost", shares(lost))]
-        took_s = step.at - (step.at if self._began_at is None else self._began_at)
-        self._owned, self._names, self._began_at = owned, names, None
-        told = "".join(f", {word} {_listed(topics)}" for word, topics in moves if topics)
-        return f"{told or ', nothing moved'}, within {took_s:.1f} s"
-
-
-def _listed(topics: Sequence[str]) -> str:
-    """The first topics, and how many more: a line must not hold hundreds."""
-    more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
-    return f"{' '.join(topics[:_MOST_TOPICS])}{more}"
 
 
 def _is_new_problem(before: Member, after: Member) -> bool:

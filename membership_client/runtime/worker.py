@@ -16,6 +16,7 @@ from membership_client.core.events import (
     Effect,
     Event,
     Failed,
+    LookAtCallback,
     Polled,
     ResolveTopics,
     RunCallback,
@@ -216,7 +217,7 @@ class Worker:
                 self.runner.tell_lost(effect.call_id)
             case Stop():
                 self.stopped = True
-            case Warn():
+            case Warn() | LookAtCallback():
                 pass  # For observers only.
 
     def _send(self, send: Send) -> None:

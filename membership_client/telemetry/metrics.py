@@ -24,10 +24,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import InFlight
-from membership_client.runtime.worker import Worker
-from membership_client.telemetry import names
-from membership_client.telemetry.names import Labels, kind_label
-from membership_client.telemetry.rebalance_tracker import (
+from membership_client.runtime.rebalance_tracker import (
     CallbackEnded,
     Fact,
     Fenced,
@@ -36,6 +33,9 @@ from membership_client.telemetry.rebalance_tracker import (
     RebalanceFailed,
     RebalanceTracker,
 )
+from membership_client.runtime.worker import Worker
+from membership_client.telemetry import names
+from membership_client.telemetry.names import Labels, kind_label
 from membership_client.types import MemberState
 
 

@@ -308,3 +308,16 @@ def check_told(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = life_of(truth, finding, words["who"])
     if not any(words["any_detail"].rstrip(")") in str(line.facts) or words["any_detail"] for line in life.lines):
         yield "no line says so"
+
+
+def check_missing_topic(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
+    if not any(words["any_topic"] in str(line.event) for line in life_of(truth, finding, words["who"]).lines):
+        yield "no line names that topic"
+
+
+def check_poison(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
+    """Each member named noted that record as in hand."""
+    for name in finding.members:
+        notes = [line for life in truth.lives if life.name == name for line in life.lines]
+        if not any(f"{words['any_record']} (" in str(line.facts.get("records")) for line in notes):
+            yield f"{name} never had that record in hand"

@@ -17,7 +17,9 @@ from tests.diagnose.member_sentences import (
     check_failed,
     check_fatal,
     check_killed,
+    check_missing_topic,
     check_offsets,
+    check_poison,
     check_poll_wait,
     check_refused,
     check_still,
@@ -158,5 +160,7 @@ _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
         ("The records of {what} waited {s} because {who} waited for {more_why}.", check_offsets),
         ("The records of {what} still waited after {s}, when the trace ends, because {who} waited for {more_why}.", check_offsets),
     ],
+    Kind.TOPIC_MISSING: [("{who} subscribes to topic {any_topic}, which does not exist{more_rest}", check_missing_topic)],
+    Kind.POISON_RECORD: [("Record {any_record} took longer than the poll interval of {s}, {n} times: {more_rest}", check_poison)],
 }  # fmt: skip
 _GRAMMAR[Kind.INTERPRETER_BLOCKED] = _GRAMMAR[Kind.PROCESS_STOPPED]

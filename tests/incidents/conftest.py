@@ -155,7 +155,17 @@ class Stage:
         return [f for f in self.findings(broker_logs) if f.kind not in {Kind.REBALANCE, Kind.KILLED, Kind.TWO_OWNERS}]
 
 
-_WELL_BEHAVED: dict[str, Any] = {"consumes": False, "slow": {}, "fails": [], "work_s": 0.0, "close_s": 30.0}
+_WELL_BEHAVED: dict[str, Any] = {
+    "consumes": False,
+    "slow": {},
+    "fails": [],
+    "fails_from": 0,
+    "work_s": 0.0,
+    "poison_s": 0.0,
+    "close_s": 30.0,
+    "clock_s": 0.0,
+    "host": "",
+}
 
 
 CLASSIC: dict[str, Any] = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}

@@ -49,6 +49,17 @@ def test_a_slow_revoke_is_blamed_on_who_was_slow_and_not_on_who_waited(stage: St
 
 
 @same_in_both
+def test_a_callback_that_takes_little_of_its_budget_is_named_too(stage: Stage) -> None:
+    """With five minutes to spare it was warned of after half of them: of 20 s no function was ever shown."""
+    slow = stage.enter("slow", slow={"revoked": 5.0})
+    slow.wait_owner(4)
+    stage.enter("waiting").wait_owner(2)
+    finding = the(stage.faults(), Kind.WAITED_FOR_CALLBACK)
+    assert finding.members == ("slow",)
+    assert "flush_to_the_database" in told(finding)
+
+
+@same_in_both
 def test_a_callback_that_raises_is_named_with_its_place_and_without_its_message(stage: Stage) -> None:
     """What it could not load is the customer's business."""
     stage.enter("broken", fails=["assigned"]).wait_for("assigned")

@@ -29,6 +29,7 @@ from membership_client.core.member import Member
 from membership_client.core.view import health_of, snapshot_of
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.log import StepLog, log_warning
+from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.types import LeaveMode
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
@@ -39,12 +40,18 @@ TAKEN = Refused(111, "the instance id is owned by them.")
 class LoggedPlay(Play):
     """A member whose every step is shown to the log."""
 
-    log: StepLog = field(default_factory=StepLog)
+    history: RebalanceHistory = field(default_factory=RebalanceHistory)
+    log: StepLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = StepLog(self.history)
 
     def do(self, event: Event) -> list[Effect]:
         before = self.member
         effects = super().do(event)
-        self.log.on_step(Step(self.now, before, event, tuple(effects), self.member))
+        shown = Step(self.now, before, event, tuple(effects), self.member)
+        self.history.on_step(shown)
+        self.log.on_step(shown)
         return effects
 
 
@@ -79,10 +86,14 @@ def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
     play.let_callbacks_return()
     play.answer(LeaveGroup, GroupLeft())
     joined, changed, left = lines(log, logging.INFO)
-    assert joined == (f"{NAME}: stable at epoch 2 with 2 partitions (joined the group), got orders[0-1], within 0.0 s")
+    asked = "triggered by the application"
+    assert (
+        joined == f"{NAME}: stable at epoch 2 with 2 partitions (joined the group; {asked}), got orders[0-1], in 0.0 s"
+    )
     assert "stable at epoch 3 with 2 partitions (group changed" in changed
-    assert changed.endswith(", got orders[2], lost orders[1], within 1.5 s")
-    assert left == f"{NAME}: not in the group any more (closed: scaled down), lost orders[0,2], within 0.0 s"
+    assert "triggered by another member or a topic" in changed
+    assert changed.endswith(", got orders[2], lost orders[1], in 1.5 s; the revoked callback took 1.5 s")
+    assert left == f"{NAME}: not in the group any more (closed: scaled down; {asked}), lost orders[0,2], in 0.0 s"
     assert not lines(log, logging.WARNING)
 
 

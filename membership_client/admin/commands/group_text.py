@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+from membership_client.admin.quiet import QUIET_S, QuietMember
 from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
 from membership_client.admin.waiting import CLASSIC_IS_SILENT, Blocker, ObservedGroup, Waiting
 from membership_client.partitions import named
@@ -119,11 +120,52 @@ def waiting_lines(waiting: Waiting) -> list[str]:
     state = f"{waiting.view.group_id} is {waiting.view.state}{_since(waiting.seen_s)}."
     if waiting.unknown:
         return [state, waiting.unknown]
-    told = [line for blocker in waiting.blockers for line in _blocker(blocker)]
-    return [state, *(told or ["The group waits for no member."])]
+    told = [line for blocker in waiting.blockers for line in blocker_lines(blocker)]
+    quiet = [line for one in waiting.quiet for line in quiet_lines(one, waiting.session_timeout_s)]
+    return [state, *(told or ["The group waits for no member."]), *(quiet or _unobserved(waiting))]
 
 
-def _blocker(blocker: Blocker) -> list[str]:
+def quiet_lines(quiet: QuietMember, session_timeout_s: float | None) -> list[str]:
+    """What is known of a member that commits nothing although records wait for it."""
+    who = f"{quiet.member.name} ({quiet.member.host.removeprefix('/')})"
+    records = f"{quiet.records} records of {named(quiet.waiting)}"
+    return [
+        f"{who} committed nothing for {quiet.seen_s:.0f} s although {records} wait for it.",
+        f"  {_why(quiet, session_timeout_s)}",
+    ]
+
+
+def _why(quiet: QuietMember, session_timeout_s: float | None) -> str:
+    known = session_timeout_s is not None and not quiet.member.is_classic
+    if known and quiet.seen_s > (session_timeout_s or 0.0):
+        return "It sends heartbeats, for it has been a member for longer than a session: its application is stuck, or commits later."
+    limit = f"in at most {session_timeout_s:.0f} s" if known else "when its session ends"
+    refused = (
+        f", and until then refuses another process the instance id {quiet.member.instance_id}"
+        if quiet.member.instance_id is not None
+        else ""
+    )
+    return (
+        f"Its process is stopped or dead, or works at one record, or commits later. If it sends no heartbeats, the coordinator "
+        f"removes it {limit}{refused}."
+    )
+
+
+def _unobserved(waiting: Waiting) -> list[str]:
+    """Coordinators do not report heartbeats: only the offsets of a while show a member that stands still."""
+    lag, members = waiting.view.lag, waiting.view.members
+    behind = [member.name for member in members if any(lag.get(place) for place in member.current)]
+    if waiting.blockers or not behind or waiting.seen_s >= QUIET_S:
+        return []
+    whom = f"{', '.join(behind[:_MOST_NAMES])}{' and others' if len(behind) > _MOST_NAMES else ''}"
+    return [f"Records wait for {whom}. Whether they are worked on shows a longer look: --watch 10."]
+
+
+_MOST_NAMES = 5
+
+
+def blocker_lines(blocker: Blocker) -> list[str]:
+    """The member that the group waits for, and when the coordinator ends the wait."""
     return [f"{_wait(blocker.wait, blocker.seen_s)}.", f"  {_patience(blocker)}"]
 
 

@@ -38,7 +38,7 @@ def waiting(admin: GroupAdmin, options: argparse.Namespace) -> int:
     """Exit code BAD_NEWS if the group waits for a member, or this cannot be known."""
     told = _watch(admin, options)
     show(options, group_text.waiting_lines(told), as_json.waiting(told))
-    return BAD_NEWS if told.blockers or told.unknown else DONE
+    return BAD_NEWS if told.blockers or told.unknown or told.quiet else DONE
 
 
 def _watch(admin: GroupAdmin, options: argparse.Namespace) -> Waiting:

@@ -81,11 +81,12 @@ def _fence(run: MemberRun, silence: Silence) -> Fence | None:
 
 def _standstill_finding(group: Group, run: MemberRun, silence: Silence) -> Finding:
     notes = _notes_meanwhile(group, run, silence)
-    blocked, certainty = _verdict(silence, worked=bool(notes))
+    held = _notes_of_a_held_interpreter(run, silence)
+    blocked, certainty = (True, _CERTAIN) if held else _verdict(silence, worked=bool(notes))
     fence = _fence(run, silence)
     used = f"its process used {lasting(silence.cpu_s)} of processor time"
     what = "no other thread could run" if blocked else _stood_still(silence)
-    if silence.awaited:
+    if silence.awaited and not held:
         what += "; or the answer came late, which looks the same here"
     owned = f" It owned {partitions_text(silence.before.owned)} all the time." if silence.before.owned else ""
     return Finding(
@@ -97,8 +98,8 @@ def _standstill_finding(group: Group, run: MemberRun, silence: Silence) -> Findi
         ended=silence.after.time,
         brief=_brief(run, silence, certainty, blocked=blocked),
         sentence=f"{run.name} {_did(silence)}, while {used}: {what}; {_outcome(group, run, silence)}.{owned}",
-        evidence=(*_evidence(run, silence), *notes, *_fence_evidence(run, fence)),
-        advice=(_BLOCKED if blocked else _STOPPED) + (_OR_LATE if silence.awaited else ""),
+        evidence=(*_evidence(run, silence), *held, *notes, *_fence_evidence(run, fence)),
+        advice=(_BLOCKED if blocked else _STOPPED) + (_OR_LATE if silence.awaited and not held else ""),
         certainty=certainty,
     )
 
@@ -155,6 +156,21 @@ def _notes_meanwhile(group: Group, run: MemberRun, silence: Silence) -> list[Evi
         for note in other.notes
         if _is_inside(silence, note)
     ][:3]
+
+
+_CERTAIN: Certainty = "certain"
+
+
+def _notes_of_a_held_interpreter(run: MemberRun, silence: Silence) -> list[Evidence]:
+    """Its own thread woke again and again, and got no turn: so the process ran, even if it used no processor."""
+    return [
+        run.evidence(note, "its thread waited for the lock of the interpreter, which another thread held")
+        for note in run.notes
+        if note.note == "interpreter held" and silence.before.at < note.at <= silence.after.at + _NOTED_WITHIN_S
+    ]
+
+
+_NOTED_WITHIN_S = 0.5
 
 
 def _is_inside(silence: Silence, note: TraceEntry) -> bool:

@@ -319,11 +319,17 @@ def evidence_of_stack(run: MemberRun, note: TraceEntry) -> list[Evidence]:
     facts = note.facts
     if note.note == "in hand":
         return [run.evidence(note, f"in hand: {', '.join(_texts(facts.get('records')))}")]
-    if note.note != "warning":
+    if note.note not in {"warning", "stack"}:
         return []
     stack = " < ".join(_texts(facts.get("stack"))[:_MOST_PLACES])
     where = f"; thread {facts.get('thread')} is at {stack}" if stack else ""
-    return [run.evidence(note, f"{_seconds(facts.get('spent'))} of {_seconds(facts.get('limit'))} are gone{where}")]
+    spent = _seconds(facts.get("spent"))
+    gone = (
+        f"{spent} of {_seconds(facts.get('limit'))} are gone"
+        if note.note == "warning"
+        else f"it has waited or run for {spent}"
+    )
+    return [run.evidence(note, f"{gone}{where}")]
 
 
 def _texts(shown: Json) -> list[str]:
