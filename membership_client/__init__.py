@@ -44,6 +44,7 @@ from membership_client.errors import (
     UnsupportedAssignorError,
     WaitTimeoutError,
 )
+from membership_client.rebalance_report import RebalanceCallback, RebalanceReport, RebalanceTrigger
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.listener import CallbackContext, CallbackRunner, RebalanceListener
 from membership_client.security import Security
@@ -123,7 +124,10 @@ __all__ = [
     "OffsetTimeoutError",
     "PartitionProgress",
     "Progress",
+    "RebalanceCallback",
     "RebalanceListener",
+    "RebalanceReport",
+    "RebalanceTrigger",
     "RunCallback",
     "Security",
     "SessionTimeoutRefusedError",

@@ -29,6 +29,7 @@ from membership_client.core.events import (
     Budget,
     CallbackDelayed,
     CallbackReturned,
+    LookAtCallback,
     Rebalance,
     Subscribe,
     Tick,
@@ -52,8 +53,10 @@ from membership_client.errors import (
     error_for,
     may_resubscribe,
 )
+from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime import forked
-from membership_client.runtime.busy_thread import warning_of
+from membership_client.runtime.busy_thread import busy_thread, place_text, warning_of
+from membership_client.runtime.explanation import Moment, explanation
 from membership_client.runtime.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
 from membership_client.runtime.log import StepLog, log_warning, logger
 from membership_client.runtime.member_setup import (
@@ -68,6 +71,7 @@ from membership_client.runtime.member_setup import (
 from membership_client.runtime.membership_thread import Closing, MembershipThread, close_timeout_s
 from membership_client.runtime.offsets import MemberOffsets
 from membership_client.runtime.ownership import Ownership, OwnershipNumbers, being_assigned
+from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.runtime.topic_names import NamedPartitions, TopicNames
 from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
 from membership_client.runtime.worker import Observer, Worker
@@ -125,8 +129,9 @@ class GroupMember:
 
         self._telemetry = Telemetry(member)
         ownership = OwnershipNumbers()
-        ours = (ownership.on_step, StepLog().on_step, self._journal.on_step, self._telemetry.on_step)
-        observers = (*ours, *observers, self._on_step)
+        self._history = history = RebalanceHistory()
+        ours = (ownership.on_step, history.on_step, StepLog(history).on_step, self._journal.on_step)
+        observers = (*ours, self._telemetry.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
         self._worker.keeper = keeper_of(self._config, self._transport)
         self._offsets = MemberOffsets(self._worker, ownership)
@@ -308,6 +313,31 @@ class GroupMember:
             return forked.child_health()
         return health_of(self._worker.member, time.monotonic())
 
+    @property
+    def last_rebalance(self) -> RebalanceReport | None:
+        """The last rebalance of this member that has ended; None before the first. Any thread, also after close()."""
+        return self._history.last
+
+    def explain(self) -> str:
+        """What this member does now, what it waits for and since when, its last rebalance, and what to do. For people; any thread."""
+        return self._explain(waits_for_poll=False)
+
+    def _explain(self, *, waits_for_poll: bool) -> str:
+        """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls."""
+        if self._forked:
+            return forked.child_health().why
+        history, worker = self._history, self._worker
+        moment = Moment(
+            now=time.monotonic(),
+            state_since=history.state_since,
+            last=history.last,
+            last_ended_at=history.ended_at,
+            polled_at=worker.polled_at,
+            waits_for_poll=waits_for_poll,
+            busy=place_text(self._runner.thread()),
+        )
+        return explanation(worker.known, moment)
+
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
         """Wait for a state, or until a function of the snapshot returns True.
 
@@ -402,6 +432,10 @@ class GroupMember:
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._warn(effect, step.after)
+            elif isinstance(effect, LookAtCallback):
+                busy = busy_thread(self._runner.thread())
+                facts = {"call": effect.call_id, "spent": effect.spent_s, "thread": busy.name}
+                self._journal.note("stack", **facts, stack=list(busy.stack))
         if isinstance(step.event, CallbackReturned) and step.event.error and self._config.callback_errors == "raise":
             self._unraised.put(CallbackFailedError(f"A callback raised {step.event.error}.", step.before.identity))
         if self._waiters:

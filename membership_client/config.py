@@ -25,6 +25,7 @@ from membership_client.arguments import (
     word_from,
 )
 from membership_client.errors import ConfigError
+from membership_client.member_names import DEFAULT_CLIENT_ID
 from membership_client.security import keys
 from membership_client.types import Node
 from membership_client.values import dataclass
@@ -82,7 +83,7 @@ class MemberConfig:
 
     In both protocols also how often a member looks whether subscribed topics of which it has nothing still exist.
     """
-    client_id: str = "membership-client"
+    client_id: str = DEFAULT_CLIENT_ID
     client_rack: str | None = None
     max_poll_interval_ms: int = 300_000
     """The longest time between two polls, for applications that poll; also how long the group waits for a revoke callback."""
@@ -190,7 +191,11 @@ def _is_unset(name: str, value: object) -> bool:
 
 
 def _plain(value: object) -> Any:
-    return tuple(map(plain, value)) if isinstance(value, tuple) else plain(value)
+    if not isinstance(value, tuple):
+        return plain(value)
+    copy = tuple(map(plain, value))
+    # A trace leaves a default out if it is the same object.
+    return value if all(one is other for one, other in zip(copy, value, strict=True)) else copy
 
 
 def _field_name(key: str, names: Mapping[str, str]) -> str:

@@ -177,3 +177,13 @@ def shares(partitions: Iterable[TopicPartition]) -> list[str]:
 def named(partitions: Iterable[TopicPartition]) -> str:
     """All topics in one text: `bills[0] orders[0-3,7]`; `nothing` if there are no partitions."""
     return " ".join(shares(partitions)) or "nothing"
+
+
+_MOST_TOPICS = 8
+
+
+def first_shares(partitions: Iterable[TopicPartition]) -> str:
+    """As `shares`, of the first topics, and how many more: a line must not hold hundreds. Empty if there are none."""
+    topics = shares(partitions)
+    more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
+    return f"{' '.join(topics[:_MOST_TOPICS])}{more}"

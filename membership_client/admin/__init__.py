@@ -14,6 +14,7 @@ from membership_client.admin.errors import (
     UnsupportedByBrokerError,
 )
 from membership_client.admin.group_admin import GroupAdmin
+from membership_client.admin.quiet import QuietMember
 from membership_client.admin.removal import Life, Removal, Sign
 from membership_client.admin.resetting import (
     Change,
@@ -28,7 +29,8 @@ from membership_client.admin.resetting import (
     write_csv,
 )
 from membership_client.admin.settings import Setting
-from membership_client.admin.views import Blocker, GroupView, MemberView, Wait, Waiting, WaitKind
+from membership_client.admin.views import GroupView, MemberView, Wait, WaitKind
+from membership_client.admin.waiting import Blocker, Waiting
 
 __all__ = [
     "AdminError",
@@ -49,6 +51,7 @@ __all__ = [
     "NotAuthorizedError",
     "OffsetsNotChangedError",
     "Plan",
+    "QuietMember",
     "Removal",
     "Setting",
     "SettingRefusedError",

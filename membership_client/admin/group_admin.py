@@ -13,11 +13,12 @@ from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.describing import GroupSummary
-from membership_client.admin.errors import UnsupportedByBrokerError
+from membership_client.admin.errors import NotAuthorizedError, UnsupportedByBrokerError
 from membership_client.admin.removal import Life, Removal, Sign, Signs
 from membership_client.admin.resetting import Plan, Target, checked_target
 from membership_client.admin.settings import Setting
-from membership_client.admin.views import GroupView, Waiting, Watch, waiting
+from membership_client.admin.views import GroupView
+from membership_client.admin.waiting import Waiting, Watch, waiting
 from membership_client.arguments import (
     PartitionLike,
     checked_flag,
@@ -85,10 +86,18 @@ class GroupAdmin:
         return describing.committed(self._asker, group_id, wanted)
 
     def waiting_for(self, group_id: str) -> Waiting:
-        """The members that the group waits for. Durations count from the first call for the group on this GroupAdmin."""
-        view = self.describe(group_id, lag=False)
+        """The members that the group waits for, and those that commit nothing although records wait for them.
+
+        Durations count from the first call for the group on this GroupAdmin. Whoever may not read the group's offsets is
+        not told of the latter.
+        """
+        try:
+            view = self.describe(group_id)
+        except NotAuthorizedError:
+            view = self.describe(group_id, lag=False)
         watched = self._watches.setdefault(group_id, Watch()).see(view, time.monotonic())
-        return waiting(watched, self._session_timeout_s(group_id) if watched.waits else None)
+        asks = watched.waits or watched.quiet
+        return waiting(watched, self._session_timeout_s(group_id) if asks else None)
 
     # --- removing ----------------------------------------------------------------------------------------------------
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from membership_client.member_names import member_name, with_member_id
 from membership_client.types import Node, Offset, TopicPartition
 
 LEFT_TEMPORARILY = -2
@@ -30,11 +32,17 @@ class MemberView:
     """The pattern that it subscribes to; KIP-848 only."""
     is_classic: bool = False
     """It uses the classic protocol, perhaps in a KIP-848 group that is being migrated."""
+    has_namesake: bool = False
+    """Another member of its group has the same client id and host."""
 
     @property
     def name(self) -> str:
-        """The instance id, or else the member id."""
-        return self.instance_id or self.member_id
+        """See `member_names`; a coordinator does not know in which process a member is."""
+        return with_member_id(self.plain_name, self.member_id) if self.has_namesake else self.plain_name
+
+    @property
+    def plain_name(self) -> str:
+        return member_name(self.instance_id, self.client_id, self.host, None)
 
     @property
     def to_release(self) -> frozenset[TopicPartition]:
@@ -80,6 +88,11 @@ class GroupView:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     """End offsets of committed and owned partitions; a partition is missing if its end is not known."""
 
+    def __post_init__(self) -> None:
+        names = Counter(member.plain_name for member in self.members)
+        told_apart = (replace(member, has_namesake=names[member.plain_name] > 1) for member in self.members)
+        object.__setattr__(self, "members", tuple(told_apart))
+
     @property
     def lag(self) -> dict[TopicPartition, int]:
         """Records behind the end, of partitions with a committed offset."""
@@ -91,8 +104,8 @@ class GroupView:
         return {partition: member for member in self.members for partition in member.current}
 
     def find(self, name: str) -> MemberView | None:
-        """By instance id or member id."""
-        return next((m for m in self.members if name in (m.instance_id, m.member_id)), None)
+        """By instance id, member id or name."""
+        return next((m for m in self.members if name in (m.instance_id, m.member_id, m.name)), None)
 
     def waits(self) -> tuple[Wait, ...]:
         """The members that the group waits for; always empty for a classic group, whose coordinator does not report them."""
@@ -123,102 +136,3 @@ class GroupView:
     def _waiting_for(self, holder: MemberView, held: frozenset[TopicPartition]) -> tuple[str, ...]:
         others = (member for member in self.members if member is not holder)
         return tuple(sorted(member.name for member in others if member.target & held))
-
-
-# --- the members that a group waits for ------------------------------------------------------------------------------
-
-CLASSIC_IS_SILENT = "The coordinator of a classic group does not say which members it waits for."
-_UNKNOWN = {
-    "PreparingRebalance": f"{CLASSIC_IS_SILENT} Members that have not joined again are removed after their rebalance timeout, "
-    "which is the longest max.poll.interval.ms among them.",
-    "CompletingRebalance": f"{CLASSIC_IS_SILENT} All members have joined; the leader has not sent the assignment yet.",
-}
-_Key = tuple[str, int | None, WaitKind, TopicPartition | None]
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedGroup:
-    """A group's description, and for each of its waits the seconds since it was first observed."""
-
-    view: GroupView
-    waits: tuple[tuple[Wait, float], ...]
-    seen_s: float
-    """Seconds since the group was first observed in this state."""
-
-
-class Watch:
-    """Remembers when each wait was first observed. Waits for one member, at one epoch, for one partition are the same wait."""
-
-    def __init__(self) -> None:
-        self._since: dict[_Key, float] = {}
-        self._state, self._state_since = "", 0.0
-
-    def see(self, view: GroupView, now: float) -> ObservedGroup:
-        self._since = {key: self._since.get(key, now) for wait in view.waits() for key in _keys(wait)}
-        if view.state != self._state:
-            self._state, self._state_since = view.state, now
-        waits = tuple((wait, now - self._began(wait)) for wait in view.waits())
-        return ObservedGroup(view, waits, now - self._state_since)
-
-    def _began(self, wait: Wait) -> float:
-        return min(self._since[key] for key in _keys(wait))
-
-
-def _keys(wait: Wait) -> list[_Key]:
-    holder = wait.holder
-    return [(holder.member_id, holder.epoch, wait.kind, partition) for partition in wait.partitions or (None,)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocker:
-    """One member that the group waits for.
-
-    The coordinator removes a dead member when its session ends: at most `removed_within_s` from now. A live member that must
-    release partitions (it is then observed for longer than a session) has until its rebalance timeout, counted from the
-    coordinator's request. That is its max.poll.interval.ms, five minutes by default; coordinators do not report it.
-    """
-
-    wait: Wait
-    seen_s: float
-    """Seconds since the wait was first observed; it may have begun earlier."""
-    session_timeout_s: float | None
-    """None without access to the group's settings, and for a classic member, which chooses its own timeout."""
-
-    @property
-    def holder(self) -> MemberView:
-        return self.wait.holder
-
-    @property
-    def is_alive(self) -> bool:
-        """The member keeps partitions for longer than a session, so it sends heartbeats. Other waits end with a heartbeat."""
-        return self.is_overdue and self.wait.kind is WaitKind.RELEASE
-
-    @property
-    def is_overdue(self) -> bool:
-        """Observed for longer than a session. A dead member would have been removed, unless the coordinator has moved."""
-        return self.session_timeout_s is not None and self.seen_s > self.session_timeout_s
-
-    @property
-    def removed_within_s(self) -> float | None:
-        """Seconds until the coordinator removes the member if it is dead; None if it is overdue or the timeout is not known."""
-        return None if self.session_timeout_s is None or self.is_overdue else self.session_timeout_s - self.seen_s
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The members that a group waits for. `unknown` says why they cannot be known, or is empty."""
-
-    view: GroupView
-    blockers: tuple[Blocker, ...]
-    unknown: str = ""
-    seen_s: float = 0.0
-    """Seconds since the group was first observed in its present state."""
-
-
-def waiting(watched: ObservedGroup, session_timeout_s: float | None) -> Waiting:
-    blockers = (
-        Blocker(wait=wait, seen_s=seen_s, session_timeout_s=None if wait.holder.is_classic else session_timeout_s)
-        for wait, seen_s in watched.waits
-    )
-    unknown = _UNKNOWN.get(watched.view.state, "") if watched.view.protocol == "classic" else ""
-    return Waiting(watched.view, tuple(blockers), unknown, watched.seen_s)

@@ -29,6 +29,7 @@ from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.kafka_errors import as_kafka_exceptions, refusal
 from membership_client.consumer.translate import Places, partition_of
 from membership_client.errors import ConfigError, MemberClosedError
+from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import warned_of
 from membership_client.trace import Journal
@@ -137,6 +138,15 @@ class Consumer(Calls):
     def health(self) -> Health:
         """For liveness and readiness probes."""
         return self._fetcher.health()
+
+    @property
+    def last_rebalance(self) -> RebalanceReport | None:
+        """The last rebalance that has ended: cause, trigger, time, callbacks, what moved; None before the first."""
+        return self._fetcher.last_rebalance
+
+    def explain(self) -> str:
+        """What this consumer does now, what it waits for and since when, its last rebalance, and what to do. For people."""
+        return self._fetcher.explain()
 
     def owner_epoch(self, record: Record) -> int | None:
         """The member epoch in which the record's partition was assigned; None if this consumer does not own it now."""

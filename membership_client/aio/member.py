@@ -23,6 +23,7 @@ from membership_client.arguments import (
 )
 from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError, MembershipError
+from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import callbacks_of, warned_of
 from membership_client.runtime.waiting import Condition
@@ -125,6 +126,15 @@ class GroupMember:
     def health(self) -> Health:
         """For liveness and readiness probes."""
         return self._member.health()
+
+    @property
+    def last_rebalance(self) -> RebalanceReport | None:
+        """The last rebalance that has ended: cause, trigger, time, callbacks, what moved; None before the first."""
+        return self._member.last_rebalance
+
+    def explain(self) -> str:
+        """What this member does now, what it waits for and since when, its last rebalance, and what to do. For people."""
+        return self._member.explain()
 
     async def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
         """Wait for a state, or for whatever a function of the snapshot says; it is called on the membership thread.

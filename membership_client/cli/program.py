@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from membership_client.admin.commands.groups_parser import add_connection, add_groups
 from membership_client.cli.output import GuardedOutput, OutputError
-from membership_client.cli.values import path, seconds
+from membership_client.cli.values import duration, path, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,14 @@ _DIAGNOSE = """\
 Puts the traces of a group's members together, from any number of machines, restarts and rotated files, and says what
 went wrong, which lines show it, and what to do. What the traces do not tell is said to be unknown; some of it, such as
 an administrator's reason, stands in the brokers' logs, which may be given too.
-The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be read.
+Without traces, --group watches a group from outside: who comes and goes, who commits nothing, who is waited for, who lags.
+The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be read or the group not be looked at.
+"""
+
+_DIAGNOSE_EXAMPLES = """\
+examples:
+  membership-client diagnose traces/*.jsonl --broker-log server.log
+  membership-client diagnose --group shop --bootstrap-server localhost:9092 --for 60s
 """
 
 _REPORT = """\
@@ -161,9 +169,12 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
-    diagnose.description = _DIAGNOSE
-    diagnose.add_argument("files", nargs="+", type=path, metavar="FILE", help="traces of any members, in any order")
-    diagnose.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    diagnose.description, diagnose.epilog = _DIAGNOSE, _DIAGNOSE_EXAMPLES
+    diagnose.formatter_class = argparse.RawDescriptionHelpFormatter
+    diagnose.add_argument("files", nargs="*", type=path, metavar="FILE", help="traces of any members, in any order")
+    form = diagnose.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", dest="in_json", help="for programs; see docs/debugging.md")
+    form.add_argument("--brief", action="store_true", help="only the first line: what went wrong")
     diagnose.add_argument(
         "--skew",
         type=seconds,
@@ -172,7 +183,20 @@ def _add_diagnose(diagnose: argparse.ArgumentParser) -> None:
         help="by how much the machines' clocks may differ; nothing is concluded from less (default: 2)",
     )
     _add_broker_log(diagnose)
-    diagnose.set_defaults(run=_diagnose)
+    outside = diagnose.add_argument_group(
+        "without traces", "what the group's coordinator shows, for members of any client"
+    )
+    outside.add_argument("--group", metavar="GROUP", help="watch this group")
+    outside.add_argument(
+        "--for",
+        type=duration,
+        default=60.0,
+        dest="watch",
+        metavar="DURATION",
+        help="how long to watch it, such as 60s or 2m; default: 60s",
+    )
+    add_connection(outside)
+    diagnose.set_defaults(run=functools.partial(_diagnose, diagnose))
 
 
 def _add_broker_log(command: argparse.ArgumentParser) -> None:
@@ -187,10 +211,25 @@ def _add_broker_log(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _diagnose(options: argparse.Namespace) -> int:
+def _diagnose(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if options.group is not None and (options.files or options.broker_log):
+        parser.error("Give either --group, to watch a group, or files.")
+    if options.group is not None:
+        from membership_client.admin.commands.diagnose_group import diagnose_group  # noqa: PLC0415
+
+        options.json = options.in_json
+        return diagnose_group(options)
+    if not options.files:
+        parser.error("Give traces, or --group with --bootstrap-server.")
     from membership_client.debugger.commands.diagnose_command import diagnose_files  # noqa: PLC0415
 
-    return diagnose_files(options.files, skew_s=options.skew, in_json=options.in_json, broker_logs=options.broker_log)
+    return diagnose_files(
+        options.files,
+        skew_s=options.skew,
+        in_json=options.in_json,
+        brief=options.brief,
+        broker_logs=options.broker_log,
+    )
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:

@@ -20,6 +20,18 @@ def seconds(text: str) -> float:
     return value
 
 
+_UNITS = {"s": 1.0, "m": 60.0}
+
+
+def duration(text: str) -> float:
+    """Seconds, as a number or with a unit: `60`, `60s`, `2m`."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        return seconds(str(float(number) * _UNITS[unit]))
+    except (ValueError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a duration such as 60s or 2m") from None
+
+
 def path(text: str) -> Path:
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a path")

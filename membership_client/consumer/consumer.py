@@ -38,6 +38,7 @@ from membership_client.consumer.translate import Places, group_metadata, ours, p
 from membership_client.core import reasons
 from membership_client.core.events import CallbackKind, Subscribe
 from membership_client.errors import MembershipError
+from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.forked import refuse_in_forked_children
 from membership_client.runtime.listener import Callback, warned_of
 from membership_client.trace import Journal
@@ -237,6 +238,15 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def health(self) -> Health:
         """For liveness and readiness probes."""
         return self._member.health()
+
+    @property
+    def last_rebalance(self) -> RebalanceReport | None:
+        """The last rebalance that has ended: cause, trigger, time, callbacks, what moved; None before the first."""
+        return self._member.last_rebalance
+
+    def explain(self) -> str:
+        """What this consumer does now, what it waits for and since when, its last rebalance, and what to do. For people."""
+        return self._member._explain(waits_for_poll=self._runtime.queue.waiting)
 
     def owner_epoch(self, record: Record) -> int | None:
         """The member epoch in which the record's partition was assigned; None if this consumer does not own it now."""

@@ -128,6 +128,7 @@ class PollLoop:
     @contextlib.contextmanager
     def _entered(self) -> Iterator[None]:
         """If an exception leaves the block, first carry out a close() that a signal handler called meanwhile."""
+        self._queue.poller = threading.get_ident()
         with self.inside():
             try:
                 yield
@@ -152,7 +153,6 @@ class PollLoop:
             return self._attend()
 
     def _attend(self) -> Action:
-        self._queue.poller = threading.get_ident()
         while (event := _popped(self.urgent)) is not None:  # For those that take records out of the buffer alone.
             self._buffer.put([event])
         while (action := self._queue.visit(Role.POLL, certain=self._surroundings.is_certain())) is Action.RUN:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from membership_client.core import reasons
 from membership_client.core.callbacks import tell_lost
-from membership_client.core.events import Budget, Polled, Warn
+from membership_client.core.events import Budget, LookAtCallback, Polled, Warn
 from membership_client.core.leaving import GIVE_UP, depart
 from membership_client.core.member import IN_GROUP, Member, Transition
 from membership_client.core.rule import Rule
@@ -84,6 +84,25 @@ def _warn_of_call(member: Member, now: float) -> Transition:
 
 
 WARN_OF_CALL = Rule(_warn_of_call_due, _warn_of_call)
+
+
+FIRST_LOOK_S = 1.0
+"""A callback that takes less is not worth a name. The next looks come after 2, 4, 8 and so on: nine of them in five minutes."""
+
+
+def _look_due(member: Member) -> float | None:
+    call = member.call
+    return None if call is None else call.began_at + FIRST_LOOK_S * 2.0**call.looks
+
+
+def _look(member: Member, now: float) -> Transition:
+    call = member.call
+    assert call is not None
+    looked = replace(member, call=replace(call, looks=call.looks + 1))
+    return looked, (LookAtCallback(call.call_id, now - call.began_at),)
+
+
+LOOK_AT_CALL = Rule(_look_due, _look)
 
 
 def _warn_of_close_due(member: Member) -> float | None:

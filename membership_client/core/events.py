@@ -558,8 +558,17 @@ class Warn:
 
 
 @dataclass(frozen=True, slots=True)
+class LookAtCallback:
+    """Note where the thread stands that a callback waits for or runs on. Nobody is warned."""
+
+    call_id: int
+    spent_s: float
+    """Since the callback was wanted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The member is closed: end the thread."""
 
 
-Effect = Send | Disconnect | RunCallback | TellLost | Warn | Stop
+Effect = Send | Disconnect | RunCallback | TellLost | Warn | LookAtCallback | Stop

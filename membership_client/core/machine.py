@@ -458,6 +458,7 @@ RULES: tuple[Rule, ...] = (
     budgets.EXPIRE,
     budgets.WARN,
     budgets.WARN_OF_CALL,
+    budgets.LOOK_AT_CALL,
     budgets.WARN_OF_CLOSE,
     callbacks.LOSE,
     reconciliation.GIVE_BACK,

@@ -176,6 +176,8 @@ class RunningCall:
     partitions: Partitions
     began_at: float
     warned: bool = False
+    looks: int = 0
+    """How often its thread was looked at."""
     delayed: CallbackDelayed | None = None
     """Why it cannot begin yet, if it was told."""
 

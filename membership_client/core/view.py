@@ -63,6 +63,16 @@ def snapshot_of(member: Member, now: float) -> Snapshot:
     )
 
 
+def unconfirmed_s(member: Member, now: float) -> float:
+    """Seconds since the coordinator last confirmed the member; 0 before the first time."""
+    return now - (member.confirmed_at or now)
+
+
+def is_unconfirmed(member: Member, now: float) -> bool:
+    """Has the coordinator not confirmed the member for so long that the group may have given it up?"""
+    return unconfirmed_s(member, now) > _MISSED_INTERVALS * member.interval_s
+
+
 def health_of(member: Member, now: float) -> Health:
     """Live: not ended for good. Ready: the coordinator confirms the member, with partitions or as a standby."""
     if member.closed is not None:
@@ -73,9 +83,8 @@ def health_of(member: Member, now: float) -> Health:
         return Health(live=False, ready=False, why=f"fatal{trouble}")
     if member.epoch <= 0 or member.state not in IN_GROUP:
         return Health(live=True, ready=False, why=f"not in the group ({member.state.value}){trouble}")
-    silent_s = now - (member.confirmed_at or now)
-    if silent_s > _MISSED_INTERVALS * member.interval_s:
-        why = f"not confirmed by the coordinator for {silent_s:.1f} s{trouble}"
+    if is_unconfirmed(member, now):
+        why = f"not confirmed by the coordinator for {unconfirmed_s(member, now):.1f} s{trouble}"
         return Health(live=True, ready=False, why=why)
     delay = _delay_of(member, now)
     waits = f"; {delay}" if delay else ""

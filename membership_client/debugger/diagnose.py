@@ -8,9 +8,12 @@ from membership_client.debugger.findings.errors import callback_failed, commit_r
 from membership_client.debugger.findings.fenced import duplicate_instance_id, thrown_out
 from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.debugger.findings.network import broker_restarted, network_lost
+from membership_client.debugger.findings.poison import poison_record
 from membership_client.debugger.findings.process import killed, standstill
 from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances, unowned_partition
 from membership_client.debugger.findings.slow import offsets_awaited, poll_interval_exceeded, slow_callbacks, slow_close
+from membership_client.debugger.findings.topics import topic_missing
+from membership_client.debugger.findings.two_owners import two_owners
 from membership_client.debugger.model.broker_log import RemovalLine
 from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.trace.reading import Section
@@ -27,6 +30,7 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     killed,
     network_lost,
     offsets_awaited,
+    poison_record,
     poll_interval_exceeded,
     rebalances,
     rebalance_storm,
@@ -34,7 +38,9 @@ _FINDERS: tuple[Callable[[Group], list[Finding]], ...] = (
     slow_close,
     standstill,
     thrown_out,
+    topic_missing,
     not_admitted,
+    two_owners,
     unowned_partition,
 )
 
@@ -66,8 +72,9 @@ _STILL = frozenset({Kind.PROCESS_STOPPED, Kind.INTERPRETER_BLOCKED})
 _EXPLAINED_BY: dict[Kind, frozenset[Kind]] = {
     Kind.NETWORK_LOST: frozenset({Kind.BROKER_RESTARTED}),
     Kind.REMOVED_FROM_OUTSIDE: frozenset({Kind.BROKER_RESTARTED}),
-    Kind.THROWN_OUT: frozenset({Kind.BROKER_RESTARTED}),
-    Kind.POLL_INTERVAL_EXCEEDED: _STILL,
+    Kind.THROWN_OUT: frozenset({Kind.BROKER_RESTARTED, Kind.GROUP_FULL}),
+    Kind.POLL_INTERVAL_EXCEEDED: _STILL | {Kind.POISON_RECORD},
+    Kind.REBALANCE_STORM: frozenset({Kind.POISON_RECORD}),
     Kind.WAITED_FOR_CALLBACK: _STILL | {Kind.SLOW_CLOSE},
     Kind.WAITED_FOR_POLL: _STILL | {Kind.POLL_INTERVAL_EXCEEDED},
     Kind.SLOW_CLOSE: _STILL,
@@ -85,6 +92,8 @@ def _explains(cause: Finding, finding: Finding) -> bool:
         return False
     if finding.kind is Kind.UNOWNED_PARTITION:
         return set(finding.partitions) <= set(cause.partitions) and _covers(cause, finding)
+    if cause.kind is Kind.POISON_RECORD:
+        return set(finding.members) <= set(cause.members)
     together = bool(set(cause.members) & set(finding.members))
     return together and (cause.kind not in _STILL or _covers(cause, finding))
 

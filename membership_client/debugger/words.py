@@ -16,6 +16,11 @@ def clock(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
+def second(time: float) -> str:
+    """`12:03:04`, in UTC, for the first line."""
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S")
+
+
 def day(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
 

@@ -33,16 +33,39 @@ class BudgetWarning:
         return f"{spent}; thread {self.thread} is at {' < '.join(self.stack)}" if self.stack else spent
 
 
+@dataclass(frozen=True, slots=True)
+class BusyThread:
+    name: str | None
+    """None if it is not known."""
+    stack: tuple[str, ...]
+    """As in `BudgetWarning`."""
+
+
+def busy_thread(thread: int | None) -> BusyThread:
+    """What that thread is doing at this moment."""
+    frame = frame_of(thread)
+    return BusyThread(_name_of(thread), _places(frame)) if frame else BusyThread(None, ())
+
+
 def warning_of(effect: Warn, thread: int | None) -> BudgetWarning:
     """The warning, with what that thread is doing at this moment."""
-    frame = frame_of(thread)
+    busy = busy_thread(thread)
     return BudgetWarning(
         budget=effect.budget,
         spent_s=effect.spent_s,
         limit_s=effect.limit_s,
-        thread=_name_of(thread) if frame else None,
-        stack=_places(frame) if frame else (),
+        thread=busy.name,
+        stack=busy.stack,
     )
+
+
+def place_text(thread: int | None) -> str:
+    """`; thread main is at work (shop.py:7) < main (shop.py:1)`, to be put after a clause; empty for the calling thread."""
+    busy = busy_thread(thread) if thread != threading.get_ident() else None
+    return f"; thread {busy.name} is at {' < '.join(busy.stack[:_MOST_PLACES])}" if busy and busy.stack else ""
+
+
+_MOST_PLACES = 4
 
 
 def frame_of(thread: int | None) -> FrameType | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import MutableMapping
 from typing import Any
-from uuid import UUID
 
 from membership_client.config import CLASSIC_ONLY, KIP_848_ONLY
 from membership_client.core.error_codes import Code
@@ -14,8 +13,11 @@ from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.errors import ProblemKind
-from membership_client.partitions import NOTHING, Partitions, shares
+from membership_client.partitions import first_shares
+from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.local_name import local_name
+from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.types import Delay, GroupProtocol, MemberState
 
 S = MemberState
@@ -24,8 +26,6 @@ logger = logging.getLogger("membership_client")
 
 _QUIET = frozenset({ProblemKind.REJECTED, ProblemKind.UNREACHABLE})
 """Problems that usually pass by themselves: the member retries, and no operator must act."""
-
-_MOST_TOPICS = 8
 
 
 class MemberLogger(logging.LoggerAdapter[logging.Logger]):
@@ -41,7 +41,6 @@ class MemberLogger(logging.LoggerAdapter[logging.Logger]):
 
 def fields_of(member: Member) -> dict[str, Any]:
     """As in a `Snapshot`. Of many topics the first ones, and how many more."""
-    owned = shares(member.owned.named(member.names))
     return {
         "group_id": member.config.group_id,
         "member_id": member.known_as or member.member_id,
@@ -50,19 +49,17 @@ def fields_of(member: Member) -> dict[str, Any]:
         "epoch": member.epoch,
         "state": member.state.value,
         "cause": None if member.cause is None else member.cause.kind.value,
-        "partitions": _listed(owned),
+        "partitions": first_shares(member.owned.named(member.names)),
     }
 
 
 class StepLog:
     """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
 
-    def __init__(self) -> None:
-        self._owned: Partitions = NOTHING
-        self._names: Mapping[UUID, str] = {}
-        """Both as the last line about a rebalance left them."""
-        self._began_at: float | None = None
-        """When the rebalance that is under way began for this member."""
+    def __init__(self, history: RebalanceHistory) -> None:
+        self._history = history
+        """That of the same member. It is told of each step before this observer."""
+        self._logged: RebalanceReport | None = None
 
     def on_step(self, step: Step) -> None:
         before, after = step.before, step.after
@@ -80,41 +77,23 @@ class StepLog:
             self._log_state(who, log, step)
         elif _is_new_problem(before, after):
             _log_problem(who, log, after)
+        if self._history.last is not self._logged and self._history.last is not None:
+            self._logged = self._history.last
+            log.info("%s: %s", who, self._logged, extra=_moves_of(self._logged))
 
     def _log_state(self, who: str, log: MemberLogger, step: Step) -> None:
         before, after = step.before, step.after
-        self._began_at = step.at if self._began_at is None else self._began_at
         if after.state is S.FATAL:
             log.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
         elif after.state in {S.FENCED, S.STALE}:
             log.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
-        elif after.state is S.STABLE:
-            moved, fields = self._moved(step)
-            count, epoch = len(after.owned), after.epoch
-            log.info(
-                "%s: stable at epoch %d with %d partitions (%s)%s", who, epoch, count, after.cause, moved, extra=fields
-            )
-        elif after.state is S.UNSUBSCRIBED:
-            moved, fields = self._moved(step)
-            log.info("%s: not in the group any more (%s)%s", who, after.cause, moved, extra=fields)
         else:
             log.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
 
-    def _moved(self, step: Step) -> tuple[str, dict[str, Any]]:
-        """What the rebalance that ends here brought and took, and how long it lasted for this member; also as fields."""
-        owned, names = step.after.owned, step.after.names
-        got, lost = shares((owned - self._owned).named(names)), shares((self._owned - owned).named(self._names))
-        took_s = step.at - (step.at if self._began_at is None else self._began_at)
-        self._owned, self._names, self._began_at = owned, names, None
-        told = "".join(f", {word} {_listed(topics)}" for word, topics in (("got", got), ("lost", lost)) if topics)
-        fields = {"got": _listed(got), "lost": _listed(lost), "duration_s": round(took_s, 3)}
-        return f"{told or ', nothing moved'}, within {took_s:.1f} s", fields
 
-
-def _listed(topics: Sequence[str]) -> str:
-    """The first topics, and how many more: a line must not hold hundreds."""
-    more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
-    return f"{' '.join(topics[:_MOST_TOPICS])}{more}"
+def _moves_of(rebalance: RebalanceReport) -> dict[str, Any]:
+    got, lost = first_shares(rebalance.got), first_shares(rebalance.lost)
+    return {"got": got, "lost": lost, "duration_s": round(rebalance.seconds, 3)}
 
 
 def _is_new_problem(before: Member, after: Member) -> bool:
@@ -181,4 +160,4 @@ def _log_problem(who: str, log: MemberLogger, member: Member) -> None:
 
 
 def name_of(member: Member) -> str:
-    return f"[{member.config.group_id}/{member.config.group_instance_id or member.member_id}]"
+    return f"[{member.config.group_id}/{local_name(member)}]"

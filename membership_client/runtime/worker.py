@@ -18,6 +18,7 @@ from membership_client.core.events import (
     Effect,
     Event,
     Failed,
+    LookAtCallback,
     Polled,
     ResolveTopics,
     RunCallback,
@@ -245,7 +246,7 @@ class Worker:
                 self.runner.tell_lost(effect.call_id)
             case Stop():
                 self.stopped = True
-            case Warn():
+            case Warn() | LookAtCallback():
                 pass  # For observers only.
 
     def _start_delayed_call(self, *, at_once: bool = False) -> None:

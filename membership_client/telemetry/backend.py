@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from opentelemetry import metrics, trace
 
 from membership_client.core.machine import Step
+from membership_client.runtime.rebalance_tracker import at_rest
 from membership_client.telemetry import names
 from membership_client.telemetry.metrics import Instruments
-from membership_client.telemetry.rebalance_tracker import at_rest
 from membership_client.trace.journal import origin
 
 

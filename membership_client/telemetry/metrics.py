@@ -23,11 +23,7 @@ from membership_client.core.events import (
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import InFlight
-from membership_client.telemetry import names
-from membership_client.telemetry.live_members import LiveMember, LiveMembers
-from membership_client.telemetry.names import Labels, kind_label
-from membership_client.telemetry.partitions import PartitionGauges
-from membership_client.telemetry.rebalance_tracker import (
+from membership_client.runtime.rebalance_tracker import (
     CallbackEnded,
     Fact,
     Fenced,
@@ -35,6 +31,10 @@ from membership_client.telemetry.rebalance_tracker import (
     RebalanceEnded,
     RebalanceFailed,
 )
+from membership_client.telemetry import names
+from membership_client.telemetry.live_members import LiveMember, LiveMembers
+from membership_client.telemetry.names import Labels, kind_label
+from membership_client.telemetry.partitions import PartitionGauges
 from membership_client.types import MemberState
 
 

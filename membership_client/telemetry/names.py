@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.member import Member
+from membership_client.runtime.local_name import local_name
 from membership_client.types import Cause, CauseKind, TopicPartition
 
 SCOPE = "membership_client"
@@ -24,6 +25,7 @@ EXCEPTION_STACK = "exception.stacktrace"
 
 MEMBER_ID = "membership.member.id"
 INSTANCE_ID = "membership.instance.id"
+MEMBER_NAME = "membership.member.name"
 STATE = "membership.state"
 CAUSE_KIND = "membership.cause.kind"
 CAUSE_DETAIL = "membership.cause.detail"
@@ -115,5 +117,5 @@ def kind_label(kind: CauseKind) -> str:
 
 def _who(member: Member) -> Labels:
     instance = member.config.group_instance_id
-    who = {MEMBER_ID: member.member_id}
+    who = {MEMBER_ID: member.member_id, MEMBER_NAME: local_name(member)}
     return who if instance is None else {**who, INSTANCE_ID: instance}

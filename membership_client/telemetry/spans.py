@@ -11,10 +11,7 @@ from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tra
 from membership_client.core.events import Event, Subscribe
 from membership_client.core.exception_summary import Raised
 from membership_client.core.member import Member
-from membership_client.telemetry import names
-from membership_client.telemetry.backend import Clock, wall_ns
-from membership_client.telemetry.names import cause_labels, span_labels
-from membership_client.telemetry.rebalance_tracker import (
+from membership_client.runtime.rebalance_tracker import (
     CRASHED,
     CallbackEnded,
     CauseChanged,
@@ -24,6 +21,9 @@ from membership_client.telemetry.rebalance_tracker import (
     RebalanceBegan,
     RebalanceEnded,
 )
+from membership_client.telemetry import names
+from membership_client.telemetry.backend import Clock, wall_ns
+from membership_client.telemetry.names import cause_labels, span_labels
 from membership_client.types import CauseKind
 
 _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})

@@ -13,13 +13,13 @@ from opentelemetry.trace import SpanContext
 from membership_client.core.events import Event
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.runtime.rebalance_tracker import RebalanceTracker
 from membership_client.runtime.worker import Worker
 from membership_client.telemetry import backend as backends
 from membership_client.telemetry.backend import Backend, Switch
 from membership_client.telemetry.live_members import LiveMember
 from membership_client.telemetry.metrics import Metrics
 from membership_client.telemetry.names import metric_labels
-from membership_client.telemetry.rebalance_tracker import RebalanceTracker
 from membership_client.telemetry.spans import Spans
 from membership_client.types import Progress
 

@@ -35,6 +35,7 @@ from membership_client.core.events import (
     JoinGroup,
     KeeperReported,
     LeaveGroup,
+    LookAtCallback,
     MemberIdGiven,
     MembershipDoubted,
     OffsetsCommitted,
@@ -217,7 +218,7 @@ def _describe_acceptance(response: HeartbeatAccepted, names: Names) -> str:
 # --- effects ---------------------------------------------------------------------------------------------------------
 
 
-def describe_effect(effect: Effect, names: Names) -> str:
+def describe_effect(effect: Effect, names: Names) -> str:  # noqa: PLR0911 - one per kind of effect
     match effect:
         case Send():
             to = effect.to.host if effect.to else "any broker"
@@ -231,6 +232,8 @@ def describe_effect(effect: Effect, names: Names) -> str:
             return f"tell call {effect.call_id} that its partitions are lost"
         case Warn():
             return f"warn: {effect.spent_s:g} s of {effect.limit_s:g} s for {effect.budget.value} are gone"
+        case LookAtCallback():
+            return f"look at the thread of call {effect.call_id} after {effect.spent_s:g} s"
         case Stop():
             return "stop"
 

@@ -107,6 +107,7 @@ EFFECTS = (
         provisional=...,
     ),
     record("TellLost", events.TellLost, call_id=...),
+    record("LookAtCallback", events.LookAtCallback, call_id=..., spent_s=...),
     record("Warn", events.Warn, budget=..., spent_s=..., limit_s=..., call_id=None),
     record("Stop", events.Stop),
 )
@@ -334,6 +335,7 @@ START = (
         partitions=...,
         began_at=...,
         warned=False,
+        looks=0,
         delayed=None,
     ),
     record(

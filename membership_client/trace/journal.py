@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import resource
 import socket
 import sys
 import threading
@@ -94,6 +95,7 @@ class Journal:
         self._origin = origin()
         now = time.monotonic()
         self._wall_offset_s = self._offset_s = time.time() - now
+        self._stepped_at, self._switches = now, switches()
         self._older = Generation(start)
         self._newer = Generation(start)
         self._writer: TraceThread | None = None
@@ -104,6 +106,7 @@ class Journal:
             weakref.finalize(self, self._writer.end).atexit = False
 
     def on_step(self, step: Step) -> None:
+        self._note_switches()
         after = step.after
         owned = None if after.owned is step.before.owned else _Owned(after.owned, after.names)
         changes = dict(_changes(step.before, after))
@@ -114,6 +117,17 @@ class Journal:
             self._member = after
             if self._writer is not None:
                 self._writer.put(entry, step.at, self._wall_offset_s, step.before, after)
+
+    def _note_switches(self) -> None:
+        """Note it if this thread was kept waiting for the interpreter since the last step.
+
+        It then wakes every 5 ms. The thread of a process that is stopped, or gets no processor, does not wake at all.
+        """
+        now, count = time.monotonic(), switches()
+        waited_s, woken = now - self._stepped_at, count - self._switches
+        self._stepped_at, self._switches = now, count
+        if waited_s >= _HELD_S and woken >= waited_s * _WAKES_PER_S:
+            self.note("interpreter held", seconds=waited_s, switches=woken)
 
     def _jumped_s(self) -> float:
         """How far the clock jumped since the last call, on the membership thread. A small difference is kept for the next call."""
@@ -231,6 +245,21 @@ def _safe(event: Event) -> Event:
 
 
 _EVERY_S = 1.0
+
+
+# --- a thread that waits for the interpreter --------------------------------------------------------------------------
+
+
+_HELD_S = 1.0
+_WAKES_PER_S = 20.0
+"""A thread that waits for the lock of the interpreter wakes 200 times a second; one that waits for a broker hardly ever."""
+
+_OF_THREAD = getattr(resource, "RUSAGE_THREAD", None)
+
+
+def switches() -> int:
+    """How often the calling thread gave up the processor by itself; 0 on systems that do not count it for a thread."""
+    return 0 if _OF_THREAD is None else resource.getrusage(_OF_THREAD).ru_nvcsw
 
 
 # --- commits ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from membership_client.cli.terminal_text import excerpt, printable
 from membership_client.errors import MembershipError
+from membership_client.member_names import member_name
 from membership_client.partitions import count_of
 from membership_client.trace.format import PARTITION_FIELDS, VERSION
 from membership_client.trace.values import Json
@@ -57,8 +58,10 @@ class Section:
 
     @property
     def name(self) -> str:
-        """The instance id, or else the member id."""
-        return str(self.header["instance"] or self.header["member"])
+        """See `member_names`."""
+        header = self.header
+        client_id = header["start"]["config"].get("client_id", "")
+        return member_name(header["instance"], str(client_id), header["host"], header["pid"])
 
     @property
     def dropped(self) -> int:

@@ -10,7 +10,7 @@ from membership_client import GroupMember
 from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import waiting_lines
-from membership_client.admin.views import Watch, waiting
+from membership_client.admin.waiting import Watch, waiting
 from membership_client.testing import KafkaCluster
 from tests.admin.test_watch import NEW, SLOW, VIEW
 from tests.integration.members import PATIENCE_S, RecordingListener, eventually
@@ -30,7 +30,7 @@ def told(view: GroupView, seen_s: float, session_timeout_s: float | None) -> lis
 def test_a_holder_may_be_dead_or_slow_and_both_are_bounded() -> None:
     """A dead one by the session, a slow one by its own rebalance timeout, which nobody tells."""
     _, who, how_long = told(VIEW, 12.0, 45.0)
-    assert who == "m2 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s."
+    assert who == "shop@10.0.0.1 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s."
     assert "If it is dead, the coordinator removes it in at most 33 s." in how_long
     assert "does not report: at most 288 s more if that is the default of 300 s." in how_long
 
@@ -79,7 +79,7 @@ def test_a_member_that_has_not_answered_since_the_assignment_is_waited_for() -> 
     """Its next heartbeat would bring it what it should have."""
     silent = replace(VIEW, members=(replace(NEW, epoch=4),))
     _, who, how_long = told(silent, 1.0, 45.0)
-    assert "The group waits for m2 (10.0.0.1) to take note of the newest epoch" in who
+    assert "The group waits for shop@10.0.0.1 to take note of the newest epoch" in who
     assert how_long.strip() == (
         "If it is dead, the coordinator removes it in at most 44 s. If it is alive, its next heartbeat ends the wait."
     )

@@ -18,7 +18,7 @@ from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import lines
-from membership_client.admin.views import Watch
+from membership_client.admin.waiting import Watch
 from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
@@ -61,8 +61,8 @@ def test_the_picture_says_who_waits_for_whom_for_what_and_how_long() -> None:
     watch.see(VIEW, 100.0)
     text = "\n".join(lines(watch.see(VIEW, 112.0)))
     assert "shop: Reconciling, consumer protocol, uniform assignor, epoch 5, assignment of epoch 5, lag 3" in text
-    assert "m1      till-1       shop    10.0.0.1  4      orders[0-1]  orders[0]    3" in text
-    assert "m2 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s." in text
+    assert "till-1         m1         10.0.0.1  4      orders[0-1]  orders[0]    3" in text
+    assert "shop@10.0.0.1 waits for till-1 (10.0.0.1) to release orders[1], seen for 12 s." in text
 
 
 def test_a_wait_that_ended_begins_anew() -> None:
@@ -89,7 +89,7 @@ def test_what_an_older_broker_no_longer_shows_is_still_to_be_released() -> None:
     watch.see(VIEW, 100.0)
     told = replace(VIEW, members=(replace(SLOW, current=SLOW.target), NEW))
     ((wait, seconds),) = watch.see(told, 112.0).waits
-    assert (wait.kind, wait.holder.name, wait.waiting) == (WaitKind.RELEASE, "till-1", ("m2",))
+    assert (wait.kind, wait.holder.name, wait.waiting) == (WaitKind.RELEASE, "till-1", ("shop@10.0.0.1",))
     assert (wait.partitions, seconds) == ({TopicPartition("orders", 1)}, 12.0)
 
 
@@ -111,11 +111,38 @@ def test_a_quiet_group_is_said_to_be_quiet() -> None:
     assert lines(watch.see(classic, 7.0))[-1] == told
 
 
+def test_members_without_an_instance_id_have_names() -> None:
+    """Client id and host, and the end of the member id where these are the same; any of them finds the member."""
+    one, two = (replace(NEW, member_id=f"consumer-shop-1-00{number}-0123456{number}") for number in (1, 2))
+    view = replace(VIEW, members=(SLOW, one, two))
+    assert [member.name for member in view.members] == [
+        "till-1",
+        "shop@10.0.0.1 (01234561)",
+        "shop@10.0.0.1 (01234562)",
+    ]
+    found = view.find("shop@10.0.0.1 (01234562)")
+    assert found is not None
+    assert found.member_id == two.member_id
+    assert replace(VIEW, members=(SLOW, two)).members[1].name == "shop@10.0.0.1"
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_a_terminal_of_any_width_shows_every_member_and_every_wait(width: int) -> None:
+    """Columns go, then cells are cut, sentences are folded: no line is wider than the terminal."""
+    watch = Watch()
+    watch.see(VIEW, 100.0)
+    shown = lines(watch.see(VIEW, 112.0), width)
+    assert max(map(len, shown)) <= width
+    assert any(line.startswith("till-1") for line in shown)
+    assert "seen for 12 s." in " ".join(" ".join(shown).split())
+    assert (width < 80) is not any("MEMBER ID" in line for line in shown)
+
+
 def test_machines_get_plain_values() -> None:
     """Whatever is in the picture."""
     told = json.loads(json.dumps(as_json.watched(Watch().see(VIEW, 0.0))))
     assert told["waits"] == [
-        {"holder": "m1", "kind": "release", "partitions": ["orders-1"], "waiting": ["m2"], "seen_s": 0.0}
+        {"holder": "m1", "kind": "release", "partitions": ["orders-1"], "waiting": ["shop@10.0.0.1"], "seen_s": 0.0}
     ]
     assert told["members"][0]["current"] == ["orders-0", "orders-1"]
 

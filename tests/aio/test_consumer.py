@@ -228,6 +228,9 @@ def test_a_blocked_loop_costs_nothing_but_its_own_time(stage: Stage) -> None:
             block_through_heartbeats(consumer)
             assert (consumer.snapshot.epoch, consumer.snapshot.owned) == (before.epoch, before.owned)
             assert consumer.health().ready
+            assert consumer.last_rebalance is not None
+            assert consumer.last_rebalance.owned == len(before.owned)
+            assert "Do: nothing, all is well." in consumer.explain()
             assert await asyncio.to_thread(stage.group.knows, before.member_id)
             waiting.cancel()
 

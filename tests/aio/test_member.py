@@ -211,6 +211,9 @@ def test_a_blocked_loop_costs_nothing_but_its_own_time(stage: Stage) -> None:
             block_through_heartbeats(member)
             assert (member.snapshot.epoch, member.snapshot.owned) == (before.epoch, before.owned)
             assert member.health().ready
+            assert member.last_rebalance is not None
+            assert member.last_rebalance.owned == len(before.owned)
+            assert "Do: nothing, all is well." in member.explain()
             assert await asyncio.to_thread(stage.group.knows, before.member_id)
 
     run(story())

@@ -35,6 +35,7 @@ from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.listener import Done
 from membership_client.runtime.log import StepLog
 from membership_client.runtime.ownership import OwnershipNumbers
+from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.runtime.worker import Worker
 from membership_client.telemetry import Telemetry
 from membership_client.trace import Journal
@@ -134,7 +135,9 @@ def _cost(partitions: int) -> _Cost:
     topics = partitions // _PARTITIONS_PER_TOPIC
     broker = _Broker()
     member = Member(config=_config(), member_id="member")
-    observers = (OwnershipNumbers().on_step, StepLog().on_step, Journal(member).on_step, Telemetry(member).on_step)
+    history = RebalanceHistory()
+    looking = (history.on_step, StepLog(history).on_step, Journal(member).on_step, Telemetry(member).on_step)
+    observers = (OwnershipNumbers().on_step, *looking)
     worker = Worker(member, broker, observers=observers, clock=lambda: broker.now)
     worker.runner = _Runner()
     worker.post(Subscribe(frozenset(map(_name, range(1, topics + 1)))))

@@ -36,6 +36,7 @@ _OWN_CLOCK = frozenset(Kind) - {
     Kind.REBALANCE_STORM,
     Kind.REMOVED_FROM_OUTSIDE,
     Kind.THROWN_OUT,
+    Kind.TWO_OWNERS,
     Kind.UNOWNED_PARTITION,
 }
 """Kinds that a single member's clock decides. For the others two clocks are compared, or a restart that is seen by two

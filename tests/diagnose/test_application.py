@@ -22,7 +22,7 @@ def test_a_record_that_took_too_long_is_named() -> None:
     member.stays_stable(7.0)
     member.advance(2.0)
     finding = the(Kind.POLL_INTERVAL_EXCEEDED, faults([member.section()]))
-    assert "a did not poll for 20.0 s, with orders-0@17 (message in charge) in hand" in finding.sentence
+    assert "a:7 did not poll for 20.0 s, with orders-0@17 (message in charge) in hand" in finding.sentence
     assert "It did not poll again" in finding.sentence
     assert any("charge (shop.py:9)" in line.text for line in finding.evidence)
 
@@ -36,7 +36,7 @@ def test_a_commit_of_what_is_others_is_told_with_the_partition() -> None:
             raise NotOwnedError("Not owned any more: orders-1.")
         member.stays_stable(2.0)
     finding = the(Kind.COMMIT_REFUSED, faults([member.section()]))
-    assert "3 commits of a were refused" in finding.sentence
+    assert "3 commits of a:7 were refused" in finding.sentence
     assert "orders-1" in finding.sentence
 
 
@@ -49,7 +49,7 @@ def test_a_close_that_a_callback_held_up_is_told() -> None:
     member.advance(3.0)
     findings = faults([member.section()])
     finding = the(Kind.SLOW_CLOSE, findings)
-    assert finding.sentence == "The close of a took 4.0 s of its 4.0 s, because its revoked callback did not return."
+    assert finding.sentence == "The close of a:7 took 4.0 s of its 4.0 s, because its revoked callback did not return."
     assert any("flush (shop.py:3)" in line.text for line in finding.evidence)
     assert kinds(findings) == {Kind.SLOW_CLOSE}
 
@@ -84,11 +84,11 @@ def test_a_callback_that_takes_most_of_its_own_budget_makes_a_close_slow() -> No
     """The limit that is named is the callback's."""
     finding = the(Kind.SLOW_CLOSE, faults([closed_after(200.0).section()]))
     assert finding.sentence == (
-        "The close of a waited 200 s of at most 300 s for its revoked callback, which took 200 s."
+        "The close of a:7 waited 200 s of at most 300 s for its revoked callback, which took 200 s."
     )
 
 
 def test_a_close_that_waits_for_the_coordinator_is_slow_whatever_its_callbacks_took() -> None:
     """The callback's time counts on neither side."""
     finding = the(Kind.SLOW_CLOSE, faults([closed_after(2.0, leave_s=6.0).section()]))
-    assert finding.sentence.startswith("The close of a took 6.0 s of its 10.0 s, callbacks not counted")
+    assert finding.sentence.startswith("The close of a:7 took 6.0 s of its 10.0 s, callbacks not counted")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -28,13 +27,15 @@ def _healthy(folder: Path) -> list[str]:
 
 
 def test_a_fault_is_told_with_its_lines_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A summary of two lines, then each finding; exit code 1."""
+    """The answer in the first line, a summary, then each finding; exit code 1."""
     (path,) = _failing(tmp_path)
     assert main(["diagnose", path]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("Group g: 1 member in 1 run, 2027-01-15 08:16:40.000 to 08:16:45.000 UTC")
-    assert "CALLBACK_FAILED; " in out.splitlines()[1]
-    assert re.search(rf"{re.escape(path)}:\d+  08:16:45.000  a  the assigned callback raised", out)
+    answer, summary, counts, *_ = out.splitlines()
+    assert answer == "The assigned callback of a:7 raised ValueError."
+    assert summary.startswith("Group g: 1 member in 1 run, 2027-01-15 08:16:40.000 to 08:16:45.000 UTC")
+    assert counts.startswith("1 finding: CALLBACK_FAILED; ")
+    assert re.search(rf"{re.escape(path)}:\d+  08:16:45.000  a:7  the assigned callback raised", out)
     assert "Do: Mend the callback." in out
 
 
@@ -52,9 +53,9 @@ def test_programs_get_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert shown["diagnosis"] == 1
     assert [group["group"] for group in shown["groups"]] == ["g"]
     (life,) = shown["groups"][0]["lives"]
-    assert (life["member"], life["pid"], life["spark"]) == ("a", os.getpid(), None)
+    assert (life["member"], life["pid"], life["spark"]) == ("a:7", 7, None)
     (finding,) = [finding for finding in shown["findings"] if finding["fault"]]
-    assert (finding["kind"], finding["members"], finding["partitions"]) == ("CALLBACK_FAILED", ["a"], ["orders-1"])
+    assert (finding["kind"], finding["members"], finding["partitions"]) == ("CALLBACK_FAILED", ["a:7"], ["orders-1"])
     assert finding["evidence"][0]["file"] == path
 
 
@@ -85,3 +86,10 @@ def test_a_file_in_which_nothing_was_written_does_not_stop_the_others(
     assert "CALLBACK_FAILED" in capsys.readouterr().out
     assert main(["diagnose", str(empty)]) == 0
     assert "The traces are empty" in capsys.readouterr().out
+
+
+def test_the_first_line_alone_is_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--brief` prints nothing else; the exit code is that of the whole diagnosis."""
+    (path,) = _failing(tmp_path)
+    assert main(["diagnose", path, "--brief"]) == 1
+    assert capsys.readouterr().out == "The assigned callback of a:7 raised ValueError.\n"

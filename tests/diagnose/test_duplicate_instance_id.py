@@ -21,7 +21,7 @@ def test_both_processes_are_named(conflict: ConflictPolicy) -> None:
     """Whichever of them had to go."""
     finding = the(Kind.DUPLICATE_INSTANCE_ID, meeting(conflict))
     assert finding.members == ("till",)
-    assert finding.sentence.endswith("process 100 on host-a1 and process 101 on host-b1.")
+    assert finding.sentence.endswith("process 7 on a1 and process 7 on b1.")
     assert finding.certainty == "certain"
 
 
@@ -32,8 +32,8 @@ def test_pods_and_spark_slots_are_named_too() -> None:
     first.header["pod"] = "till-0"
     second.header["spark"] = "till-3, stage 2, attempt 1"
     finding = the(Kind.DUPLICATE_INSTANCE_ID, faults([first, second]))
-    assert "process 100 on host-a1 (pod till-0)" in finding.sentence
-    assert "process 101 on host-b1 (Spark till-3, stage 2, attempt 1)" in finding.sentence
+    assert "process 7 on a1 (pod till-0)" in finding.sentence
+    assert "process 7 on b1 (Spark till-3, stage 2, attempt 1)" in finding.sentence
 
 
 def test_one_that_waits_in_vain_is_told_from_one_that_is_let_in() -> None:
@@ -59,7 +59,7 @@ def test_a_process_that_comes_too_soon_after_a_killed_one_is_not_said_to_run_bes
     finding = the(Kind.DUPLICATE_INSTANCE_ID, findings)
     assert "same time" not in finding.sentence
     assert finding.sentence.startswith(
-        "Processes used group.instance.id till one after the other: process 100 on host-a1, then process 101 on host-b1."
+        "Processes used group.instance.id till one after the other: process 7 on a1, then process 7 on b1."
     )
     assert "group.instance.id.conflict" in finding.advice
 

@@ -29,7 +29,7 @@ def test_partitions_that_waited_for_their_offsets() -> None:
     findings = faults([member.section()])
     assert kinds(findings) == {Kind.WAITED_FOR_OFFSETS}
     finding = the(Kind.WAITED_FOR_OFFSETS, findings)
-    assert finding.sentence == f"The records of orders[1] waited 15.0 s because late waited for {WHY}."
+    assert finding.sentence == f"The records of orders[1] waited 15.0 s because late:7 waited for {WHY}."
     assert len(finding.evidence) == 2
 
 

@@ -24,8 +24,8 @@ def told(played: Script) -> list[str]:
 def test_a_join_is_the_cause_of_what_moved_to_it() -> None:
     """With what everybody got, and how long the newcomer waited."""
     sentences = told(script([plan("a"), plan("b")], [Start(0.0, "a"), Start(2.0, "b")]))
-    assert sentences[0].startswith("Epoch 2: a1 joined; a1 got orders[0-5], within ")
-    assert sentences[1].startswith("Epoch 3: b1 joined; b1 got orders[3-5], within 3.")
+    assert sentences[0].startswith("Epoch 2: a1:7 joined; a1:7 got orders[0-5], within ")
+    assert sentences[1].startswith("Epoch 3: b1:7 joined; b1:7 got orders[3-5], within 3.")
 
 
 @pytest.mark.parametrize("strategy", [None, "range", "cooperative-sticky"])
@@ -47,13 +47,13 @@ def test_a_leave_is_told_with_its_reason() -> None:
     """The one that was given to close()."""
     actions: list[Action] = [Start(0.0, "a"), Start(2.0, "b"), Shut(12.0, "b", reason="scaled down")]
     sentences = told(script([plan("a"), plan("b")], actions))
-    assert sentences[2].startswith("Epoch 4: b1 left (scaled down); a1 got orders[3-5]")
+    assert sentences[2].startswith("Epoch 4: b1:7 left (scaled down); a1:7 got orders[3-5]")
 
 
 def test_a_changed_subscription_is_told() -> None:
     """With what it was changed to."""
     played = script([plan("a")], [Start(0.0, "a"), Resubscribe(7.0, "a", frozenset({"orders", "bills"}))])
-    assert "a1 changed its subscription to bills, orders" in told(played)[1]
+    assert "a1:7 changed its subscription to bills, orders" in told(played)[1]
 
 
 def test_what_no_traced_member_did_is_unknown() -> None:
@@ -125,4 +125,4 @@ def test_what_a_single_trace_shows_is_told_without_the_others() -> None:
     member.answer(type(member.heartbeat()), accepted(3))
     (_, finding) = diagnose([member.section()])
     assert moved(finding) == ["orders-1"]
-    assert "a gave up orders[1]" in finding.sentence
+    assert "a:7 gave up orders[1]" in finding.sentence

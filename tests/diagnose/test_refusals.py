@@ -24,8 +24,8 @@ def refused(code: int, message: str, **overrides: Any) -> Recorded:
 def test_a_full_group_is_told_with_the_setting_that_says_so() -> None:
     """And that the member ended."""
     finding = the(Kind.GROUP_FULL, faults([refused(81, "at most 1").section()]))
-    assert finding.members == ("a",)
-    assert finding.sentence.startswith("Group g was full: a was not let in, and ended")
+    assert finding.members == ("a:7",)
+    assert finding.sentence.startswith("Group g was full: a:7 was not let in, and ended")
     assert "group.consumer.max.size" in finding.advice
 
 
@@ -95,7 +95,7 @@ def wrong_epoch() -> Recorded:
 def test_a_member_that_was_thrown_out_for_no_known_reason_is_told(fenced: Callable[[], Recorded], said: str) -> None:
     """Nothing was said to be wrong, because no finding spoke of a fence that the trace does not explain."""
     (finding,) = faults([fenced().section()])
-    assert (finding.kind, finding.members, finding.certainty) == (Kind.THROWN_OUT, ("a",), "unknown")
+    assert (finding.kind, finding.members, finding.certainty) == (Kind.THROWN_OUT, ("a:7",), "unknown")
     assert said in finding.sentence
     assert "unknown" in finding.sentence
 

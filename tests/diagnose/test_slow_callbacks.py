@@ -31,9 +31,9 @@ def test_a_slow_revoke_is_told_with_thread_and_stack() -> None:
     )
     returns_after(member, 12.0)
     finding = the(Kind.WAITED_FOR_CALLBACK, faults([member.section()]))
-    assert finding.members == ("slow",)
+    assert finding.members == ("slow:7",)
     assert finding.sentence == (
-        "The next owner of orders[1] waited for the revoked callback of slow, which took 12.0 s on thread g-callbacks."
+        "orders[1] waited for the revoked callback of slow:7, which took 12.0 s on thread g-callbacks."
     )
     assert any("thread t is at flush (shop.py:3)" in line.text for line in finding.evidence)
 

@@ -42,7 +42,7 @@ def test_a_process_that_was_stopped_used_no_processor() -> None:
     """And its session ended meanwhile."""
     finding = the(Kind.PROCESS_STOPPED, stood_still(60.0, 0.01))
     assert finding.sentence == (
-        "a did nothing for 60.0 s, while its process used 0.0 s of processor time: the process stood still or got no "
+        "a:7 did nothing for 60.0 s, while its process used 0.0 s of processor time: the process stood still or got no "
         "processor; its session ended meanwhile, and the coordinator fenced it. It owned orders[0] all the time."
     )
     assert finding.certainty == "certain"
@@ -103,7 +103,7 @@ def test_a_standstill_while_a_heartbeat_was_under_way_is_told_with_what_looks_th
     (finding,) = faults([member.section()])
     assert (finding.kind, finding.certainty) == (kind, certainty)
     assert finding.sentence.startswith(
-        "a read the answer to a heartbeat 50.0 s after it was sent, while its process used "
+        "a:7 read the answer to a heartbeat 50.0 s after it was sent, while its process used "
     )
     assert "; or the answer came late, which looks the same here; its session ended meanwhile" in finding.sentence
     assert "network" in finding.advice
@@ -135,7 +135,7 @@ def test_a_machine_that_slept_is_known_by_the_time_of_day() -> None:
     member.advance(5.0)
     member.answer(Heartbeat, UNKNOWN_MEMBER)
     finding = the(Kind.PROCESS_STOPPED, faults([member.section()]))
-    assert "a did nothing for 605 s" in finding.sentence
+    assert "a:7 did nothing for 605 s" in finding.sentence
     assert "its own clock stood still too, so the whole machine slept" in finding.sentence
     assert finding.lasted_s > 600
 

@@ -74,7 +74,7 @@ def test_two_runs_in_one_file_are_two_lives(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text("\n".join([*closed("a").kept.lines, *closed("b", now=2000.0).kept.lines]) + "\n")
     lives = the_group(read_trace(path)).runs
-    assert [life.name for life in lives] == ["a", "b"]
+    assert [life.member_id for life in lives] == ["a", "b"]
     assert json.loads(path.read_text().splitlines()[lives[1].entries[0].line - 1])["at"] == lives[1].entries[0].at
 
 

@@ -53,7 +53,7 @@ def test_how_long_each_partition_had_no_owner_is_told_also_where_that_is_no_faul
     unowned = {each["partition"]: each for each in shown["unowned"] if each["times"] > 1}
     assert set(unowned) == {"orders-3", "orders-4", "orders-5"}
     assert all(8.0 <= each["longest_s"] < each["total_s"] < 20.0 for each in unowned.values())
-    title, first, *_ = [line for line in report(groups, []) if line][2:]
+    title, first, *_ = [line for line in report(groups, []) if line][3:]
     assert title == "Without an owner, all times together:"
     assert first == f"  {unowned['orders-3']['total_s']:.1f} s  orders[3-5]"
 
@@ -89,7 +89,7 @@ def test_a_trace_that_ends_much_earlier_than_the_others_is_suspected() -> None:
         Recorded.named("b").owning(1).stays_stable(60.0).section("b"),
     ]
     finding = the(Kind.KILLED, faults(sections))
-    assert (finding.members, finding.certainty) == (("a",), "likely")
+    assert (finding.members, finding.certainty) == (("a:7",), "likely")
 
 
 def test_a_trace_that_was_saved_earlier_than_the_others_is_no_death() -> None:

@@ -107,7 +107,7 @@ class Recorded(Play):
         return self
 
     def section(self, path: str = "a.jsonl", *, torn: bool = False) -> Section:
-        return replace(section_of(self.kept.lines, path), torn=torn)
+        return replace(section_of(self.kept.lines, path, host=self.member.member_id, pid=7), torn=torn)
 
 
 class RecordedClassic(Recorded, ClassicPlay):
@@ -121,7 +121,7 @@ def section_of(lines: Iterable[str], path: str, **header: Json) -> Section:
 
 
 def sections_of(script: Script) -> list[Section]:
-    """One for each run of each simulated process; the process and its number stand in the header."""
+    """One for each run of each simulated process, which is called as its member id and `:7`."""
     lives: list[tuple[str, list[Step]]] = []
     current: dict[str, list[Step]] = {}
     for _, who, entry in play(script).record.entries:
@@ -131,12 +131,13 @@ def sections_of(script: Script) -> list[Section]:
             current[who] = []
             lives.append((who, current[who]))
         current[who].append(entry)
-    return [_section(who, number, steps) for number, (who, steps) in enumerate(lives)]
+    return [_section(who, steps) for who, steps in lives]
 
 
-def _section(who: str, number: int, steps: list[Step]) -> Section:
-    clock = {"wall": EPOCH_S, "at": 0.0}
-    return section_of(lines_of(steps), f"{who}.jsonl", host=f"host-{who}", pid=100 + number, **clock)
+def _section(who: str, steps: list[Step]) -> Section:
+    section = section_of(lines_of(steps), f"{who}.jsonl", host=who, pid=7, wall=EPOCH_S, at=0.0)
+    del section.header["start"]["config"]["client_id"]
+    return section
 
 
 def lines_of(steps: list[Step]) -> list[str]:

@@ -1,15 +1,18 @@
 """A member with a trace, in a process of its own, that misbehaves as told.
 
 Its argument is JSON: `config`, `topic`, `consumes` (a Consumer and not a GroupMember), `slow` (seconds that a callback of
-each kind takes), `fails` (callbacks that raise), `work_s` (seconds that a record takes), `close_s` (seconds that a
-close may take). Lines of its input are commands.
+each kind takes), `fails` (callbacks that raise), `fails_from` (the first partition for which they do), `work_s` (seconds
+that a record takes; one whose value is `poison` takes `poison_s`), `close_s` (seconds that a close may take), `clock_s`
+(by how much its clock is fast), `host` (what it takes for its host's name). Lines of its input are commands.
 It prints a line for every change of state.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import socket
 import sys
 import threading
 import time
@@ -24,9 +27,10 @@ def say(kind: str, **facts: Any) -> None:
 
 
 class Misbehaving(RebalanceListener):
-    def __init__(self, slow: dict[str, float], fails: list[str]) -> None:
-        self._slow = slow
-        self._fails = fails
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._slow: dict[str, float] = task["slow"]
+        self._fails: list[str] = task["fails"]
+        self._fails_from: int = task["fails_from"]
 
     def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:  # type: ignore[override]
         self._behave("assigned", partitions)
@@ -41,7 +45,7 @@ class Misbehaving(RebalanceListener):
         say(kind, partitions=partitions)
         if partitions and kind in self._slow:
             flush_to_the_database(self._slow[kind])
-        if partitions and kind in self._fails:
+        if kind in self._fails and any(number >= self._fails_from for _, number in partitions):
             raise ConnectionRefusedError("customer 4711 could not be loaded")
 
 
@@ -72,10 +76,20 @@ def hold_the_interpreter(seconds: float) -> None:
     say("blocked", cpu_share=(time.process_time() - used_s) / seconds)
 
 
+def hold_the_interpreter_in_c(seconds: int) -> None:
+    """As an extension that waits without releasing the interpreter's lock: no processor is used."""
+    ctypes.PyDLL(None).sleep(seconds)
+    say("blocked", cpu_share=0.0)
+
+
 def obey(member: GroupMember, line: str, close_s: float) -> None:
     command, _, argument = line.strip().partition(" ")
     if command == "block":
         hold_the_interpreter(float(argument))
+    elif command == "block-in-c":
+        hold_the_interpreter_in_c(int(argument))
+    elif command == "subscribe":
+        member.subscribe(argument.split())
     elif command == "commit":
         commit(member, argument)
     elif command == "close":
@@ -91,7 +105,7 @@ def commit(member: GroupMember, partition: str) -> None:
 
 
 def run_member(task: dict[str, Any]) -> None:
-    listener = Misbehaving(task["slow"], task["fails"])
+    listener = Misbehaving(task)
     member = GroupMember(task["config"], listener=listener, observers=[say_state])
     member.subscribe([task["topic"]])
     for line in sys.stdin:
@@ -101,7 +115,7 @@ def run_member(task: dict[str, Any]) -> None:
 
 def run_consumer(task: dict[str, Any]) -> None:
     consumer = Consumer({"auto.offset.reset": "earliest", "error_cb": lambda _: None, "log_level": 0} | task["config"])
-    consumer.subscribe([task["topic"]], listener=Misbehaving(task["slow"], task["fails"]))
+    consumer.subscribe([task["topic"]], listener=Misbehaving(task))
     state = None
     while True:
         if (now := (consumer.snapshot.state.name, len(consumer.snapshot.owned))) != state:
@@ -110,7 +124,7 @@ def run_consumer(task: dict[str, Any]) -> None:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
             say("record", offset=message.offset(), member=consumer.memberid())
-            charge_the_customer(message, task["work_s"])
+            charge_the_customer(message, task["poison_s"] if message.value() == b"poison" else task["work_s"])
 
 
 def charge_the_customer(message: object, seconds: float) -> None:
@@ -118,6 +132,15 @@ def charge_the_customer(message: object, seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
+def pretend_to_be(host: str, clock_s: float) -> None:
+    """On another machine, whose clock is fast."""
+    now = time.time
+    time.time = lambda: now() + clock_s
+    if host:
+        socket.gethostname = lambda: host
+
+
 if __name__ == "__main__":
     the_task = json.loads(sys.argv[1])
+    pretend_to_be(the_task["host"], the_task["clock_s"])
     (run_consumer if the_task["consumes"] else run_member)(the_task)

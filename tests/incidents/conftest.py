@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from membership_client.debugger.diagnose import diagnose
+from membership_client.debugger.diagnose import SKEW_S, diagnose
 from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.debugger.model.broker_log import read_broker_logs
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from membership_client.trace import read_trace
+from tests.diagnose.sentences import complaints
+from tests.diagnose.truth import truth_of
 from tests.integration.members import eventually
 from tests.integration.speaking import SpeakingProcess
 
@@ -83,6 +86,11 @@ class Actor(SpeakingProcess):
         return found
 
     @property
+    def called(self) -> str:
+        """What findings call it: it has no client id of its own."""
+        return f"{socket.gethostname()}:{self.pid}"
+
+    @property
     def member_id(self) -> str:
         """The last by which the coordinator knew it; a classic member that is out has none any more."""
         states = [line for line in tuple(self.said) if line["kind"] == "state"]
@@ -134,18 +142,30 @@ class Stage:
             actor.stop()
 
     def findings(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
-        """What the traces alone tell, after everybody has left the stage; or the traces and the brokers."""
+        """What the traces alone tell, after everybody has left the stage; or the traces and the brokers. All of it is true."""
         self.end()
         self._actors.clear()
         sections = [section for path in sorted(self._traces.iterdir()) for section in read_trace(path)]
-        return diagnose(sections, removal_lines=read_broker_logs(broker_logs))
+        found = diagnose(sections, removal_lines=read_broker_logs(broker_logs))
+        assert complaints(truth_of(sections, SKEW_S), found) == []
+        return found
 
     def faults(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
-        """Without those that only inform, and without the kills that ended the play."""
-        return [f for f in self.findings(broker_logs) if f.kind not in {Kind.REBALANCE, Kind.KILLED}]
+        """Causes: without those that only inform, the kills that ended the play, and partitions that had two owners for it."""
+        return [f for f in self.findings(broker_logs) if f.kind not in {Kind.REBALANCE, Kind.KILLED, Kind.TWO_OWNERS}]
 
 
-_WELL_BEHAVED: dict[str, Any] = {"consumes": False, "slow": {}, "fails": [], "work_s": 0.0, "close_s": 30.0}
+_WELL_BEHAVED: dict[str, Any] = {
+    "consumes": False,
+    "slow": {},
+    "fails": [],
+    "fails_from": 0,
+    "work_s": 0.0,
+    "poison_s": 0.0,
+    "close_s": 30.0,
+    "clock_s": 0.0,
+    "host": "",
+}
 
 
 CLASSIC: dict[str, Any] = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}

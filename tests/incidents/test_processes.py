@@ -89,7 +89,7 @@ def test_a_killed_process_is_known_by_a_trace_that_just_ends(
     other.wait_owner(2)
     killed.signal(signal.SIGKILL)
     other.wait_owner(4)
-    name = other.member_id
+    name = other.called
     other.close("end of the test")
     findings = stage.findings()
     assert the(findings, Kind.KILLED).members == ("killed",)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import GroupMember, MemberState
+from membership_client import CallbackKind, CauseKind, GroupMember, MemberState, RebalanceTrigger
+from tests.integration.members import PATIENCE_S, RecordingListener
+from tests.integration.test_callbacks import Gate
 
 if TYPE_CHECKING:
     from membership_client.core.machine import Step
@@ -35,10 +37,36 @@ def test_an_ordinary_life_is_told_in_info_lines(
     mine = [line for line in caplog.messages if line.startswith(f"[{group.id}/one]: ")]
     protocol, joined, *_, shared, left = [line.removeprefix(f"[{group.id}/one]: ") for line in mine]
     assert protocol == "group.protocol=auto takes KIP-848: the coordinator has it"
-    assert joined.startswith("stable at epoch 2 with 6 partitions (joined the group), got ")
+    assert joined.startswith(
+        "stable at epoch 2 with 6 partitions (joined the group; triggered by the application), got "
+    )
     assert "with 3 partitions (group changed: " in shared
     assert f", lost {group.topic}[" in shared
-    assert left.startswith(f"not in the group any more (closed: enough), lost {group.topic}[")
+    assert left == str(first.last_rebalance)
+    assert left.startswith(
+        f"not in the group any more (closed: enough; triggered by the application), lost {group.topic}["
+    )
+
+
+def test_a_member_tells_its_last_rebalance_and_what_it_waits_for(group: Group) -> None:
+    """The second one's join takes partitions from the first one, whose callback holds it up until it is let go."""
+    gate = Gate()
+    first = group.join(listener=RecordingListener(revoked=gate))
+    first.wait_stable()
+    second = group.join()
+    assert gate.reached.wait(PATIENCE_S)
+    assert "It waits for the revoked callback of" in first.explain()
+    assert "__call__ (test_callbacks.py:" in first.explain()
+    gate.open()
+    group.wait_for_shares([first, second], group.partitions(6))
+    report = first.last_rebalance
+    assert report is not None
+    assert (report.triggered_by, len(report.lost), report.owned) == (RebalanceTrigger.GROUP, 3, 3)
+    assert report.callbacks[0].kind is CallbackKind.REVOKED
+    assert "Do: nothing, all is well." in first.explain()
+    first.close()
+    assert first.last_rebalance is not None
+    assert first.last_rebalance.cause.kind is CauseKind.CLOSED
 
 
 def test_a_fence_is_a_warning(group: Group, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,7 +26,7 @@ class Story:
     ) -> None:
         # Names are the header's alone: a trace may hold ones that a configuration would refuse.
         config = MemberConfig(bootstrap_servers="b:9092", group_id="g")
-        who = {"group": group, "member": name, "instance": instance, "client": "test", "host": host, "pid": 1}
+        who = {"group": group, "member": name, "instance": instance or name, "client": "test", "host": host, "pid": 1}
         start = encode(Member(config=config, member_id=name))
         self.lines = [json.dumps({"trace": 1, **who, "wall": BEGAN + saved_at, "at": saved_at, "start": start})]
         self._ids = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -209,6 +210,28 @@ def test_it_prints_in_light_with_all_lanes(new_tab: Callable[..., Tab], known_re
     assert height == tab.ask("report.lanes.height")
     assert tab.ask("report.theme.colours.paper") == dark
     assert tab.complaints() == []
+
+
+def test_it_opens_with_the_answer(tab: Tab) -> None:
+    """The first line of `diagnose`; what is no fault is counted apart, and the figure is the number of such findings."""
+    faults = tab.ask("report.model.findings.filter((one) => one.severity !== 'info').map((one) => one.kind)")
+    assert tab.text("#answer") == tab.ask("report.model.answer")
+    assert "had two owners" in tab.text("#answer")
+    assert tab.text("#count") == str(len(faults))
+    assert faults.count("two owners") == 1
+
+
+@pytest.mark.parametrize("partitions", [2, 300])
+def test_it_prints_to_one_page(partitions: int, new_tab: Callable[..., Tab], tmp_path: Path) -> None:
+    """Whatever is in it: a manager reads one page, and the file has the rest."""
+    story = Story("one").tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"orders": list(range(partitions))})
+    for at in range(10, 200, 10):
+        story.call(at, at + 9, CallbackKind.REVOKED, {"orders": list(range(partitions))}, error="ValueError at load")
+    trace = story.tell(300, S.STABLE).write(tmp_path / "trace")
+    assert main(["report", str(trace), "-o", str(tmp_path / "report.html")]) == 0
+    tab = new_tab()
+    tab.open(tmp_path / "report.html")
+    assert len(re.findall(rb"/Type\s*/Page\b", tab.printed())) == 1
 
 
 def test_groups_are_told_apart(new_tab: Callable[..., Tab], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.simulation.fleet import Fleet, Outcome, cut, play_seeds
+from tests.simulation.sentences import read_seeds
 from tests.simulation.tally import TALLY, Tally
 from tests.summaries import add_summary
 from tests.tiers import tier_of
@@ -41,6 +42,16 @@ def playing(request: pytest.FixtureRequest) -> Iterator[Callable[[range], Outcom
         yield play_seeds
         return
     with closing(Fleet(cut(_seeds_of(request.module, request.config)))) as fleet:
+        yield fleet.outcome
+
+
+@pytest.fixture(scope="module")
+def reading(request: pytest.FixtureRequest) -> Iterator[Callable[[range], Outcome]]:
+    """As `playing`, for what is said of seeds."""
+    if request.config.getoption("seed") is not None:
+        yield read_seeds
+        return
+    with closing(Fleet(cut(_seeds_of(request.module, request.config)), read_seeds)) as fleet:
         yield fleet.outcome
 
 

@@ -207,6 +207,7 @@ def test_members_are_told_apart_on_request() -> None:
         "messaging.system": "kafka",
         "messaging.consumer.group.name": "g",
         "membership.member.id": "a",
+        "membership.member.name": "clerk-1",
         "membership.instance.id": "clerk-1",
     }
 

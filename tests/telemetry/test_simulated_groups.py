@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from membership_client.core.events import CallbackReturned
 from membership_client.core.machine import Step
-from membership_client.telemetry.rebalance_tracker import at_rest
+from membership_client.runtime.rebalance_tracker import at_rest
 from tests.telemetry.recorder import Recorder, facts, id_of, times, virtual
 from tests.trace.test_replay import lives
 

@@ -49,6 +49,7 @@ def test_a_rebalance_says_whose_it_is_and_what_it_changed() -> None:
         "messaging.client.id": "membership-client",
         "messaging.operation.name": "rebalance",
         "membership.member.id": "a1",
+        "membership.member.name": "clerk-1",
         "membership.instance.id": "clerk-1",
         "membership.cause.kind": "joined",
         "membership.cause.detail": "joined the group",

@@ -120,8 +120,11 @@ def test_steps_that_are_missing_stand_in_the_header(tmp_path: Path) -> None:
     assert [section.dropped for section in read_trace(tmp_path / "t")] == [0, 3]
 
 
-@pytest.mark.parametrize(("instance", "name"), [('"till-1"', "till-1"), ("null", "m")])
-def test_a_member_is_named_by_its_instance_id_or_else_its_member_id(instance: str, name: str, tmp_path: Path) -> None:
-    """As brokers and their logs do."""
-    (tmp_path / "t").write_text(f'{{"trace":1,"member":"m","instance":{instance}}}\n')
+@pytest.mark.parametrize(("instance", "name"), [('"till-1"', "till-1"), ("null", "shop@node-1:17")])
+def test_a_member_is_named_by_its_instance_id_or_else_by_client_and_process(
+    instance: str, name: str, tmp_path: Path
+) -> None:
+    """As in its log."""
+    process = '"host":"node-1","pid":17,"start":{"config":{"client_id":"shop"}}'
+    (tmp_path / "t").write_text(f'{{"trace":1,"member":"m","instance":{instance},{process}}}\n')
     assert read_trace(tmp_path / "t")[0].name == name

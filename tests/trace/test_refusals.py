@@ -69,4 +69,4 @@ def test_a_trace_that_may_not_be_read_gets_advice_that_fits(tmp_path: Path, monk
 def test_one_is_not_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was "1 members"."""
     assert main(["report", str(known_run(tmp_path)[0]), "-o", str(tmp_path / "out.html")]) == 0
-    assert ": 1 member, 2 partitions, 1 finding\n" in capsys.readouterr().out
+    assert ": 1 member, 2 partitions, 0 findings, 1 rebalance without a fault\n" in capsys.readouterr().out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from dataclasses import dataclass, field
 
 import pytest
@@ -27,6 +29,7 @@ from membership_client.core.member import Member
 from membership_client.core.view import health_of, snapshot_of
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.log import StepLog, log_warning
+from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.types import LeaveMode
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
@@ -40,12 +43,18 @@ TAKEN = Refused(111, "the instance id is owned by them.")
 class LoggedPlay(Play):
     """A member whose every step is shown to the log."""
 
-    log: StepLog = field(default_factory=StepLog)
+    history: RebalanceHistory = field(default_factory=RebalanceHistory)
+    log: StepLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = StepLog(self.history)
 
     def do(self, event: Event) -> list[Effect]:
         before = self.member
         effects = super().do(event)
-        self.log.on_step(Step(self.now, before, event, tuple(effects), self.member))
+        shown = Step(self.now, before, event, tuple(effects), self.member)
+        self.history.on_step(shown)
+        self.log.on_step(shown)
         return effects
 
 
@@ -56,7 +65,11 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def logged(**overrides: object) -> LoggedPlay:
-    return LoggedPlay(Member(config=config(**overrides), member_id="me"))
+    return LoggedPlay(Member(config=config(**{"client_id": "logged", **overrides}), member_id="me"))
+
+
+NAME = f"[g/logged@{socket.gethostname()}:{os.getpid()}]"
+"""Of a member without an instance id."""
 
 
 def lines(log: pytest.LogCaptureFixture, level: int) -> list[str]:
@@ -104,10 +117,14 @@ def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
     play.let_callbacks_return()
     play.answer(LeaveGroup, GroupLeft())
     joined, changed, left = lines(log, logging.INFO)
-    assert joined == ("[g/me]: stable at epoch 2 with 2 partitions (joined the group), got orders[0-1], within 0.0 s")
+    asked = "triggered by the application"
+    assert (
+        joined == f"{NAME}: stable at epoch 2 with 2 partitions (joined the group; {asked}), got orders[0-1], in 0.0 s"
+    )
     assert "stable at epoch 3 with 2 partitions (group changed" in changed
-    assert changed.endswith(", got orders[2], lost orders[1], within 1.5 s")
-    assert left == "[g/me]: not in the group any more (closed: scaled down), lost orders[0,2], within 0.0 s"
+    assert "triggered by another member or a topic" in changed
+    assert changed.endswith(", got orders[2], lost orders[1], in 1.5 s; the revoked callback took 1.5 s")
+    assert left == f"{NAME}: not in the group any more (closed: scaled down; {asked}), lost orders[0,2], in 0.0 s"
     assert not lines(log, logging.WARNING)
 
 
@@ -179,7 +196,7 @@ def test_passing_trouble_is_not_a_warning(log: pytest.LogCaptureFixture) -> None
     play.stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(16))
-    assert lines(log, logging.INFO)[-1] == "[g/me]: NOT_COORDINATOR."
+    assert lines(log, logging.INFO)[-1] == f"{NAME}: NOT_COORDINATOR."
     assert not lines(log, logging.WARNING)
 
 
@@ -188,7 +205,7 @@ def test_the_end_is_an_error_with_its_cause(log: pytest.LogCaptureFixture) -> No
     play = logged()
     play.joining().answer(Heartbeat, Refused(30, "no access"))
     assert lines(log, logging.ERROR) == [
-        "[g/me]: ended: READ on group g is not granted (GROUP_AUTHORIZATION_FAILED: no access)."
+        f"{NAME}: ended: READ on group g is not granted (GROUP_AUTHORIZATION_FAILED: no access)."
     ]
 
 
@@ -228,7 +245,9 @@ def test_a_callback_that_cannot_begin_is_a_warning(log: pytest.LogCaptureFixture
     play.now += 5.0
     play.do(CallbackDelayed(play.member.call.call_id, play.now - 5.0, "the committed offsets of 1 partitions"))
     (told,) = lines(log, logging.WARNING)
-    assert told.startswith("[g/me]: for 5.0 s, the assigned callback waits for the committed offsets of 1 partitions. ")
+    assert told.startswith(
+        f"{NAME}: for 5.0 s, the assigned callback waits for the committed offsets of 1 partitions. "
+    )
     snapshot = snapshot_of(play.member, play.now + 1.0)
     assert snapshot.delay is not None
     assert snapshot.delay.seconds == 6.0

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from membership_client.admin.describing import GroupSummary
+from membership_client.admin.quiet import QuietMember
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
 from membership_client.admin.settings import Setting
-from membership_client.admin.views import GroupView, MemberView, ObservedGroup, Wait, Waiting
+from membership_client.admin.views import GroupView, MemberView, Wait
+from membership_client.admin.waiting import ObservedGroup, Waiting
 
 
 def summary(group: GroupSummary) -> dict[str, Any]:
@@ -92,6 +94,18 @@ def waiting(told: Waiting) -> dict[str, Any]:
             }
             for blocker in told.blockers
         ],
+        "quiet": [quiet(one) for one in told.quiet],
+    }
+
+
+def quiet(one: QuietMember) -> dict[str, Any]:
+    return {
+        "member": one.member.member_id,
+        "instance": one.member.instance_id,
+        "host": one.member.host,
+        "partitions": sorted(map(str, one.waiting)),
+        "records": one.records,
+        "seen_s": one.seen_s,
     }
 
 

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from membership_client.admin.views import (
-    CLASSIC_IS_SILENT,
-    LEFT_TEMPORARILY,
-    Blocker,
-    GroupView,
-    MemberView,
-    ObservedGroup,
-    Wait,
-    Waiting,
-    WaitKind,
-)
+from membership_client.admin.quiet import QUIET_S, QuietMember
+from membership_client.admin.views import LEFT_TEMPORARILY, GroupView, MemberView, Wait, WaitKind
+from membership_client.admin.waiting import CLASSIC_IS_SILENT, Blocker, ObservedGroup, Waiting
 from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
-_MEMBERS = ("MEMBER", "INSTANCE ID", "CLIENT", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
+_MEMBERS = ("MEMBER", "MEMBER ID", "HOST", "EPOCH", "HAS", "SHOULD HAVE", "LAG")
 _OFFSETS = ("PARTITION", "COMMITTED", "END", "LAG", "OWNER")
 _REBALANCE_S = 300
 """The default of max.poll.interval.ms, in Kafka's Java client and here."""
 
 
-def lines(watched: ObservedGroup) -> list[str]:
-    """The group, a table of its members, and the members that it waits for."""
-    return [title(watched.view), "", *members(watched.view), "", *_waits(watched)]
+def lines(watched: ObservedGroup, width: int | None = None) -> list[str]:
+    """The group, a table of its members, and the members that it waits for, in lines of at most `width` letters."""
+    parts = [[title(watched.view)], [""], members(watched.view, width), [""], _waits(watched)]
+    return [line for part in parts for text in part for line in _folded(text, width)]
+
+
+def _folded(text: str, width: int | None) -> list[str]:
+    """In lines that fit; an empty line stays one."""
+    return textwrap.wrap(text, width, subsequent_indent="  ") or [""] if width and len(text) > width else [text]
 
 
 def title(view: GroupView) -> str:
@@ -37,17 +36,40 @@ def title(view: GroupView) -> str:
     return f"{view.group_id}: {about}{epochs}{lag}{where}"
 
 
-def members(view: GroupView) -> list[str]:
+_DISPENSABLE = ("MEMBER ID", "HOST", "EPOCH", "LAG", "SHOULD HAVE")
+"""Columns that a narrow terminal does without, in this order: names say most of it, and `--json` has all."""
+_NARROWEST = 20
+
+
+def members(view: GroupView, width: int | None = None) -> list[str]:
+    """A table; where it is wider than `width`, columns are left out, and then long cells are cut."""
     lag = view.lag
-    return table(_MEMBERS, (_member(member, lag) for member in view.members))
+    rows = [_member(member, lag) for member in view.members]
+    return table(_MEMBERS, rows) if width is None else _fitting(rows, width)
+
+
+def _fitting(rows: Sequence[Sequence[object]], width: int) -> list[str]:
+    shown = list(range(len(_MEMBERS)))
+    for column in (None, *map(_MEMBERS.index, _DISPENSABLE)):
+        shown = [each for each in shown if each != column]
+        found = table([_MEMBERS[each] for each in shown], [[row[each] for each in shown] for row in rows])
+        if max(map(len, found)) <= width:
+            return found
+    longest = max(_NARROWEST, width) // len(shown) - 2
+    return table(
+        [_MEMBERS[each] for each in shown], [[_cut(_cell(row[each]), longest) for each in shown] for row in rows]
+    )
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _member(member: MemberView, lag: Mapping[TopicPartition, int]) -> Sequence[object]:
     known = [lag[partition] for partition in member.current if partition in lag]
     return (
+        member.name,
         member.member_id,
-        member.instance_id,
-        member.client_id,
         member.host.removeprefix("/"),
         "left" if member.epoch == LEFT_TEMPORARILY else member.epoch,
         named(member.current),
@@ -83,7 +105,8 @@ def _waits(watched: ObservedGroup) -> list[str]:
 
 def _wait(wait: Wait, seconds: float) -> str:
     who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
-    whom = f"{wait.holder.name} ({wait.holder.host.removeprefix('/')})"
+    host = wait.holder.host.removeprefix("/")
+    whom = wait.holder.name if host in wait.holder.name else f"{wait.holder.name} ({host})"
     what = f"{wait.kind.value} {named(wait.partitions)}"
     return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{_since(seconds)}"
 
@@ -97,11 +120,52 @@ def waiting_lines(waiting: Waiting) -> list[str]:
     state = f"{waiting.view.group_id} is {waiting.view.state}{_since(waiting.seen_s)}."
     if waiting.unknown:
         return [state, waiting.unknown]
-    told = [line for blocker in waiting.blockers for line in _blocker(blocker)]
-    return [state, *(told or ["The group waits for no member."])]
+    told = [line for blocker in waiting.blockers for line in blocker_lines(blocker)]
+    quiet = [line for one in waiting.quiet for line in quiet_lines(one, waiting.session_timeout_s)]
+    return [state, *(told or ["The group waits for no member."]), *(quiet or _unobserved(waiting))]
 
 
-def _blocker(blocker: Blocker) -> list[str]:
+def quiet_lines(quiet: QuietMember, session_timeout_s: float | None) -> list[str]:
+    """What is known of a member that commits nothing although records wait for it."""
+    who = f"{quiet.member.name} ({quiet.member.host.removeprefix('/')})"
+    records = f"{quiet.records} records of {named(quiet.waiting)}"
+    return [
+        f"{who} committed nothing for {quiet.seen_s:.0f} s although {records} wait for it.",
+        f"  {_why(quiet, session_timeout_s)}",
+    ]
+
+
+def _why(quiet: QuietMember, session_timeout_s: float | None) -> str:
+    known = session_timeout_s is not None and not quiet.member.is_classic
+    if known and quiet.seen_s > (session_timeout_s or 0.0):
+        return "It sends heartbeats, for it has been a member for longer than a session: its application is stuck, or commits later."
+    limit = f"in at most {session_timeout_s:.0f} s" if known else "when its session ends"
+    refused = (
+        f", and until then refuses another process the instance id {quiet.member.instance_id}"
+        if quiet.member.instance_id is not None
+        else ""
+    )
+    return (
+        f"Its process is stopped or dead, or works at one record, or commits later. If it sends no heartbeats, the coordinator "
+        f"removes it {limit}{refused}."
+    )
+
+
+def _unobserved(waiting: Waiting) -> list[str]:
+    """Coordinators do not report heartbeats: only the offsets of a while show a member that stands still."""
+    lag, members = waiting.view.lag, waiting.view.members
+    behind = [member.name for member in members if any(lag.get(place) for place in member.current)]
+    if waiting.blockers or not behind or waiting.seen_s >= QUIET_S:
+        return []
+    whom = f"{', '.join(behind[:_MOST_NAMES])}{' and others' if len(behind) > _MOST_NAMES else ''}"
+    return [f"Records wait for {whom}. Whether they are worked on shows a longer look: --watch 10."]
+
+
+_MOST_NAMES = 5
+
+
+def blocker_lines(blocker: Blocker) -> list[str]:
+    """The member that the group waits for, and when the coordinator ends the wait."""
     return [f"{_wait(blocker.wait, blocker.seen_s)}.", f"  {_patience(blocker)}"]
 
 

@@ -84,7 +84,7 @@ def _runs(parser: argparse.ArgumentParser, module: str, function: str) -> None:
     parser.add_argument("--json", action="store_true", help="for programs; see docs/admin.md")
 
 
-def add_connection(parser: argparse.ArgumentParser) -> None:
+def add_connection(parser: argparse._ActionsContainer) -> None:
     """The connection options of Kafka's own tools."""
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="addresses of brokers")
     parser.add_argument(

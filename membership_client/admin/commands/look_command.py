@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 
@@ -11,7 +12,7 @@ from membership_client.admin.commands import as_json, group_text
 from membership_client.admin.commands.group_text import lines, table
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, INTERRUPTED, complain, progress, run, show
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.views import ObservedGroup, Waiting, Watch
+from membership_client.admin.waiting import ObservedGroup, Waiting, Watch
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConnectionProblem
 
@@ -37,7 +38,7 @@ def waiting(admin: GroupAdmin, options: argparse.Namespace) -> int:
     """Exit code BAD_NEWS if the group waits for a member, or this cannot be known."""
     told = _watch(admin, options)
     show(options, group_text.waiting_lines(told), as_json.waiting(told))
-    return BAD_NEWS if told.blockers or told.unknown else DONE
+    return BAD_NEWS if told.blockers or told.unknown or told.quiet else DONE
 
 
 def _watch(admin: GroupAdmin, options: argparse.Namespace) -> Waiting:
@@ -95,5 +96,7 @@ def _show(watched: ObservedGroup, *, machine: bool, clears: bool) -> None:
     if machine:
         print(json.dumps(as_json.watched(watched)), flush=True)
         return
-    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines(watched)), ""])
+    # A file or a pipe has no width: there, lines may be as long as they are.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines(watched, width)), ""])
     print(_CLEAR + text if clears else text, flush=True)

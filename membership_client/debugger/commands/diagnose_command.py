@@ -9,7 +9,7 @@ from pathlib import Path
 
 from membership_client.cli.terminal_text import json_text, printable
 from membership_client.debugger.diagnose import findings_of
-from membership_client.debugger.findings.finding import Evidence, Finding
+from membership_client.debugger.findings.finding import Evidence, Finding, answer
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
 from membership_client.debugger.model.timeline import Group, groups_of
 from membership_client.debugger.model.unowned import UnownedTotal, unowned_totals_of
@@ -19,8 +19,10 @@ from membership_client.trace.values import Json
 from membership_client.types import TopicPartition
 
 
-def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool, broker_logs: Iterable[Path] = ()) -> int:
-    """Prints the diagnosis; the exit code says whether anything is wrong."""
+def diagnose_files(
+    paths: Iterable[Path], *, skew_s: float, in_json: bool, brief: bool = False, broker_logs: Iterable[Path] = ()
+) -> int:
+    """Prints the diagnosis, or only its first line per group; the exit code says whether anything is wrong."""
     try:
         # The same file twice, by a pattern that overlaps a name, is one file.
         sections = [section for path in dict.fromkeys(paths) for section in read_trace(path)]
@@ -32,7 +34,8 @@ def diagnose_files(paths: Iterable[Path], *, skew_s: float, in_json: bool, broke
     if in_json:
         print(json_text(as_json(groups, findings), indent=2))
     else:
-        print("\n".join(report(groups, findings)).rstrip() or "The traces are empty: nothing happened.")
+        lines = answers(groups, findings) if brief else report(groups, findings)
+        print("\n".join(lines).rstrip() or "The traces are empty: nothing happened.")
     return 1 if any(finding.kind.is_fault for finding in findings) else 0
 
 
@@ -43,15 +46,25 @@ _SHORTEST_S = 0.1
 _MOST_LINES = 10
 
 
+def answers(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
+    """What went wrong: one line for each group."""
+    of = {group.name: f"Group {group.name}: " if len(groups) > 1 else "" for group in groups}
+    return (printable(of[group.name] + answer(_of(group, findings))) for group in groups)
+
+
+def _of(group: Group, findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.group == group.name]
+
+
 def report(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
-    """The lines of the report: for each group a summary of two lines, then its findings."""
+    """The lines of the report: for each group the answer and a summary, then its findings."""
     # A trace may hold control characters of a terminal.
     return map(printable, _lines(groups, findings))
 
 
 def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
     for group in groups:
-        own = [finding for finding in findings if finding.group == group.name]
+        own = _of(group, findings)
         yield from _summary(group, own)
         for number, finding in enumerate((f for f in own if f.kind.is_fault), 1):
             yield ""
@@ -62,6 +75,7 @@ def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str
 
 
 def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
+    yield answer(findings)
     began, ended = min(run.began for run in group.runs), max(run.ended for run in group.runs)
     names = {run.name for run in group.runs}
     run_count = len(group.runs)
@@ -72,7 +86,8 @@ def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
     faults = Counter(finding.kind.name for finding in findings if finding.kind.is_fault)
     rebalances = sum(not finding.kind.is_fault for finding in findings)
     said = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in faults.items())
-    yield f"{said or 'Nothing is wrong'}; {rebalances} rebalance{'s' * (rebalances != 1)}."
+    finds = f"{counted(faults.total(), 'finding')}: {said}" if said else "No findings"
+    yield f"{finds}; {counted(rebalances, 'rebalance')} without a fault."
     for run in group.runs:
         for place, count in run.dropped:
             steps, verb = counted(count, "step"), "is" if count == 1 else "are"
@@ -163,6 +178,7 @@ def _finding(finding: Finding) -> Json:
         "partitions": [str(partition) for partition in finding.partitions],
         "began": finding.began,
         "ended": finding.ended,
+        "brief": finding.brief,
         "sentence": finding.sentence,
         "advice": finding.advice,
         "evidence": [_evidence(evidence) for evidence in finding.evidence],

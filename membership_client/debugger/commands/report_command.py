@@ -43,9 +43,10 @@ def report_files(
     except (TraceError, BrokerLogError, _ReportError) as error:
         print(error, file=sys.stderr)
         return 2
-    counts = {"member": content.member_count, "partition": len(content.partitions), "finding": len(content.findings)}
+    faults = sum(finding.kind.is_fault for finding in content.findings)
+    counts = {"member": content.member_count, "partition": len(content.partitions), "finding": faults}
     told = ", ".join(counted(count, thing) for thing, count in counts.items())
-    print(printable(f"{output}: {told}"))
+    print(printable(f"{output}: {told}, {counted(len(content.findings) - faults, 'rebalance')} without a fault"))
     return 0
 
 

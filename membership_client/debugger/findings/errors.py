@@ -9,7 +9,7 @@ from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import counted
+from membership_client.debugger.words import counted, second
 from membership_client.errors import Identity, NotOwnedError, ProblemKind, error_for
 from membership_client.types import MemberState
 
@@ -47,6 +47,7 @@ def _callback_finding(run: MemberRun, calls: list[CallbackRecord]) -> Finding:
         partitions=tuple(sorted({partition for call in calls for partition in call.partitions})),
         began=first.last.time,
         ended=last.last.time,
+        brief=f"the {first.kind.value} callback of {run.name} raised {first.error}{times}",
         sentence=f"The {first.kind.value} callback of {run.name} raised {first.error}{times}.",
         evidence=tuple(run.evidence(call.last, f"the {call.kind.value} callback raised") for call in calls[:3]),
         advice=f"Mend the callback. callback_errors is {policy}: {_CONSEQUENCE[policy]}.",
@@ -77,7 +78,7 @@ def _commit_episodes(run: MemberRun) -> list[list[TraceEntry]]:
 
 
 def _commit_finding(run: MemberRun, notes: list[TraceEntry]) -> Finding:
-    times = f"{len(notes)} commits of {run.name} were" if len(notes) > 1 else f"A commit of {run.name} was"
+    times = f"{len(notes)} commits of {run.name} were" if len(notes) > 1 else f"a commit of {run.name} was"
     detail = str(notes[0].facts.get("detail", ""))
     loss = next((step for step in reversed(run.steps) if step.at <= notes[0].at and _loses(step)), None)
     lost = [run.evidence(loss, f"it owns {counted(len(loss.owned), 'partition')} from here on")] if loss else []
@@ -88,7 +89,8 @@ def _commit_finding(run: MemberRun, notes: list[TraceEntry]) -> Finding:
         members=(run.name,),
         began=notes[0].time,
         ended=notes[-1].time,
-        sentence=f"{times} refused, because the partition was no longer its own: {detail}",
+        brief=f"{times} refused at {second(notes[0].time)}",
+        sentence=f"{times[0].upper()}{times[1:]} refused, because the partition was no longer its own: {detail}",
         evidence=(*lost, *refused),
         advice="Drop that work: the new owner repeats it. Commit in on_revoke, which is the last moment to do so.",
     )
@@ -132,6 +134,7 @@ def _end_finding(run: MemberRun, step: TraceEntry) -> Finding:
         partitions=tuple(sorted(step.owned_before)),
         began=step.time,
         ended=step.time,
+        brief=f"{run.name} ended by an error at {second(step.time)}: {problem.kind.value}",
         sentence=f"{run.name} ended by an error that repeating cannot mend ({problem.kind.value}): {problem.detail}",
         evidence=(run.evidence(step, f"{type(error).__name__}: {problem.detail}"),),
         advice=error.advice,
@@ -186,10 +189,21 @@ def _not_admitted_finding(run: MemberRun, kind: ProblemKind, steps: list[TraceEn
         members=(run.name,),
         began=first.time,
         ended=over.time if over else run.ended,
+        brief=_brief(run, kind, first),
         sentence=_sentence(run, kind, last, times=len(steps)),
         evidence=(*(run.evidence(step, _detail(step)) for step in shown), *healed),
         advice=_ADVICE[kind],
     )
+
+
+def _brief(run: MemberRun, kind: ProblemKind, first: TraceEntry) -> str:
+    if _KINDS[kind] is Kind.GROUP_FULL:
+        return f"{run.name} was not let in at {second(first.time)}, because the group was full"
+    return f"{run.name} had no access to {_resource(run, kind)} at {second(first.time)}"
+
+
+def _resource(run: MemberRun, kind: ProblemKind) -> str:
+    return f"group {run.group}" if kind is ProblemKind.GROUP_DENIED else f"a topic of its subscription in {run.group}"
 
 
 def _is_over(step: TraceEntry, kind: ProblemKind) -> bool:
@@ -205,7 +219,4 @@ def _sentence(run: MemberRun, kind: ProblemKind, step: TraceEntry, *, times: int
     if _KINDS[kind] is Kind.GROUP_FULL:
         waits = "waited for room" if kind is ProblemKind.WAITING_FOR_ROOM else "ended"
         return f"Group {run.group} was full: {run.name} was not let in, and {waits} {said}."
-    resource = (
-        f"group {run.group}" if kind is ProblemKind.GROUP_DENIED else f"a topic of its subscription in {run.group}"
-    )
-    return f"{run.name} has no access to {resource} {said}."
+    return f"{run.name} has no access to {_resource(run, kind)} {said}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import joined, lasting
+from membership_client.debugger.words import joined, lasting, second
 from membership_client.errors import ProblemKind
 from membership_client.types import Holder
 
@@ -83,15 +82,17 @@ def _lives_on(group: Group, run: MemberRun, step: TraceEntry, holder: Holder | N
 def _duplicate_finding(group: Group, conflicts: list[_Conflict]) -> Finding:
     name = conflicts[0].run.name
     runs = _conflicting_runs(group, conflicts)
-    together = any(conflict.together for conflict in conflicts) or _overlap(runs)
-    followed = not together and len(runs) > 1
+    known = [run for run in runs if any(_overlap(run, other) for other in runs if other is not run)]
+    untraced = any(conflict.together for conflict in conflicts) and not known
+    together, followed = bool(known) or untraced, not known and not untraced and len(runs) > 1
     return Finding(
         kind=Kind.DUPLICATE_INSTANCE_ID,
         group=group.name,
         members=(name,),
         began=min(conflict.entry.time for conflict in conflicts),
         ended=max(conflict.entry.time for conflict in conflicts),
-        sentence=_followed(name, runs) if followed else _shared(name, runs, conflicts, together=together),
+        brief=f"group.instance.id {name} was used by more than one process{' at the same time' if together else ''}",
+        sentence=_followed(name, runs) if followed else _shared(name, known or runs, conflicts, together=together),
         evidence=_duplicate_evidence(group, conflicts),
         advice=_SUCCESSION_ADVICE if followed else _CONFLICT_ADVICE,
         certainty="certain" if any(conflict.sure for conflict in conflicts) else "likely",
@@ -110,12 +111,12 @@ def _covers(group: Group, run: MemberRun, time: float) -> bool:
     return run.began - group.skew_s <= time <= run.ended + group.skew_s
 
 
-def _overlap(runs: list[MemberRun]) -> bool:
-    """Did two of them run at the same time? `runs` are in order of their beginning.
+def _overlap(one: MemberRun, other: MemberRun) -> bool:
+    """Did both run at the same time?
 
     The skew of the clocks is left out: with it, a successor that started at once would count as running at the same time.
     """
-    return any(before.ended >= after.began for before, after in itertools.combinations(runs, 2))
+    return one.began <= other.ended and other.began <= one.ended
 
 
 def _followed(name: str, runs: list[MemberRun]) -> str:
@@ -170,6 +171,7 @@ def _fence_finding(run: MemberRun, fence: Fence) -> Finding:
         partitions=tuple(sorted(fence.entry.owned_before)),
         began=fence.entry.time,
         ended=fence.entry.time,
+        brief=f"{run.name} was {'removed' if fence.why is FenceCause.OUTSIDE and line else 'fenced'} at {second(fence.entry.time)}",
         sentence=_guess(run, fence) if line is None else _told(run, line),
         evidence=tuple(_fence_evidence(run, fence, line)),
         advice=_advice(line),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,11 +25,14 @@ class Kind(enum.Enum):
     KILLED = "killed"
     PROCESS_STOPPED = "process stopped"
     INTERPRETER_BLOCKED = "interpreter blocked"
+    POISON_RECORD = "poison record"
     POLL_INTERVAL_EXCEEDED = "poll interval exceeded"
     NETWORK_LOST = "network lost"
     BROKER_RESTARTED = "broker restarted"
     REMOVED_FROM_OUTSIDE = "removed from outside"
     THROWN_OUT = "thrown out"
+    TWO_OWNERS = "two owners"
+    TOPIC_MISSING = "topic missing"
     CALLBACK_FAILED = "callback failed"
     REBALANCE_STORM = "rebalance storm"
     WAITED_FOR_POLL = "waited for poll"
@@ -76,6 +80,8 @@ class Finding:
     partitions: tuple[TopicPartition, ...] = ()
     began: float
     ended: float
+    brief: str
+    """A clause, which begins with a small letter where it begins with no name: the gist of the sentence."""
     sentence: str
     evidence: tuple[Evidence, ...]
     advice: str
@@ -87,3 +93,19 @@ class Finding:
 
     def overlaps(self, other: Finding, slack_s: float = 0.0) -> bool:
         return self.began <= other.ended + slack_s and other.began <= self.ended + slack_s
+
+
+_MOST_CLAUSES = 3
+
+
+def answer(findings: Iterable[Finding]) -> str:
+    """One sentence: what went wrong, heavy things first. `findings` are in order of weight."""
+    faults = [finding for finding in findings if finding.kind.is_fault]
+    clauses = list(dict.fromkeys(finding.brief for finding in faults))
+    if not clauses:
+        return "Nothing is wrong in these traces, as far as they tell."
+    more = len(clauses) - _MOST_CLAUSES
+    shown = clauses[:_MOST_CLAUSES] + ([f"and {more} more" if more > 1 else clauses[-1]] if more > 0 else [])
+    text = "; ".join(shown)
+    # A name keeps its first letter.
+    return f"{text}." if text.startswith(faults[0].members[:1]) else f"{text[0].upper()}{text[1:]}."

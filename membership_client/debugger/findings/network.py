@@ -9,7 +9,7 @@ from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.silences import Outage, failure_text, is_broken, is_told
 from membership_client.debugger.model.timeline import Group
-from membership_client.debugger.words import joined, lasting, listed
+from membership_client.debugger.words import joined, lasting, listed, second
 
 # --- NETWORK_LOST ----------------------------------------------------------------------------------------------------
 
@@ -46,6 +46,7 @@ def _network_finding(run: MemberRun, outage: Outage) -> Finding:
         partitions=tuple(sorted(outage.first.owned)),
         began=outage.first.time,
         ended=outage.last.time,
+        brief=f"no broker answered {run.name} for {lasting(outage.lasted_s)} from {second(outage.first.time)}",
         sentence=f"{run.name} worked, but no broker answered it for {lasting(outage.lasted_s)}; {outcome}.",
         evidence=(*(run.evidence(step, failure_text(step) or "") for step in shown), *fenced),
         advice="Look at the network between this machine and the brokers at that time, and at the broker it spoke to.",
@@ -140,6 +141,7 @@ def _broker_finding(losses: list[_Loss]) -> Finding:
         members=names,
         began=began,
         ended=max(loss.outage.last.time for loss in losses),
+        brief=f"broker {losses[0].outage.node} was out of reach for at most {lasting(longest_s)} from {second(began)}",
         sentence=(
             f"Broker {losses[0].outage.node}, the coordinator, was out of reach for {listed(names)}{together}, "
             f"for at most {lasting(longest_s)}{moved}{'' if sure else _OR}."

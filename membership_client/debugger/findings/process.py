@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from membership_client.debugger.findings.finding import Certainty, Evidence, Finding, Kind
 from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.shared_partitions import SharedPeriod, shared_periods_of
 from membership_client.debugger.model.silences import Silence
 from membership_client.debugger.model.timeline import Group, ended_without_close, evidence_of_death
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import lasting, partitions_text
+from membership_client.debugger.words import lasting, partitions_text, second
 from membership_client.types import MemberState
 
 # --- KILLED ----------------------------------------------------------------------------------------------------------
@@ -29,6 +32,7 @@ def _killed_finding(group: Group, run: MemberRun) -> Finding:
         partitions=tuple(sorted(last.owned)),
         began=last.time,
         ended=last.time,
+        brief=f"{run.name} ended without leaving at {second(last.time)}",
         sentence=(
             f"{run.name} ({run.where}) ended without leaving: its trace stops without a close{torn}. "
             f"The process was killed, crashed or has not run since, or its file was cut off.{owned}"
@@ -77,12 +81,12 @@ def _fence(run: MemberRun, silence: Silence) -> Fence | None:
 
 def _standstill_finding(group: Group, run: MemberRun, silence: Silence) -> Finding:
     notes = _notes_meanwhile(group, run, silence)
-    blocked, certainty = _verdict(silence, worked=bool(notes))
+    held = _notes_of_a_held_interpreter(run, silence)
+    blocked, certainty = (True, _CERTAIN) if held else _verdict(silence, worked=bool(notes))
     fence = _fence(run, silence)
-    outcome = "its session ended meanwhile, and the coordinator fenced it" if fence else "its session survived"
     used = f"its process used {lasting(silence.cpu_s)} of processor time"
     what = "no other thread could run" if blocked else _stood_still(silence)
-    if silence.awaited:
+    if silence.awaited and not held:
         what += "; or the answer came late, which looks the same here"
     owned = f" It owned {partitions_text(silence.before.owned)} all the time." if silence.before.owned else ""
     return Finding(
@@ -92,11 +96,33 @@ def _standstill_finding(group: Group, run: MemberRun, silence: Silence) -> Findi
         partitions=tuple(sorted(silence.before.owned)),
         began=silence.before.time,
         ended=silence.after.time,
-        sentence=f"{run.name} {_did(silence)}, while {used}: {what}; {outcome}.{owned}",
-        evidence=(*_evidence(run, silence), *notes, *_fence_evidence(run, fence)),
-        advice=(_BLOCKED if blocked else _STOPPED) + (_OR_LATE if silence.awaited else ""),
+        brief=_brief(run, silence, certainty, blocked=blocked),
+        sentence=f"{run.name} {_did(silence)}, while {used}: {what}; {_outcome(group, run, silence)}.{owned}",
+        evidence=(*_evidence(run, silence), *held, *notes, *_fence_evidence(run, fence)),
+        advice=(_BLOCKED if blocked else _STOPPED) + (_OR_LATE if silence.awaited and not held else ""),
         certainty=certainty,
     )
+
+
+def _outcome(group: Group, run: MemberRun, silence: Silence) -> str:
+    if _fence(run, silence):
+        return "its session ended meanwhile, and the coordinator fenced it"
+    if any(shared.stale is run and shared.began < silence.after.time for shared in _shared_during(group, silence)):
+        return "its session ended meanwhile, and others got its partitions"
+    if silence.after.state is MemberState.STALE:
+        return "then its poll interval was over, and it left the group"
+    return "its session survived"
+
+
+def _shared_during(group: Group, silence: Silence) -> Iterator[SharedPeriod]:
+    return (shared for shared in shared_periods_of(group) if shared.began >= silence.before.time)
+
+
+def _brief(run: MemberRun, silence: Silence, certainty: Certainty, *, blocked: bool) -> str:
+    how_long = f"for {lasting(silence.lasted_s)} from {second(silence.before.time)}"
+    if certainty != "certain":
+        return f"{run.name} did nothing {how_long}"
+    return f"the interpreter of {run.name} was blocked {how_long}" if blocked else f"{run.name} was stopped {how_long}"
 
 
 def _did(silence: Silence) -> str:
@@ -130,6 +156,21 @@ def _notes_meanwhile(group: Group, run: MemberRun, silence: Silence) -> list[Evi
         for note in other.notes
         if _is_inside(silence, note)
     ][:3]
+
+
+_CERTAIN: Certainty = "certain"
+
+
+def _notes_of_a_held_interpreter(run: MemberRun, silence: Silence) -> list[Evidence]:
+    """Its own thread woke again and again, and got no turn: so the process ran, even if it used no processor."""
+    return [
+        run.evidence(note, "its thread waited for the lock of the interpreter, which another thread held")
+        for note in run.notes
+        if note.note == "interpreter held" and silence.before.at < note.at <= silence.after.at + _NOTED_WITHIN_S
+    ]
+
+
+_NOTED_WITHIN_S = 0.5
 
 
 def _is_inside(silence: Silence, note: TraceEntry) -> bool:

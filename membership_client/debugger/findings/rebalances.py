@@ -11,7 +11,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
-from membership_client.debugger.words import joined, lasting, listed, partitions_text
+from membership_client.debugger.words import counted, joined, lasting, listed, partitions_text, second
 from membership_client.types import TopicPartition
 
 # --- REBALANCE -------------------------------------------------------------------------------------------------------
@@ -31,15 +31,15 @@ def _rebalance_finding(group: Group, rebalance: GroupRebalance) -> Finding:
     triggers = rebalance.triggers
     names = dict.fromkeys([t.run.name for t in triggers] + [a.run.name for a in rebalance.arrivals])
     moved = sorted({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)})
-    began = min([rebalance.began, *(trigger.entry.time for trigger in triggers)])
     first = rebalance.arrivals[0]
     return Finding(
         kind=Kind.REBALANCE,
         group=group.name,
         members=tuple(names),
         partitions=tuple(moved),
-        began=began,
-        ended=began + rebalance.lasted_s,
+        began=rebalance.began,
+        ended=rebalance.ended,
+        brief=f"epoch {rebalance.epoch}: {_rebalance_why(rebalance)}",
         sentence=f"Epoch {rebalance.epoch}: {_rebalance_why(rebalance)}; {_moves(rebalance)}{_took(rebalance)}.",
         evidence=(
             *(trigger.run.evidence(trigger.entry, trigger.text) for trigger in triggers),
@@ -76,7 +76,10 @@ def _moves(rebalance: GroupRebalance) -> str:
 
 
 def _took(rebalance: GroupRebalance) -> str:
-    return f", within {lasting(rebalance.lasted_s)}" if rebalance.gained or rebalance.lost else ""
+    if not rebalance.gained and not rebalance.lost:
+        return ""
+    give_or_take = f" (give or take {lasting(rebalance.uncertainty_s)})" if rebalance.uncertainty_s else ""
+    return f", within {lasting(rebalance.lasted_s)}{give_or_take}"
 
 
 # --- REBALANCE_STORM -------------------------------------------------------------------------------------------------
@@ -128,21 +131,28 @@ def _storm_finding(group: Group, storm: list[Trigger]) -> Finding:
     began, ended = storm[0].entry.time - _SHORT_S, storm[-1].entry.time
     rounds = sum(began <= rebalance.began <= ended + group.skew_s for rebalance in rebalances_of(group))
     hosts = {trigger.run.host for trigger in storm}
-    where = f", all on {hosts.pop()}," if len(hosts) == 1 and len(counts) > 1 else ""
-    names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
+    where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(counts) > 1 else ""
+    changes = Counter(trigger.run.name for trigger in storm if trigger.is_change)
     return Finding(
         kind=Kind.REBALANCE_STORM,
         group=group.name,
         members=tuple(name for name, _ in counts.most_common()),
         began=storm[0].entry.time,
         ended=ended,
+        brief=f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions",
         sentence=(
-            f"{rounds} rebalances around {lasting(ended - storm[0].entry.time)} of joins and leaves: "
-            f"{listed(names)}{where} did not stay in the group."
+            f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions: "
+            f"{joined([*_did(counts - changes, 'did not stay in the group'), *_did(changes, 'changed its subscription')])}{where}."
         ),
         evidence=tuple(trigger.run.evidence(trigger.entry, trigger.text) for trigger in storm[:8]),
         advice="Mend that member first. A group.instance.id lets it restart without a rebalance.",
     )
+
+
+def _did(counts: Counter[str], what: str) -> list[str]:
+    """A clause, or none if no member did it."""
+    names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
+    return [f"{listed(names)} {what}"] if names else []
 
 
 # --- UNOWNED_PARTITION -----------------------------------------------------------------------------------------------
@@ -211,6 +221,7 @@ def _unowned_finding(group: Group, periods: list[UnownedPeriod]) -> Finding:
         partitions=partitions,
         began=longest.began,
         ended=longest.until,
+        brief=f"{partitions_text(partitions)} had no owner for {up_to}{lasting(longest.lasted_s)} from {second(longest.began)}",
         sentence=(
             f"{partitions_text(partitions)} had no owner that the traces know for {up_to}{lasting(longest.lasted_s)}{still}: "
             f"{_unowned_why(group, longest)}."

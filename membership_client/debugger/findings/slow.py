@@ -7,9 +7,10 @@ from membership_client.debugger.findings.finding import Evidence, Finding, Kind
 from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.fences import FenceCause
 from membership_client.debugger.model.member_run import MemberRun
+from membership_client.debugger.model.memberships import OwnedPeriod
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import lasting, partitions_text
+from membership_client.debugger.words import lasting, partitions_text, second
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState, TopicPartition
 
@@ -21,7 +22,12 @@ _SHORTEST_S = 1.0
 
 
 def slow_callbacks(group: Group) -> list[Finding]:
-    return [_callback_finding(run, call) for run in group.runs for call in run.calls if _callback_is_slow(run, call)]
+    return [
+        _callback_finding(group, run, call)
+        for run in group.runs
+        for call in run.calls
+        if _callback_is_slow(run, call) and _is_waited_for(group, run, call)
+    ]
 
 
 def _callback_is_slow(run: MemberRun, call: CallbackRecord) -> bool:
@@ -32,13 +38,19 @@ def _callback_is_slow(run: MemberRun, call: CallbackRecord) -> bool:
     return waited_for and call.lasted_s > max(_SHORTEST_S, run.interval_s)
 
 
+def _is_waited_for(group: Group, run: MemberRun, call: CallbackRecord) -> bool:
+    """Not if a member that closes gave its partitions back, and no member took them: only the close was slow then."""
+    closes = run.closing is not None and run.closing.at <= call.wanted.at
+    return not closes or call.kind is not CallbackKind.REVOKED or bool(_next_owners(group, run, call))
+
+
 def _held(run: MemberRun, call: CallbackRecord) -> tuple[TopicPartition, ...]:
     """Its partitions; if it had none, the partitions of the next callback, which waited for it."""
     following = (later for later in run.calls if later.wanted is call.last)
     return call.partitions or next((later.partitions for later in following), ())
 
 
-def _callback_finding(run: MemberRun, call: CallbackRecord) -> Finding:
+def _callback_finding(group: Group, run: MemberRun, call: CallbackRecord) -> Finding:
     for_poll = call.waited_s > call.ran_s
     return Finding(
         kind=Kind.WAITED_FOR_POLL if for_poll else Kind.WAITED_FOR_CALLBACK,
@@ -47,35 +59,72 @@ def _callback_finding(run: MemberRun, call: CallbackRecord) -> Finding:
         partitions=tuple(sorted(_held(run, call))),
         began=call.wanted.time,
         ended=call.last.time,
-        sentence=_poll_sentence(run, call) if for_poll else _callback_sentence(run, call),
+        brief=_brief(run, call, for_poll=for_poll),
+        sentence=_poll_sentence(group, run, call) if for_poll else _callback_sentence(group, run, call),
         evidence=_evidence(run, call),
         advice=_POLL_ADVICE if for_poll else _CALLBACK_ADVICE[call.kind],
         certainty="certain" if call.returned and not (for_poll and call.kind is CallbackKind.ASSIGNED) else "likely",
     )
 
 
-def _callback_sentence(run: MemberRun, call: CallbackRecord) -> str:
+def _brief(run: MemberRun, call: CallbackRecord, *, for_poll: bool) -> str:
+    held, began = partitions_text(_held(run, call)), second(call.wanted.time)
+    if for_poll:
+        return f"{held} waited {lasting(call.waited_s)} for {run.name} to poll, from {began}"
+    return f"the {call.kind.value} callback of {run.name} took {lasting(call.lasted_s)} from {began}"
+
+
+def _callback_sentence(group: Group, run: MemberRun, call: CallbackRecord) -> str:
     thread = f" on thread {call.thread}" if call.thread else ""
     end = "took" if call.returned else "had not returned after"
     return (
-        f"{_waiting(run, call)} waited for the {call.kind.value} callback of {run.name}, "
-        f"which {end} {lasting(call.lasted_s)}{thread}{_outcome(run, call)}."
+        f"{_waiting(group, run, call)} waited for the {call.kind.value} callback of {run.name}, "
+        f"which {end} {lasting(call.lasted_s)}{thread}{_outcome(group, run, call)}."
     )
 
 
-def _poll_sentence(run: MemberRun, call: CallbackRecord) -> str:
+def _poll_sentence(group: Group, run: MemberRun, call: CallbackRecord) -> str:
     return (
-        f"{_waiting(run, call)} waited for {run.name} to poll: its {call.kind.value} callback was wanted and began "
-        f"{lasting(call.waited_s)} later, because {_BUSY[call.kind]}{_outcome(run, call)}."
+        f"{_waiting(group, run, call)} waited for {run.name} to poll: its {call.kind.value} callback was wanted and began "
+        f"{lasting(call.waited_s)} later, because {_BUSY[call.kind]}{_outcome(group, run, call)}."
     )
 
 
-def _waiting(run: MemberRun, call: CallbackRecord) -> str:
+def _waiting(group: Group, run: MemberRun, call: CallbackRecord) -> str:
     held = partitions_text(_held(run, call))
-    return f"The next owner of {held}" if call.kind is CallbackKind.REVOKED else f"The records of {held}"
+    if call.kind is not CallbackKind.REVOKED:
+        return f"The records of {held}"
+    return f"The next owner of {held}" if _next_owners(group, run, call) else held
 
 
-def _outcome(run: MemberRun, call: CallbackRecord) -> str:
+def _next_owners(group: Group, run: MemberRun, call: CallbackRecord) -> list[tuple[MemberRun, OwnedPeriod]]:
+    """The other runs that got its partitions after it was wanted; the first one first."""
+    held = frozenset(_held(run, call))
+    found = [
+        (other, period)
+        for other in group.runs
+        for period in other.owned_periods
+        if other is not run and period.partition in held and period.began.time > call.wanted.time
+    ]
+    return sorted(found, key=lambda each: (each[1].began.time, each[1].partition))
+
+
+def _outcome(group: Group, run: MemberRun, call: CallbackRecord) -> str:
+    return _fenced(run, call) + _not_waited_for(group, run, call)
+
+
+def _not_waited_for(group: Group, run: MemberRun, call: CallbackRecord) -> str:
+    """The member that got a partition while the callback was still running."""
+    if call.kind is not CallbackKind.REVOKED:
+        return ""
+    for other, period in _next_owners(group, run, call):
+        if period.began.time < call.last.time - (0.0 if other.host == run.host else group.skew_s):
+            after = lasting(period.began.time - call.wanted.time)
+            return f"; the group did not wait for its end: {other.name} got {period.partition} after {after}"
+    return ""
+
+
+def _fenced(run: MemberRun, call: CallbackRecord) -> str:
     fences = (fence for fence in run.fences if fence.why is FenceCause.CALLBACK and fence.call is not None)
     fenced = any(fence.call is not None and fence.call.call_id == call.call_id for fence in fences)
     return "; the coordinator waited no longer and fenced it" if fenced else ""
@@ -127,6 +176,7 @@ def _offsets_finding(run: MemberRun, call: CallbackRecord) -> Finding:
         partitions=tuple(sorted(call.partitions)),
         began=call.wanted.time,
         ended=call.last.time,
+        brief=f"{run.name} waited {waited} for committed offsets from {second(call.wanted.time)}",
         sentence=f"The records of {partitions_text(call.partitions)} {end} because {run.name} waited for {event.why}.",
         evidence=(run.evidence(call.wanted, "the assigned callback is wanted"), *told),
         advice=_OFFSETS_ADVICE,
@@ -167,6 +217,7 @@ def _close_finding(run: MemberRun) -> Finding | None:
         partitions=tuple(sorted(began.owned_before)),
         began=began.time,
         ended=ended.time,
+        brief=f"the close of {run.name} was slow at {second(began.time)}",
         sentence=sentence,
         evidence=(run.evidence(began, "close() is called"), *told, run.evidence(ended, end)),
         advice=(
@@ -250,6 +301,7 @@ def _stale_finding(run: MemberRun, step: TraceEntry) -> Finding:
         partitions=tuple(sorted(step.owned_before)),
         began=step.time - interval_s,
         ended=back.time if back else run.ended,
+        brief=f"{run.name} did not poll for {lasting(interval_s)}, and left the group at {second(step.time)}",
         sentence=f"{run.name} did not poll for {lasting(interval_s)}{record}, and therefore left the group.{again}",
         evidence=(*told, run.evidence(step, f"left: the poll interval of {lasting(interval_s)} was exceeded")),
         advice="Wrap long work in consumer.hold(), hand it to another thread, or raise max.poll.interval.ms.",
@@ -267,11 +319,17 @@ def evidence_of_stack(run: MemberRun, note: TraceEntry) -> list[Evidence]:
     facts = note.facts
     if note.note == "in hand":
         return [run.evidence(note, f"in hand: {', '.join(_texts(facts.get('records')))}")]
-    if note.note != "warning":
+    if note.note not in {"warning", "stack"}:
         return []
     stack = " < ".join(_texts(facts.get("stack"))[:_MOST_PLACES])
     where = f"; thread {facts.get('thread')} is at {stack}" if stack else ""
-    return [run.evidence(note, f"{_seconds(facts.get('spent'))} of {_seconds(facts.get('limit'))} are gone{where}")]
+    spent = _seconds(facts.get("spent"))
+    gone = (
+        f"{spent} of {_seconds(facts.get('limit'))} are gone"
+        if note.note == "warning"
+        else f"it has waited or run for {spent}"
+    )
+    return [run.evidence(note, f"{gone}{where}")]
 
 
 def _texts(shown: Json) -> list[str]:

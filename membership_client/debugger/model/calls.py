@@ -75,14 +75,21 @@ def _after(call: CallbackRecord, entry: TraceEntry) -> CallbackRecord:
         return replace(call, last=entry, returned=True, error=event.error, began_at=event.began_at, thread=event.thread)
     if isinstance(event, CallbackDelayed) and event.call_id == call.call_id:
         return replace(call, last=entry, delays=(*call.delays, entry))
-    warnings = (*call.warnings, entry) if _warns_of(call, entry) else call.warnings
-    return replace(call, last=entry, warnings=warnings)
+    if not _warns_of(call, entry):
+        return replace(call, last=entry)
+    return replace(call, last=entry, warnings=(*_without_middle(call.warnings, entry), entry))
+
+
+def _without_middle(notes: tuple[TraceEntry, ...], entry: TraceEntry) -> tuple[TraceEntry, ...]:
+    """Of several notes in which a thread stands at the same place, the first and the last are enough."""
+    same = entry.note == "stack" and [note.facts.get("stack") for note in notes[-2:]] == [entry.facts.get("stack")] * 2
+    return notes[:-1] if same and notes[-1].note == "stack" else notes
 
 
 def _warns_of(call: CallbackRecord, entry: TraceEntry) -> bool:
     """Is the note about this callback? While it waits for a poll, warnings about the poll are, and notes of records in hand."""
     if entry.note == "in hand":
         return True
-    if entry.note != "warning":
+    if entry.note not in {"warning", "stack"}:
         return False
     return entry.facts.get("call") == call.call_id or entry.facts.get("budget") == encode(Budget.POLL)

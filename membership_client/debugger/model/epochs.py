@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from membership_client.core import reasons
-from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, Send
+from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, Send, Subscribe
 from membership_client.debugger.model.member_run import MemberRun
-from membership_client.debugger.model.memberships import Membership, MembershipEnd
+from membership_client.debugger.model.memberships import Membership, MembershipEnd, OwnedPeriod
+from membership_client.debugger.model.shared_partitions import shared_periods_of
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.types import MemberState, TopicPartition
+from membership_client.types import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,6 @@ class Arrival:
     run: MemberRun
     membership: Membership
     entry: TraceEntry
-    settled: TraceEntry
-    """When it was stable at that epoch, or else its last entry before the next epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +56,35 @@ class GroupRebalance:
 
     @property
     def began(self) -> float:
-        return min(arrival.entry.time for arrival in self.arrivals)
+        """When its first trigger came; or when the first member reached it, if that was before: a fence is noticed late."""
+        return self._first[0]
+
+    @property
+    def ended(self) -> float:
+        """When the last partition found its owner; if no traced member got one, when the last was given up."""
+        return max(self.began, self._last[0])
 
     @property
     def lasted_s(self) -> float:
-        """The time that the slowest member took, by its own clock."""
-        times: dict[str, list[float]] = {}
-        for arrival in self.arrivals:
-            times.setdefault(arrival.run.member_id, []).extend((arrival.entry.at, arrival.settled.at))
-        busy = [(what.run, what.entry) for what in self.triggers]
-        busy += [(move.run, move.entry) for move in (*self.gained, *self.lost)]
-        for run, entry in busy:
-            times.setdefault(run.member_id, []).append(entry.at)
-        return max(max(own) - min(own) for own in times.values())
+        return self.ended - self.began
+
+    @property
+    def uncertainty_s(self) -> float:
+        """By how much `lasted_s` may be wrong, because its two ends are times of two machines."""
+        first, last = self._first[1], self._last[1]
+        return 0.0 if first.host == last.host else first.skew_s
+
+    @property
+    def _first(self) -> tuple[float, MemberRun]:
+        """The earliest time that belongs to it, and by whose clock."""
+        reached = [(arrival.entry.time, arrival.run) for arrival in self.arrivals]
+        known = [(trigger.entry.time, trigger.run) for trigger in self.triggers]
+        return min((*known, *reached), key=lambda each: each[0])
+
+    @property
+    def _last(self) -> tuple[float, MemberRun]:
+        moves = [(move.entry.time, move.run) for move in self.gained or self.lost]
+        return max(moves, key=lambda each: each[0], default=self._first)
 
 
 @functools.lru_cache(maxsize=1)
@@ -79,9 +94,7 @@ def rebalances_of(group: Group) -> tuple[GroupRebalance, ...]:
     for run in group.runs:
         for membership in run.memberships:
             for epoch, entry in membership.epochs:
-                arrivals.setdefault(epoch, []).append(
-                    Arrival(run, membership, entry, _settled(run, membership, epoch, entry))
-                )
+                arrivals.setdefault(epoch, []).append(Arrival(run, membership, entry))
     seen = {epoch: found for epoch, found in sorted(arrivals.items()) if any(map(_is_witnessed, found))}
     triggers = _triggers(group, seen)
     return tuple(
@@ -100,12 +113,6 @@ def _is_witnessed(arrival: Arrival) -> bool:
     return arrival.entry is not arrival.membership.first or arrival.membership.joined is not None
 
 
-def _settled(run: MemberRun, membership: Membership, epoch: int, reached: TraceEntry) -> TraceEntry:
-    following = next((entry for later, entry in membership.epochs if later > epoch), membership.last)
-    within = [step for step in run.steps_between(reached.at, following.at) if step.epoch == epoch]
-    return next((step for step in within if step.state is MemberState.STABLE), within[-1] if within else reached)
-
-
 # --- what moved ------------------------------------------------------------------------------------------------------
 
 
@@ -116,15 +123,26 @@ def _gained(group: Group, epoch: int) -> list[Move]:
         for run in group.runs
         for period in run.owned_periods
         if period.began.epoch == epoch and period.partition not in period.began.owned_before
-        if not _is_back(group, run, period.began)
+        if not _is_back(group, run, period)
     ]
 
 
-def _is_back(group: Group, run: MemberRun, entry: TraceEntry) -> bool:
-    membership = next(
-        (membership for membership in run.memberships if membership.first.at <= entry.at <= membership.last.at), None
+def _is_back(group: Group, run: MemberRun, period: OwnedPeriod) -> bool:
+    """Did the static member own that very partition at that very epoch before, in an earlier membership?"""
+    membership = _membership_at(run, period.began)
+    if run.instance_id is None or membership is None:
+        return False
+    return any(
+        former.partition == period.partition and former.ended.epoch_before == period.began.epoch
+        for other in group.runs
+        if other.instance_id == run.instance_id and other.began <= run.began
+        for former in other.owned_periods
+        if other is not run or former.ended.at < membership.first.at
     )
-    return membership is not None and membership.last_epoch == entry.epoch and _returns(group, run, membership)
+
+
+def _membership_at(run: MemberRun, entry: TraceEntry) -> Membership | None:
+    return next((m for m in run.memberships if m.first.at <= entry.at <= m.last.at), None)
 
 
 def _lost(group: Group, epoch: int) -> list[Move]:
@@ -138,10 +156,10 @@ def _lost(group: Group, epoch: int) -> list[Move]:
 
 
 def _next_epoch(run: MemberRun, entry: TraceEntry) -> int | None:
-    for membership in run.memberships:
-        if entry.epoch > 0 and membership.first.at <= entry.at <= membership.last.at:
-            return next((epoch for epoch, reached in membership.epochs if epoch > entry.epoch), None)
-    return None
+    membership = _membership_at(run, entry)
+    if membership is None or entry.epoch == 0:
+        return None
+    return next((epoch for epoch, _ in membership.epochs if epoch > entry.epoch), None)
 
 
 # --- why -------------------------------------------------------------------------------------------------------------
@@ -153,7 +171,7 @@ def _triggers(group: Group, seen: dict[int, list[Arrival]]) -> dict[int, list[Tr
         for membership in run.memberships:
             for epoch, trigger in (
                 *_joins(group, run, membership, seen),
-                *_changes(run, membership),
+                *_changes(group, run, membership, seen),
                 *_rejoins(run, membership),
                 *_ends(group, run, membership, seen),
             ):
@@ -169,11 +187,22 @@ def _joins(
     joined, first = membership.joined, membership.epochs[0][0]
     others = [arrival for arrival in seen.get(first, ()) if arrival.membership is not membership]
     again = any(other.last.at < membership.first.at for other in run.memberships)
-    trigger = Trigger(run, joined, f"{run.name} joined{' again' if again else ''}", sure=not others)
+    trigger = Trigger(run, _asked(run, joined), f"{run.name} joined{' again' if again else ''}", sure=not others)
     if run.is_classic or not any(_was_there_before(group, other, joined, first) for other in others):
         return [(first, trigger)]
     # Where targets are computed in batches, a newcomer is let in at the old epoch, and its join raises the next one.
     return [(later, trigger) for later in seen if later > first][:1]
+
+
+def _asked(run: MemberRun, joined: TraceEntry) -> TraceEntry:
+    """When it sent the request whose answer let it in: a coordinator holds joins of classic groups back until all have come."""
+    before = run.steps_between(run.steps[0].at, joined.at)
+    return next((step for step in reversed(before) if any(map(_is_join, step.effects_of(Send)))), joined)
+
+
+def _is_join(send: Send) -> bool:
+    request = send.request
+    return isinstance(request, JoinGroup) or (isinstance(request, Heartbeat) and request.epoch == 0)
 
 
 def _was_there_before(group: Group, other: Arrival, joined: TraceEntry, epoch: int) -> bool:
@@ -203,7 +232,9 @@ def _returns(group: Group, run: MemberRun, membership: Membership) -> bool:
     )
 
 
-def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]]:
+def _changes(
+    group: Group, run: MemberRun, membership: Membership, seen: dict[int, list[Arrival]]
+) -> list[tuple[int, Trigger]]:
     found: list[tuple[int, Trigger]] = []
     stated: tuple[object, object] | None = None
     for heartbeat in run.heartbeats:
@@ -213,8 +244,15 @@ def _changes(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]
         before, stated = stated, (request.topics, request.regex)
         inside = membership.first.at < heartbeat.sent.at <= membership.last.at
         if inside and before not in {None, stated} and heartbeat.accepted.epoch > request.epoch > 0:
-            found.append((heartbeat.accepted.epoch, _change(run, heartbeat.sent, request)))
+            epoch = _epoch_after(group, heartbeat.sent, heartbeat.accepted.epoch, seen)
+            found.append((epoch, _change(run, heartbeat.sent, request)))
     return found
+
+
+def _epoch_after(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int:
+    """The epoch of the answer, unless another member had that epoch before the request was sent: then the one after it."""
+    there = any(group.clearly_before(arrival.entry.time, sent.time) for arrival in seen.get(epoch, ()))
+    return next((later for later in seen if later > epoch), epoch) if there else epoch
 
 
 def _change(run: MemberRun, sent: TraceEntry, request: Heartbeat | JoinGroup) -> Trigger:
@@ -238,7 +276,9 @@ def _rejoins(run: MemberRun, membership: Membership) -> list[tuple[int, Trigger]
             epoch = next((epoch for epoch, reached in membership.epochs if reached.at > step.at), None)
             if epoch is not None:
                 found.append((epoch, _rejoin(run, step, request)))
-    return found
+    # A request that is sent again, because the coordinator did not answer, asks for nothing new.
+    first = {(epoch, trigger.text): (epoch, trigger) for epoch, trigger in reversed(found)}
+    return sorted(first.values(), key=lambda each: each[1].entry.at)
 
 
 def _asks_for_rebalance(reason: str) -> bool:
@@ -247,8 +287,20 @@ def _asks_for_rebalance(reason: str) -> bool:
 
 def _rejoin(run: MemberRun, sent: TraceEntry, request: JoinGroup) -> Trigger:
     if request.reason == reasons.SUBSCRIPTION_CHANGED:
-        return _change(run, sent, request)
+        return _pattern_change(run, sent, request) if _has_pattern(run, sent) else _change(run, sent, request)
     return Trigger(run, sent, f"{run.name} joined again ({request.reason})", sure=True)
+
+
+def _has_pattern(run: MemberRun, sent: TraceEntry) -> bool:
+    before = (step.event for step in reversed(run.steps) if step.at <= sent.at)
+    wish = next((event for event in before if isinstance(event, Subscribe)), run.start.subscription)
+    return wish is not None and wish.regex is not None
+
+
+def _pattern_change(run: MemberRun, sent: TraceEntry, request: JoinGroup) -> Trigger:
+    """Classic members match patterns themselves: what changed are the topics, and not what the application wants."""
+    topics = ", ".join(sorted(request.topics)) or "no topic"
+    return Trigger(run, sent, f"{run.name} found that its pattern matches other topics: {topics}", sure=True)
 
 
 _SAID = {
@@ -269,12 +321,27 @@ def _ends(
         group, run, membership
     ):
         return []
+    if (lost := _lost_unnoticed(group, run, membership)) is not None:
+        return [lost] if lost[0] in seen else []
     since = _confirmed_time(run, membership) - group.skew_s
     later = (epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since)
     epoch = next(later, None)
     reason = f" ({membership.reason})" if membership.reason else ""
     text = f"{run.name} {_SAID[membership.ending]}{reason}"
     return [(epoch, Trigger(run, membership.last, text, sure=False))] if epoch is not None else []
+
+
+def _lost_unnoticed(group: Group, run: MemberRun, membership: Membership) -> tuple[int, Trigger] | None:
+    """The epoch in which others got its partitions, if the member left later, without having heard that its session had ended."""
+    if membership.ending not in {MembershipEnd.STALE, MembershipEnd.LEFT, MembershipEnd.FATAL}:
+        return None
+    for shared in shared_periods_of(group):
+        epoch, inside = shared.taken.began.epoch, membership.first.at <= shared.held.began.at <= membership.last.at
+        if shared.stale is run and inside and epoch > membership.last_epoch and shared.began < membership.last.time:
+            ends = (beat.ended for beat in reversed(run.heartbeats) if beat.is_confirmed and beat.ended)
+            last = next((entry for entry in ends if entry.time <= shared.began), membership.first)
+            return epoch, Trigger(run, last, f"the session of {run.name} ended before it noticed", sure=False)
+    return None
 
 
 def _comes_back(group: Group, run: MemberRun, membership: Membership) -> bool:

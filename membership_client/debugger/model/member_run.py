@@ -26,6 +26,8 @@ class MemberRun:
     """Entries are in order of the member's own clock. Times of day of two runs are only as comparable as their machines' clocks."""
 
     group: str
+    name: str
+    """See `member_names`: the same for all runs of a static member, and one's own for each other run."""
     member_id: str
     instance_id: str | None
     host: str
@@ -47,12 +49,7 @@ class MemberRun:
     """The lines of all members."""
 
     @functools.cached_property
-    def name(self) -> str:
-        """The instance id, or else the member id under which brokers and their logs know it."""
-        return self.instance_id or self._given_id or self.member_id
-
-    @functools.cached_property
-    def _given_id(self) -> str:
+    def given_id(self) -> str:
         """The first member id from a coordinator; empty where members choose their own (KIP-848)."""
         return self.start.classic.given_id or next(self._given_ids(), "")
 
@@ -160,7 +157,7 @@ class MemberRun:
     @functools.cached_property
     def is_classic(self) -> bool:
         """A run speaks one protocol once it has found out which."""
-        return bool(self._given_id) or self.start.protocol is GroupProtocol.CLASSIC
+        return bool(self.given_id) or self.start.protocol is GroupProtocol.CLASSIC
 
     @property
     def poll_interval_s(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from membership_client.core.member import IN_GROUP
 from membership_client.debugger.findings.finding import Evidence
@@ -18,6 +18,7 @@ from membership_client.debugger.model.decoding import checked, start_of
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.trace_entry import TraceEntry, entries_of
 from membership_client.debugger.words import lasting
+from membership_client.member_names import member_name, told_apart
 from membership_client.trace.reading import Section
 from membership_client.types import MemberState
 
@@ -51,13 +52,17 @@ def groups_of(
     until = max((run.ended for run in runs), default=0.0)
     names = sorted({run.group for run in runs})
     return tuple(
-        Group(name=name, runs=_in_order(run for run in runs if run.group == name), skew_s=skew_s, until=until)
+        Group(name=name, runs=_named([run for run in runs if run.group == name]), skew_s=skew_s, until=until)
         for name in names
     )
 
 
-def _in_order(runs: Iterable[MemberRun]) -> tuple[MemberRun, ...]:
-    return tuple(sorted(runs, key=lambda run: (run.began, run.member_id)))
+def _named(runs: list[MemberRun]) -> tuple[MemberRun, ...]:
+    """The runs of a group by when they began; those that have no instance id and the same name are told apart."""
+    dynamic = [run for run in runs if run.instance_id is None]
+    names = told_apart({run: run.name for run in dynamic}, {run: run.member_id for run in dynamic})
+    named = (replace(run, name=names.get(run, run.name)) for run in runs)
+    return tuple(sorted(named, key=lambda run: (run.began, run.member_id)))
 
 
 def _whose(section: Section) -> tuple[str, str, str, int]:
@@ -73,15 +78,17 @@ def _run(sections: list[Section], skew_s: float, broker_log: tuple[RemovalLine, 
         return None
     first, last = sections[0], sections[-1]
     group, member_id, host, pid = _whose(first)
+    instance_id, start = first.header["instance"], start_of(first)
     return MemberRun(
         group=group,
+        name=member_name(instance_id, start.config.client_id, host, pid),
         member_id=member_id,
-        instance_id=first.header["instance"],
+        instance_id=instance_id,
         host=host,
         pid=pid,
         pod=first.header.get("pod"),
         spark=first.header.get("spark"),
-        start=start_of(first),
+        start=start,
         entries=_entries(sections),
         torn=last.torn,
         saved=last.header["at"] > last.entries[-1]["at"],

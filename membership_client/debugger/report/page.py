@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import get_args
 
 from membership_client.cli.terminal_text import json_text
-from membership_client.debugger.findings.finding import Finding, Kind
+from membership_client.debugger.findings.finding import Finding, Kind, answer
 from membership_client.debugger.report.content import CallSpan, MarkKind, MemberLane, PartitionLane, ReportContent
 from membership_client.debugger.words import partitions_text
 from membership_client.trace.values import Json
@@ -76,6 +76,12 @@ def title_of(content: ReportContent) -> str:
     return f"Group {', '.join(content.groups)}" if content.groups else "No group"
 
 
+def answers_of(content: ReportContent) -> str:
+    """The first line of `diagnose`, of each group."""
+    told = {group: answer(one for one in content.findings if one.group == group) for group in content.groups}
+    return " ".join(f"{group}: {text}" if len(told) > 1 else text for group, text in told.items())
+
+
 class _Writer:
     """Used once, by `page_data`."""
 
@@ -87,6 +93,7 @@ class _Writer:
     def write(self) -> Json:
         return {
             "title": title_of(self._content),
+            "answer": answers_of(self._content),
             "began": self._content.began,
             "span": max(self._content.ended - self._content.began, 0.001),
             "states": _STATES,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from membership_client.core.events import Subscribe
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import OwnedPeriod
+from membership_client.debugger.model.shared_partitions import SharedPeriod, shared_periods_of
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.unowned import uncovered
 from membership_client.debugger.report.content import Overlap, OwnedSpan, PartitionLane, UnownedSpan
@@ -66,26 +67,25 @@ def partition_lanes(
         for one in owned_by(run, presences[run], lane_of[run]):
             owned[one.partition].append(one)
     times = {topic: wanted(topic, presences) for topic in {partition.topic for partition in owned}}
-    return [_lane(group, partition, owned[partition], times[partition.topic]) for partition in sorted(owned)]
+    shared: dict[TopicPartition, list[SharedPeriod]] = defaultdict(list)
+    for period in shared_periods_of(group):
+        shared[period.partition].append(period)
+    return [_lane(group, owned[each], times[each.topic], shared[each]) for each in sorted(owned)]
 
 
-def _lane(group: Group, partition: TopicPartition, owned: list[Owned], times: list[Interval]) -> PartitionLane:
+def _lane(group: Group, owned: list[Owned], times: list[Interval], shared: list[SharedPeriod]) -> PartitionLane:
     owned.sort(key=lambda one: (one.span.began, one.span.ended, one.span.owner))
     return PartitionLane(
         group=group.name,
-        partition=partition,
+        partition=owned[0].partition,
         owned=tuple(one.span for one in owned),
         gaps=tuple(gaps_between(owned, group.until, times)),
-        overlaps=tuple(overlaps_of(owned, group.skew_s)),
+        overlaps=tuple(overlaps_of(owned, shared)),
     )
 
 
-_SAME_CLOCK_S = 0.01
-"""How exactly two processes of one machine know the time of day: each reads both of its clocks one after the other."""
-
-
-def overlaps_of(owned: Sequence[Owned], skew_s: float) -> Iterator[Overlap]:
-    """`owned` by when each began."""
+def overlaps_of(owned: Sequence[Owned], shared: Sequence[SharedPeriod]) -> Iterator[Overlap]:
+    """`owned` by when each began; sure are those that a finding speaks of."""
     waiting, there = deque(owned), list[Owned]()
     edges = sorted({edge for one in owned for edge in (one.span.began, one.span.ended)})
     for began, ended in itertools.pairwise(edges):
@@ -93,12 +93,8 @@ def overlaps_of(owned: Sequence[Owned], skew_s: float) -> Iterator[Overlap]:
             there.append(waiting.popleft())
         there = [one for one in there if one.span.ended > began]
         if len(there) > 1:
-            yield Overlap(began, ended, tuple(one.span.owner for one in there), _is_sure(there, ended - began, skew_s))
-
-
-def _is_sure(owners: Sequence[Owned], lasted_s: float, skew_s: float) -> bool:
-    hosts = {one.run.host for one in owners}
-    return lasted_s > (skew_s if len(hosts) > 1 else _SAME_CLOCK_S)
+            sure = any(period.began <= began and ended <= period.ended for period in shared)
+            yield Overlap(began, ended, tuple(one.span.owner for one in there), sure)
 
 
 # --- times without an owner ------------------------------------------------------------------------------------------

@@ -44,8 +44,12 @@ class DebuggerView:
     def runs(self) -> list[MemberRun]:
         return [run for group in self.groups for run in group.runs]
 
+    def names(self) -> dict[tuple[str, str], str]:
+        """By group and name. The audit calls members as brokers' logs do: by the instance id, or else by the member id."""
+        return {(run.group, run.name): run.instance_id or run.given_id or run.member_id for run in self.runs()}
+
     def ownership(self) -> Counter[Row]:
-        names = [lane.name for lane in self.scene.members]
+        names = self._lane_names()
         return Counter(
             (lane.group, str(lane.partition), names[one.owner], one.epoch, ms(one.began), ms(one.ended))
             for lane in self.scene.partitions
@@ -58,7 +62,7 @@ class DebuggerView:
 
     def _gaps_in(self, lane: PartitionLane, kinds: Mapping[Row, str]) -> Iterator[Row]:
         """With who owned it before, how that ended, and who owned it next."""
-        names = [member.name for member in self.scene.members]
+        names = self._lane_names()
         for last, following in uncovered(lane.owned, lambda one: one.began, lambda one: one.ended):
             until, then = (following.began, names[following.owner]) if following else (math.inf, None)
             for gap in lane.gaps:
@@ -67,10 +71,15 @@ class DebuggerView:
                     ending = _ENDINGS.get(last.ending) or kinds.get(ended, "missing")
                     yield lane.group, str(lane.partition), ms(gap.began), ms(gap.ended), names[last.owner], ending, then
 
+    def _lane_names(self) -> list[str]:
+        names = self.names()
+        return [names[lane.group, lane.name] for lane in self.scene.members]
+
     def _kinds(self) -> dict[Row, str]:
         """The callbacks that took partitions away: by group, member, partition and when."""
+        names = self.names()
         return {
-            (run.group, run.name, period.partition, period.ended.time): call.kind.value
+            (run.group, names[run.group, run.name], period.partition, period.ended.time): call.kind.value
             for run in self.runs()
             for period in run.owned_periods
             for call in run.calls
@@ -85,25 +94,34 @@ class DebuggerView:
         )
 
     def rebalances(self) -> Counter[Row]:
-        return Counter(_row(group, rebalance) for group in self.groups for rebalance in rebalances_of(group))
+        names = self.names()
+        return Counter(_row(group, rebalance, names) for group in self.groups for rebalance in rebalances_of(group))
 
     def callbacks(self) -> Iterator[tuple[str, str, str, float | None, float, bool]]:
+        names = self.names()
         for run in self.runs():
             for call in run.calls:
                 took_s = call.lasted_s if call.returned else None
-                yield run.group, run.name, f"on_{call.kind.value}", took_s, call.waited_s, call.error is not None
+                yield (
+                    run.group,
+                    names[run.group, run.name],
+                    f"on_{call.kind.value}",
+                    took_s,
+                    call.waited_s,
+                    call.error is not None,
+                )
 
 
-def _row(group: Group, rebalance: GroupRebalance) -> Row:
-    began = min([rebalance.began, *(trigger.entry.time for trigger in rebalance.triggers)])
-    who = {trigger.run.name for trigger in rebalance.triggers} | {there.run.name for there in rebalance.arrivals}
+def _row(group: Group, rebalance: GroupRebalance, names: Mapping[tuple[str, str], str]) -> Row:
+    runs = [trigger.run for trigger in rebalance.triggers] + [there.run for there in rebalance.arrivals]
+    texts = {names[group.name, t.run.name] + t.text.removeprefix(t.run.name) for t in rebalance.triggers}
     return (
         group.name,
         rebalance.epoch,
-        ms(began),
+        ms(rebalance.began),
         ", ".join(sorted({_cause(trigger) for trigger in rebalance.triggers})) or "unknown",
-        "; ".join(sorted({trigger.text for trigger in rebalance.triggers})),
-        tuple(sorted(who)),
+        "; ".join(sorted(texts)),
+        tuple(sorted({names[group.name, run.name] for run in runs})),
         len({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)}),
         ms(rebalance.lasted_s),
         _certainty(rebalance),

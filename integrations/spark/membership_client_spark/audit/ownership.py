@@ -10,18 +10,18 @@ from membership_client_spark.audit.trace_schema import with_trace_names
 
 # A trace has the owned partitions where a section begins, and whenever they change.
 _OWNED_SETS = """
-    SELECT run, entry, true AS from_start, at, time, epoch, CAST(NULL AS BIGINT) AS call_id,
+    SELECT run, entry, true AS from_start, at, time, epoch, epoch_before, CAST(NULL AS BIGINT) AS call_id,
         transform(
             filter(map_entries(start.owned), e -> try_element_at(start.names, e.key) IS NOT NULL),
             e -> struct(try_element_at(start.names, e.key) AS topic, e.value AS ranges)) AS owned_topics
     FROM {entries} WHERE opens
     UNION ALL
-    SELECT run, entry, false, at, time, epoch, event.call_id,
+    SELECT run, entry, false, at, time, epoch, epoch_before, event.call_id,
         transform(map_entries(owned), e -> struct(e.key AS topic, e.value AS ranges))
     FROM {entries} WHERE owned IS NOT NULL"""
 
 _NUMBERED = """
-    SELECT *, row_number() OVER in_order AS number, lead(struct(at, time, epoch, call_id)) OVER in_order AS following
+    SELECT *, row_number() OVER in_order AS number, lead(struct(at, time, epoch, epoch_before, call_id)) OVER in_order AS following
     FROM {owned_sets}
     WINDOW in_order AS (PARTITION BY run ORDER BY entry, from_start DESC)"""
 

@@ -12,11 +12,9 @@ from membership_client_spark.audit.trace_schema import with_trace_names
 
 # --- which member reached which epoch when ---------------------------------------------------------------------------
 
-_ARRIVALS = with_trace_names("""
+_ARRIVALS = """
     WITH reached AS (
-        SELECT run, membership, epoch, min(entry) AS entry, min_by(at, entry) AS at, min_by(time, entry) AS time,
-            -- When it was stable at that epoch, or else its last step before the next epoch.
-            coalesce(min(at) FILTER (WHERE state = :STABLE), max(last_at)) AS settled_at
+        SELECT run, membership, epoch, min(entry) AS entry, min_by(at, entry) AS at, min_by(time, entry) AS time
         FROM {in_group} WHERE is_step AND epoch > 0 GROUP BY run, membership, epoch)
     SELECT r.*, m.name, m.again, r.entry <> m.first.entry OR m.joined AS observed,
         m.joined AND r.epoch = m.first_epoch AND NOT m.returns AS joins,
@@ -26,7 +24,7 @@ _ARRIVALS = with_trace_names("""
     FROM reached r JOIN {memberships} m ON r.run = m.run AND r.membership = m.membership
     WINDOW in_order AS (PARTITION BY r.run.`group`, r.epoch ORDER BY r.time, r.run, r.membership),
         whole_group AS (PARTITION BY r.run.`group`, r.epoch ORDER BY r.time, r.run, r.membership
-            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)""")
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"""
 
 # With the two earliest runs of an epoch: for any run of the group, one of the two is the first of the others.
 _EPOCHS = """
@@ -59,18 +57,24 @@ def epochs(spark: SparkSession, arrivals: DataFrame) -> DataFrame:
 
 # A join raises the epoch with which the member is let in, unless another member reached that epoch before: then targets
 # are computed in batches, the newcomer was let in at the old epoch, and its join raised the next one.
-_JOINS = """
+# It is triggered when the request is sent: a coordinator holds joins of classic groups back until all have come.
+_JOINS = with_trace_names("""
+    WITH asked AS (
+        SELECT a.run, a.membership, max(s.time) AS time FROM {arrivals} a JOIN (
+            SELECT run, entry, time FROM {entries} WHERE exists(effects, e -> e.request.is = :JoinGroup
+                OR e.request.is = :Heartbeat AND e.request.epoch = 0)) s ON a.run = s.run AND s.entry <= a.entry
+        WHERE a.joins GROUP BY a.run, a.membership)
     SELECT * FROM (
         SELECT a.run, a.name, CASE
                 WHEN r.is_classic THEN a.epoch
                 WHEN a.first_join_time < a.time OR a.time - a.others_time > :skew THEN e.next_epoch
                 ELSE a.epoch END AS epoch,
-            a.at, a.time, 'joined' AS cause,
+            a.at, coalesce(q.time, a.time) AS time, 'joined' AS cause,
             concat(a.name, ' joined', CASE WHEN a.again THEN ' again' ELSE '' END) AS text, a.others_time IS NULL AS sure
         FROM {arrivals} a JOIN {epochs} e ON a.run.`group` = e.`group` AND a.epoch = e.epoch
-        JOIN {runs} r ON a.run = r.run
+        JOIN {runs} r ON a.run = r.run LEFT JOIN asked q ON a.run = q.run AND a.membership = q.membership
         WHERE a.joins)
-    WHERE epoch IS NOT NULL"""
+    WHERE epoch IS NOT NULL""")
 
 _CHANGES = with_trace_names("""
     WITH sent AS (
@@ -145,7 +149,7 @@ def triggers(
 ) -> DataFrame:
     """One row for each trigger and the epoch it raised; `sure` where the answer to that very request brought the epoch."""
     skew = {"skew": skew_s}
-    joins = spark.sql(_JOINS, args=skew, arrivals=arrivals, epochs=epochs, runs=runs)
+    joins = spark.sql(_JOINS, args=skew, entries=entries, arrivals=arrivals, epochs=epochs, runs=runs)
     ends = spark.sql(_ENDS, args=skew, memberships=memberships, runs=runs, epochs=epochs)
     changes = spark.sql(_CHANGES, entries=entries)
     rejoins = spark.sql(_REJOINS, args=_REJOIN_REASONS, entries=entries, memberships=memberships, arrivals=arrivals)
@@ -154,19 +158,27 @@ def triggers(
 
 # --- which partitions moved ------------------------------------------------------------------------------------------
 
-# Without the partitions that a static member gets back when it returns.
+# Without the partitions that a static member owned at that very epoch before, in an earlier membership.
 _GAINED = """
-    SELECT p.run, p.topic, p.partition, p.began.epoch, p.began.at FROM {owned_periods} p
-    LEFT ANTI JOIN {memberships} m ON p.run = m.run AND p.began.at BETWEEN m.first.at AND m.last.at
-        AND m.last_epoch = p.began.epoch AND m.returns
+    WITH owned AS (
+        SELECT p.*, m.membership, m.instance_id, m.first.time AS joined, coalesce(p.ended.epoch_before, m.last_epoch) AS until
+        FROM {owned_periods} p JOIN {memberships} m ON p.run = m.run AND p.began.at BETWEEN m.first.at AND m.last.at),
+    back AS (
+        SELECT n.run, n.topic, n.partition, n.began FROM owned n JOIN owned o
+        ON n.run.`group` = o.run.`group` AND n.instance_id = o.instance_id AND n.topic = o.topic
+            AND n.partition = o.partition AND n.began.epoch = o.until
+            AND struct(n.run, n.membership) <> struct(o.run, o.membership) AND o.joined <= n.joined)
+    SELECT p.run, p.topic, p.partition, p.began.epoch, p.began.time, true AS is_gain FROM {owned_periods} p
+    LEFT ANTI JOIN back b
+        ON p.run = b.run AND p.topic = b.topic AND p.partition = b.partition AND p.began = b.began
     WHERE NOT p.began.from_start"""
 
 # A member reaches the new epoch only after it has given up what it must.
 _LOST = """
-    SELECT p.run, p.topic, p.partition, min(a.epoch) AS epoch, p.ended.at
+    SELECT p.run, p.topic, p.partition, min(a.epoch) AS epoch, p.ended.time, false AS is_gain
     FROM {owned_periods} p JOIN {memberships} m ON p.run = m.run AND p.ended.at BETWEEN m.first.at AND m.last.at
     JOIN {arrivals} a ON a.run = m.run AND a.membership = m.membership AND a.epoch > p.ended.epoch
-    WHERE p.ended.epoch > 0 GROUP BY p.run, p.topic, p.partition, p.ended.at"""
+    WHERE p.ended.epoch > 0 GROUP BY p.run, p.topic, p.partition, p.ended.time"""
 
 
 def moves(spark: SparkSession, owned_periods: DataFrame, memberships: DataFrame, arrivals: DataFrame) -> DataFrame:
@@ -178,17 +190,6 @@ def moves(spark: SparkSession, owned_periods: DataFrame, memberships: DataFrame,
 
 # --- the table `rebalances` ------------------------------------------------------------------------------------------
 
-# The time of the member that needed longest, by its own clock.
-_DURATIONS = """
-    WITH busy AS (
-        SELECT run, epoch, at FROM {arrivals}
-        UNION ALL SELECT run, epoch, settled_at FROM {arrivals}
-        UNION ALL SELECT run, epoch, at FROM {triggers}
-        UNION ALL SELECT run, epoch, at FROM {moves})
-    SELECT `group`, epoch, max(lasted_s) AS lasted_s FROM (
-        SELECT run.`group`, epoch, max(at) - min(at) AS lasted_s FROM busy GROUP BY run.`group`, run.member_id, epoch)
-    GROUP BY `group`, epoch"""
-
 _REBALANCES = """
     WITH causes AS (
         SELECT run.`group`, epoch, min(time) AS time, bool_or(sure) AS sure, array_sort(collect_set(cause)) AS causes,
@@ -199,15 +200,19 @@ _REBALANCES = """
             SELECT run, epoch, name FROM {triggers} UNION ALL SELECT run, epoch, name FROM {arrivals})
         GROUP BY run.`group`, epoch),
     moved AS (
-        SELECT run.`group`, epoch, count(DISTINCT topic, partition) AS moved FROM {moves}
+        SELECT run.`group`, epoch, count(DISTINCT topic, partition) AS moved,
+            -- When the last partition found its owner; if no traced member got one, when the last was given up.
+            coalesce(max(CASE WHEN is_gain THEN time END), max(time)) AS until
+        FROM {moves}
         GROUP BY run.`group`, epoch)
     SELECT CAST(least(e.began, causes.time) AS TIMESTAMP) AS time, `group`, epoch,
         coalesce(array_join(causes.causes, ', '), 'unknown') AS cause,
         coalesce(array_join(causes.texts, '; '), '') AS trigger,
         CASE WHEN causes.sure THEN 'certain' WHEN NOT causes.sure THEN 'likely' ELSE 'unknown' END AS certainty,
-        participants.members, coalesce(moved.moved, 0) AS moved, d.lasted_s
+        participants.members, coalesce(moved.moved, 0) AS moved,
+        coalesce(greatest(0D, moved.until - least(e.began, causes.time)), 0D) AS lasted_s
     FROM {epochs} e LEFT JOIN causes USING (`group`, epoch) LEFT JOIN participants USING (`group`, epoch)
-    LEFT JOIN moved USING (`group`, epoch) LEFT JOIN {durations} d USING (`group`, epoch)"""
+    LEFT JOIN moved USING (`group`, epoch)"""
 
 
 def rebalances(
@@ -217,6 +222,5 @@ def rebalances(
 
     Then a member without a trace did, or a change of a topic, or an administrator.
     """
-    durations = spark.sql(_DURATIONS, arrivals=arrivals, triggers=triggers, moves=moves)
-    tables = {"epochs": epochs, "arrivals": arrivals, "triggers": triggers, "moves": moves, "durations": durations}
+    tables = {"epochs": epochs, "arrivals": arrivals, "triggers": triggers, "moves": moves}
     return spark.sql(_REBALANCES, None, **tables)

@@ -1,5 +1,8 @@
 // The findings beside the lanes: a click shows when and where. Rebalances, of which there may be many, are folded away.
 
+// As many as the style shows on paper.
+const ON_PAPER = 9;
+
 class Findings {
   constructor(list, model, clock, chosen) {
     Object.assign(this, { list, model, chosen });
@@ -9,6 +12,7 @@ class Findings {
     this.inOrder = [...faults, ...told];
     list.replaceChildren(...faults.map((finding) => this.entry(finding)));
     if (!faults.length) list.append(element("p", "", "Nothing is wrong in these traces, as far as they tell."));
+    if (faults.length > ON_PAPER) list.dataset.more = `${faults.length - ON_PAPER} more are in the file.`;
     if (told.length) list.append(this.folded(told, !faults.length));
   }
 

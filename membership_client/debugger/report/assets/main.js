@@ -5,12 +5,13 @@ const THEMES = ["", "light", "dark"];
 function figures(model) {
   const gaps = model.partitions.flatMap((partition) => partition.gaps);
   const overlaps = model.partitions.flatMap((partition) => partition.overlaps.filter((overlap) => overlap.sure));
+  const doubles = model.findings.filter((finding) => finding.kind === "two owners").length;
   const longest = gaps.reduce((most, gap) => (most && most.end - most.start > gap.end - gap.start ? most : gap), null);
   return [
     { name: "members", value: model.memberCount },
     { name: "partitions", value: model.partitions.length },
     { name: "longest without owner", value: longest ? duration(longest.end - longest.start) : "–", items: longest ? [longest] : [] },
-    { name: "two owners", value: times(overlaps.length), items: overlaps, bad: overlaps.length > 0 },
+    { name: "two owners", value: times(doubles), items: overlaps, bad: doubles > 0 },
   ];
 }
 
@@ -33,7 +34,8 @@ function fillHead(page) {
   const { model, clock } = page;
   document.getElementById("title").textContent = model.title;
   document.getElementById("when").textContent = `${clock.day(0)}, ${clock.time(0, 1)} – ${clock.time(model.span, 1)}, ${duration(model.span)}`;
-  document.getElementById("count").textContent = model.findings.length || "";
+  document.getElementById("answer").textContent = model.answer;
+  document.getElementById("count").textContent = model.findings.filter((one) => one.severity !== "info").length || "";
   document.getElementById("only-row").hidden = !model.findings.length;
   document.getElementById("figures").replaceChildren(...figures(model).map((figure) => figureEntry(page, figure)));
   page.showDensity();

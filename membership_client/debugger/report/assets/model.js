@@ -9,7 +9,7 @@ function readModel(data) {
     members: raw.members.map((index) => members[index]),
     partitions: raw.partitions.map((index) => partitions[index]),
   }));
-  return { title: data.title, began: data.began, span: data.span, memberCount: data.memberCount, members, partitions, findings };
+  return { title: data.title, answer: data.answer, began: data.began, span: data.span, memberCount: data.memberCount, members, partitions, findings };
 }
 
 function memberOf(raw, index, data, text) {

@@ -1,0 +1,220 @@
+"""What can be said of a group without any trace: its coordinator's descriptions, watched for a while.
+
+It holds for members of any client. What a description does not show, such as heartbeats or the reason of a rebalance, is
+not made up.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from membership_client.admin.commands.group_text import blocker_lines, quiet_lines
+from membership_client.admin.views import GroupView, MemberView
+from membership_client.admin.waiting import Waiting
+from membership_client.partitions import named
+from membership_client.types import TopicPartition
+
+_FLAPS = 3
+"""So many joins, returns or changed subscriptions of one name are no ordinary restart."""
+
+_REBALANCES_S = 5.0
+"""A classic group that is seen rebalancing for longer waits for a member."""
+
+
+class OutsideKind(enum.Enum):
+    """What was seen. All but LAG need somebody."""
+
+    FLAPPING = "FLAPPING"
+    WAITED_FOR = "WAITED_FOR"
+    SILENT = "SILENT"
+    REBALANCING = "REBALANCING"
+    NO_MEMBERS = "NO_MEMBERS"
+    LAG = "LAG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideFinding:
+    kind: OutsideKind
+    members: tuple[str, ...]
+    partitions: frozenset[TopicPartition]
+    seen_s: float
+    sentence: str
+    advice: str
+    certain: bool
+    """False where another explanation fits as well."""
+
+    @property
+    def is_fault(self) -> bool:
+        return self.kind is not OutsideKind.LAG
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What one member, by name, was seen to do."""
+
+    joined: int = 0
+    subscribed: int = 0
+
+    @property
+    def count(self) -> int:
+        return self.joined + self.subscribed
+
+
+class OutsideView:
+    """Takes the successive looks at one group, and says what they show. `see` wants them in order."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+        self._now = 0.0
+        self._first: GroupView | None = None
+        self._last: Waiting | None = None
+        self._changes: dict[str, _Changes] = {}
+        self._worst: dict[str, OutsideFinding] = {}
+        """The last finding about each member that was waited for, or was silent."""
+        self._epochs = 0
+        self._rebalanced_s = 0.0
+
+    @property
+    def watched_s(self) -> float:
+        return 0.0 if self._began is None else self._now - self._began
+
+    def see(self, waiting: Waiting, now: float) -> None:
+        if self._began is None or self._last is None:
+            self._began, self._first = now, waiting.view
+        else:
+            self._compare(self._last.view, waiting.view)
+        self._now, self._last = now, waiting
+        if waiting.unknown:
+            self._rebalanced_s = max(self._rebalanced_s, waiting.seen_s)
+        for finding in _of_look(waiting):
+            self._worst[finding.members[0]] = finding
+
+    def _compare(self, before: GroupView, after: GroupView) -> None:
+        if before.epoch is not None and after.epoch is not None:
+            self._epochs += max(0, after.epoch - before.epoch)
+        elif (before.state, after.state) == ("Stable", "PreparingRebalance"):
+            self._epochs += 1
+        known = {_name(member): member for member in before.members}
+        for member in after.members:
+            old, changes = known.get(_name(member)), self._changes.setdefault(_name(member), _Changes())
+            if old is None or old.member_id != member.member_id:
+                changes.joined += 1
+            elif (old.topics, old.regex) != (member.topics, member.regex):
+                changes.subscribed += 1
+
+    def findings(self) -> list[OutsideFinding]:
+        """Those that need somebody first."""
+        if self._last is None:
+            return []
+        found = [*self._flapping(), *self._worst.values(), *self._rebalancing(), *_empty(self._last.view)]
+        return [*found, *_lags(self._first or self._last.view, self._last.view, self.watched_s)]
+
+    def _flapping(self) -> Iterator[OutsideFinding]:
+        flaps = {name: changes for name, changes in self._changes.items() if changes.count >= _FLAPS}
+        for name, changes in sorted(flaps.items(), key=lambda item: -item[1].count):
+            did = [("joined", changes.joined), ("changed its subscription", changes.subscribed)]
+            told = " and ".join(f"{what} {count} times" for what, count in did if count)
+            yield OutsideFinding(
+                kind=OutsideKind.FLAPPING,
+                members=(name,),
+                partitions=frozenset(),
+                seen_s=self.watched_s,
+                sentence=f"{name} {told} in {self.watched_s:.0f} s; the group rebalanced {self._epochs} times.",
+                advice="Look at its log: a crash loop, a poll interval that is exceeded, or topics that it changes while it runs.",
+                certain=True,
+            )
+
+    def _rebalancing(self) -> Iterator[OutsideFinding]:
+        if self._rebalanced_s < _REBALANCES_S or self._last is None:
+            return
+        names = tuple(sorted(_name(member) for member in self._last.view.members))
+        yield OutsideFinding(
+            kind=OutsideKind.REBALANCING,
+            members=names,
+            partitions=frozenset(),
+            seen_s=self._rebalanced_s,
+            sentence=f"The classic group was rebalancing for at least {self._rebalanced_s:.0f} s: it waits for one of its members.",
+            advice="Coordinators of classic groups do not say for which: look for a member that does not poll. Traces tell it.",
+            certain=True,
+        )
+
+
+def _name(member: MemberView) -> str:
+    """The same after a restart: the instance id, or client id and host, which several members of a host may share."""
+    return member.instance_id or f"{member.client_id} on {member.host.removeprefix('/')}"
+
+
+def _of_look(waiting: Waiting) -> Iterator[OutsideFinding]:
+    for quiet in waiting.quiet:
+        sentence, why = quiet_lines(quiet, waiting.session_timeout_s)
+        yield OutsideFinding(
+            kind=OutsideKind.SILENT,
+            members=(quiet.member.name,),
+            partitions=frozenset(quiet.waiting),
+            seen_s=quiet.seen_s,
+            sentence=sentence,
+            advice=why.strip(),
+            certain=False,
+        )
+    for blocker in waiting.blockers:
+        sentence, patience = blocker_lines(blocker)
+        yield OutsideFinding(
+            kind=OutsideKind.WAITED_FOR,
+            members=(blocker.holder.name, *blocker.wait.waiting),
+            partitions=blocker.wait.partitions,
+            seen_s=blocker.seen_s,
+            sentence=sentence,
+            advice=patience.strip(),
+            certain=True,
+        )
+
+
+def _empty(view: GroupView) -> Iterator[OutsideFinding]:
+    if not view.members:
+        yield OutsideFinding(
+            kind=OutsideKind.NO_MEMBERS,
+            members=(),
+            partitions=frozenset(),
+            seen_s=0.0,
+            sentence=f"{view.group_id} has no members.",
+            advice="Start its consumers, or look why they do not come in: an ACL, a wrong address, an instance id that is taken.",
+            certain=True,
+        )
+
+
+def _lags(first: GroupView, last: GroupView, watched_s: float) -> Iterator[OutsideFinding]:
+    """The members with the most records to go, and whether there are more of them now."""
+    lag, before = last.lag, first.lag
+    by_member = Counter[str]()
+    for member in last.members:
+        by_member[member.name] = sum(lag.get(place, 0) for place in member.current)
+    for member in sorted(last.members, key=lambda one: -by_member[one.name])[:_MOST_LAGS]:
+        if not (count := by_member[member.name]):
+            continue
+        behind = {place for place in member.current if lag.get(place)}
+        change = count - sum(before.get(place, 0) for place in member.current)
+        trend = "growing" if change > 0 else "shrinking" if change < 0 else "unchanged"
+        yield OutsideFinding(
+            kind=OutsideKind.LAG,
+            members=(member.name,),
+            partitions=frozenset(behind),
+            seen_s=watched_s,
+            sentence=f"{member.name} has {count} records of {named(behind)} to go, {trend} by {abs(change)} in {watched_s:.0f} s.",
+            advice="If it grows, add members, or make each record quicker.",
+            certain=True,
+        )
+
+
+_MOST_LAGS = 3
+
+
+def summary(view: GroupView, findings: Sequence[OutsideFinding], watched_s: float) -> str:
+    kinds = Counter(finding.kind.value for finding in findings if finding.is_fault)
+    told = ", ".join(f"{kind} x{count}" if count > 1 else kind for kind, count in kinds.items())
+    return (
+        f"Group {view.group_id}, watched from outside for {watched_s:.0f} s: {view.state}, {view.protocol} protocol, "
+        f"{len(view.members)} members. {told or 'Nothing is wrong as far as a coordinator shows it'}."
+    )

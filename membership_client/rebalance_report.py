@@ -1,0 +1,107 @@
+"""What one rebalance of a member was: the value behind `last_rebalance`, and the same as one sentence for the log."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from membership_client.partitions import first_shares
+from membership_client.types import Cause, MemberState, TopicPartition
+from membership_client.values import dataclass
+
+if TYPE_CHECKING:
+    from membership_client.core.events import CallbackKind
+
+_NOTICEABLE_S = 0.1
+
+
+class RebalanceTrigger(enum.Enum):
+    """What began a rebalance, as far as the member itself can know."""
+
+    APPLICATION = "the application"
+    """It subscribed, unsubscribed, closed, or did not poll in time; or its callback raised."""
+
+    COORDINATOR = "the coordinator"
+    """It dropped this member."""
+
+    GROUP = "another member or a topic"
+    """Not this member. The protocols do not tell it which other member, or whether a topic changed."""
+
+    MEMBER = "this member"
+    """An error ended it, or as the leader of a classic group it saw that topics had changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceCallback:
+    """One callback of a rebalance."""
+
+    kind: CallbackKind
+    partitions: frozenset[TopicPartition]
+    waited_s: float
+    """Until it began: a Consumer's callbacks wait for a poll."""
+    ran_s: float
+    error: str | None
+    """Type and place of the exception that it raised."""
+    returned: bool
+    """False if it still ran when the member ended."""
+
+    def __str__(self) -> str:
+        waited = f" after it waited {self.waited_s:.1f} s" if self.waited_s >= _NOTICEABLE_S else ""
+        if not self.returned:
+            return f"the {self.kind.value} callback had not returned after {self.ran_s:.1f} s"
+        if self.error is not None:
+            return (
+                f"the {self.kind.value} callback raised {self.error} after {self.ran_s:.1f} s{waited and f',{waited}'}"
+            )
+        return f"the {self.kind.value} callback took {self.ran_s:.1f} s{waited}"
+
+    @property
+    def is_notable(self) -> bool:
+        """Does the sentence about the rebalance speak of it?"""
+        slow = max(self.waited_s, self.ran_s) >= _NOTICEABLE_S
+        return slow or self.error is not None or not self.returned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceReport:
+    """One rebalance of one member, from its trigger until the member was at rest again: stable, or out of the group."""
+
+    state: MemberState
+    """STABLE, or UNSUBSCRIBED, STALE or FATAL: out of the group."""
+    epoch: int
+    cause: Cause
+    """Why it began. What happened meanwhile, such as another target, belongs to the same rebalance."""
+    triggered_by: RebalanceTrigger
+    ended_at: float
+    """Time of day in seconds since 1970, by this machine's clock."""
+    seconds: float
+    """From the trigger, as this member learned of it, to its rest."""
+    owned: int
+    """Number of partitions that the member owns after it."""
+    got: frozenset[TopicPartition]
+    lost: frozenset[TopicPartition]
+    """What it owned before, and does not after it: revoked or lost. What went and came back is in `callbacks` only."""
+    callbacks: tuple[RebalanceCallback, ...] = field(default=())
+    """In the order in which they ended."""
+
+    def __str__(self) -> str:
+        told = [str(call) for call in self.callbacks if call.is_notable]
+        callbacks = f"; {', '.join(told)}" if told else ""
+        why = f"{self.cause}; triggered by {self.triggered_by.value}"
+        return f"{self._outcome()} ({why}), {self._moves()}, in {self.seconds:.1f} s{callbacks}"
+
+    def _outcome(self) -> str:
+        if self.state is MemberState.STABLE:
+            return f"stable at epoch {self.epoch} with {self.owned} partition{'' if self.owned == 1 else 's'}"
+        return _OUT.get(self.state, "not in the group any more")
+
+    def _moves(self) -> str:
+        moves = [("got", first_shares(self.got)), ("lost", first_shares(self.lost))]
+        return ", ".join(f"{word} {topics}" for word, topics in moves if topics) or "nothing moved"
+
+
+_OUT = {
+    MemberState.STALE: "out of the group until the application polls again",
+    MemberState.FATAL: "ended by an error",
+}

@@ -1,0 +1,177 @@
+"""What a member does at this moment, what it waits for and what to do about it: the text of `explain()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, SyncGroup
+from membership_client.core.member import IN_GROUP, Member
+from membership_client.core.topic_check import missing_problem
+from membership_client.core.view import is_unconfirmed, unconfirmed_s
+from membership_client.errors import error_for
+from membership_client.partitions import named
+from membership_client.rebalance_report import RebalanceReport
+from membership_client.runtime.local_name import local_name
+from membership_client.types import Delay, GroupProtocol, MemberState
+from membership_client.values import dataclass
+
+S = MemberState
+
+_POLLS_LATE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What the text needs beside the member."""
+
+    now: float
+    state_since: float | None
+    last: RebalanceReport | None
+    last_ended_at: float | None
+    polled_at: float | None
+    """When the application last polled; None if it does not poll."""
+    waits_for_poll: bool = False
+    """The callback that is wanted has not begun, because a Consumer runs it in poll()."""
+    busy: str = ""
+    """Where the thread is that runs callbacks or works on records."""
+
+
+def explanation(member: Member, moment: Moment) -> str:
+    """Lines of text: the state and since when, what is waited for, the last rebalance, and what to do."""
+    waits_for, advice = _waits_for(member, moment)
+    lines = [_state_line(member, moment), f"It waits for {waits_for or 'nothing'}."]
+    lines += _poll_lines(member, moment)
+    problem = member.problem or missing_problem(member)
+    if problem is not None:
+        error = error_for(problem, member.identity)
+        lines.append(f"Problem: {problem.detail}")
+        advice = error.advice or advice
+    lines.append(_last_line(moment))
+    lines.append(f"Do: {advice or 'nothing, all is well.'}")
+    return "\n".join(lines)
+
+
+def _state_line(member: Member, moment: Moment) -> str:
+    who = f"{member.config.group_id}/{local_name(member)}"
+    since = "" if moment.state_since is None else f" for {moment.now - moment.state_since:.1f} s"
+    state = "closed" if member.closed is not None else member.state.value
+    epoch = f" at epoch {member.epoch}" if member.epoch > 0 else ""
+    return f"{who} is {state}{epoch}{since}, and owns {named(member.owned.named(member.names))}."
+
+
+def _poll_lines(member: Member, moment: Moment) -> list[str]:
+    polled_at, limit_s = moment.polled_at, member.poll_interval_s
+    if polled_at is None or member.state not in IN_GROUP or moment.now - polled_at < _POLLS_LATE * limit_s:
+        return []
+    since_s = moment.now - polled_at
+    return [
+        f"The application has not polled for {since_s:.1f} s of the {limit_s:g} s of max.poll.interval.ms{moment.busy}."
+    ]
+
+
+def _last_line(moment: Moment) -> str:
+    if moment.last is None or moment.last_ended_at is None:
+        return "Last rebalance: none yet."
+    return f"Last rebalance, {moment.now - moment.last_ended_at:.1f} s ago: {moment.last}."
+
+
+# --- what is waited for, and what to do ------------------------------------------------------------------------------
+
+
+_Wait = tuple[str | None, str | None]
+
+
+def _waits_for(member: Member, moment: Moment) -> _Wait:
+    """What the member waits for and what to do; None for nothing."""
+    if member.closed is not None:
+        return None, None
+    if member.call is not None:
+        return _callback(member, moment)
+    if (wait := _BY_MEMBER.get(member.state)) is not None:
+        return wait(member, moment)
+    return _ALWAYS[member.state]
+
+
+def _callback(member: Member, moment: Moment) -> _Wait:
+    call = member.call
+    assert call is not None
+    kind, which = call.kind.value, named(call.partitions.named(member.names))
+    lasted = f"for {moment.now - call.began_at:.1f} s"
+    if call.delayed is not None:
+        delay = Delay(call.delayed.why, moment.now - call.delayed.since)
+        return f"the {kind} callback of {which}: {delay}", "look at what it waits for."
+    if moment.waits_for_poll:
+        advice = "poll more often, or wrap long work in consumer.hold()."
+        return f"a call of poll(), {lasted}, to run the {kind} callback of {which}{moment.busy}", advice
+    advice = f"nothing, unless it should be quicker; the group waits at most {member.poll_interval_s:g} s for it."
+    return f"the {kind} callback of {which} to return, {lasted}{moment.busy}", advice
+
+
+def _answer(member: Member, moment: Moment) -> _Wait:
+    flight = member.dialogue
+    if member.coordinator is None:
+        return (
+            "a broker to name the coordinator of the group",
+            "see that the brokers of bootstrap.servers can be reached.",
+        )
+    if flight is None:
+        return "the time of its next request to the coordinator", None
+    asked_s = f"{moment.now - flight.sent_at:.1f} s ago"
+    match flight.request:
+        case JoinGroup() | SyncGroup():
+            whom = f"all other members to join again, since {asked_s}"
+            return whom, "if that takes long, look for a member that does not poll, or whose callback runs."
+        case Heartbeat() | ClassicHeartbeat():
+            return f"{member.coordinator} to answer the heartbeat that was sent {asked_s}", None
+        case _:
+            return f"{member.coordinator} to answer what was asked {asked_s}", None
+
+
+def _joining(member: Member, moment: Moment) -> _Wait:
+    if member.id_conflict is None:
+        return _answer(member, moment)
+    held_s = f"for {moment.now - member.id_conflict.since:.1f} s"
+    holder = f", which {member.id_conflict.holder} holds" if member.id_conflict.holder else ""
+    advice = "stop the other process, or give each process an instance id of its own."
+    return f"the instance id {member.config.group_instance_id}{holder}, {held_s}", advice
+
+
+def _reconciling(member: Member) -> _Wait:
+    if member.unresolved:
+        return f"the names of {len(member.unresolved)} topics from the brokers", None
+    return "the next attempt of the callback that raised", "mend the callback."
+
+
+def _confirming(member: Member, moment: Moment) -> _Wait:
+    if member.protocol is GroupProtocol.CLASSIC:
+        return _answer(member, moment)
+    return f"{member.coordinator or 'a coordinator'} to confirm its partitions", None
+
+
+def _stable(member: Member, moment: Moment) -> _Wait:
+    if is_unconfirmed(member, moment.now):
+        silent_s = unconfirmed_s(member, moment.now)
+        whom = member.coordinator or "a coordinator"
+        return (
+            f"{whom} to answer: the last confirmation is {silent_s:.1f} s old",
+            "look at the network and at that broker.",
+        )
+    if member.owed_gap_s is not None and not member.owned:
+        advice = f"if that takes long: membership-client groups waiting {member.config.group_id}"
+        return "partitions, which the coordinator is still to assign or other members are to release", advice
+    return None, None
+
+
+_BY_MEMBER: Mapping[MemberState, Callable[[Member, Moment], _Wait]] = {
+    S.JOINING: _joining,
+    S.RECONCILING: lambda member, _: _reconciling(member),
+    S.ACK: _confirming,
+    S.STABLE: _stable,
+}
+_ALWAYS: Mapping[MemberState, _Wait] = {
+    S.UNSUBSCRIBED: ("the application to subscribe", "call subscribe()."),
+    S.LEAVING: ("the coordinator to confirm that it left", None),
+    S.FENCED: ("the time of its next join", None),
+    S.STALE: ("the application to poll", "poll; wrap long work in consumer.hold(), or raise max.poll.interval.ms."),
+    S.FATAL: (None, "mend the problem, then subscribe again or restart the program."),
+}

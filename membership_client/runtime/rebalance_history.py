@@ -1,0 +1,107 @@
+"""The last rebalance of one member, and since when it has had its state: what `last_rebalance` and `explain` tell."""
+
+from __future__ import annotations
+
+import time
+
+from membership_client.core import reasons
+from membership_client.core.exception_summary import Raised
+from membership_client.core.machine import Step
+from membership_client.core.member import Member, RunningCall
+from membership_client.partitions import Partitions
+from membership_client.rebalance_report import RebalanceCallback, RebalanceReport, RebalanceTrigger
+from membership_client.runtime.rebalance_tracker import (
+    CallbackEnded,
+    Fact,
+    RebalanceBegan,
+    RebalanceEnded,
+    RebalanceTracker,
+)
+from membership_client.types import Cause, CauseKind, TopicPartition
+
+
+class RebalanceHistory:
+    """`on_step` is an observer of one member, for the membership thread. The rest may be read by any thread."""
+
+    def __init__(self) -> None:
+        self.last: RebalanceReport | None = None
+        self.ended_at: float | None = None
+        """When the last rebalance ended, by the member's clock."""
+        self.state_since: float | None = None
+        """When the state last changed, by the member's clock; None before the first time."""
+        self._tracker = RebalanceTracker()
+        self._before: Member | None = None
+        """The member before the rebalance that is under way."""
+        self._callbacks: list[RebalanceCallback] = []
+
+    def on_step(self, step: Step) -> None:
+        if step.after.state is not step.before.state:
+            self.state_since = step.at
+        for fact in self._tracker.follow(step):
+            self._take(fact, step)
+
+    def _take(self, fact: Fact, step: Step) -> None:
+        if isinstance(fact, RebalanceBegan):
+            self._before, self._callbacks = step.before, []
+        elif isinstance(fact, CallbackEnded):
+            call = step.before.call if fact.returned else step.after.call
+            if call is not None:
+                self._callbacks.append(_callback(fact, call, step.before if fact.returned else step.after))
+        elif isinstance(fact, RebalanceEnded) and self._before is not None:
+            self.last = _report(fact, self._before, step.after, self._callbacks)
+            self.ended_at, self._before = fact.at, None
+
+
+def _callback(fact: CallbackEnded, call: RunningCall, member: Member) -> RebalanceCallback:
+    return RebalanceCallback(
+        kind=fact.kind,
+        partitions=_named(call.partitions, member),
+        waited_s=fact.began_at - fact.wanted_at,
+        ran_s=fact.at - fact.began_at,
+        error=None if fact.error is None else _type_and_place(fact.error),
+        returned=fact.returned,
+    )
+
+
+def _type_and_place(error: Raised) -> str:
+    """Without its message, which may quote a record."""
+    return f"{error.kind} at {error.places[0]}" if error.places else error.kind
+
+
+def _report(
+    ended: RebalanceEnded, before: Member, after: Member, callbacks: list[RebalanceCallback]
+) -> RebalanceReport:
+    return RebalanceReport(
+        state=after.state,
+        epoch=after.epoch,
+        cause=ended.began.cause,
+        triggered_by=trigger_of(ended.began.cause),
+        ended_at=time.time(),
+        seconds=ended.at - ended.began.at,
+        owned=len(after.owned),
+        got=_named(after.owned - before.owned, after),
+        lost=_named(before.owned - after.owned, before),
+        callbacks=tuple(callbacks),
+    )
+
+
+def _named(partitions: Partitions, member: Member) -> frozenset[TopicPartition]:
+    return frozenset(partitions.named(member.names))
+
+
+_TRIGGERS = {
+    CauseKind.GROUP_CHANGED: RebalanceTrigger.GROUP,
+    CauseKind.FENCED: RebalanceTrigger.COORDINATOR,
+    CauseKind.FATAL: RebalanceTrigger.MEMBER,
+}
+_OF_OTHERS = frozenset({reasons.REBALANCING, reasons.REVOKED, reasons.NO_ANSWER, reasons.PASSED_OVER})
+_SEEN_BY_MEMBER = frozenset({reasons.TOPICS_CHANGED, reasons.OUT_OF_DATE, reasons.MISFIT})
+
+
+def trigger_of(cause: Cause) -> RebalanceTrigger:
+    """What began a rebalance with this cause."""
+    _, is_classic, wish = cause.detail.partition("rebalance: ")
+    if cause.kind is not CauseKind.GROUP_CHANGED or not is_classic or wish in _OF_OTHERS:
+        return _TRIGGERS.get(cause.kind, RebalanceTrigger.APPLICATION)
+    # What is left is the reason that the application gave to enforce_rebalance().
+    return RebalanceTrigger.MEMBER if wish in _SEEN_BY_MEMBER else RebalanceTrigger.APPLICATION

@@ -1,0 +1,164 @@
+"""`membership-client diagnose --group`: what a coordinator's descriptions show of members of any client, by values and live."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer as TheirConsumer
+from confluent_kafka import Producer
+
+from membership_client.admin import GroupAdmin, GroupView
+from membership_client.admin.commands.group_text import waiting_lines
+from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView
+from membership_client.admin.waiting import Watch, waiting
+from membership_client.cli.program import main
+from membership_client.testing import EmbeddedKafka
+from membership_client.types import Offset, TopicPartition
+from tests.admin.test_watch import NEW, SLOW, VIEW
+
+pytestmark = pytest.mark.deep
+
+PLACE = TopicPartition("orders", 0)
+CALM = replace(
+    VIEW,
+    state="Stable",
+    members=(replace(SLOW, epoch=5, target=SLOW.current), replace(NEW, target=frozenset())),
+    committed={PLACE: Offset(7)},
+    ends={PLACE: 7},
+)
+
+
+def seen(*views: GroupView, every_s: float = 2.0) -> list[OutsideFinding]:
+    """What is found when a group looks like this, one look after the other."""
+    watch, outside = Watch(), OutsideView()
+    for number, view in enumerate(views):
+        outside.see(waiting(watch.see(view, number * every_s), 45.0), number * every_s)
+    return outside.findings()
+
+
+def ended(at: int, committed: int | None = 7) -> GroupView:
+    return replace(CALM, ends={PLACE: at}, committed={} if committed is None else {PLACE: Offset(committed)})
+
+
+def test_nothing_is_said_of_a_group_that_works_or_has_no_records() -> None:
+    """Offsets that move, or stand still at the end of the log."""
+    assert seen(*[CALM] * 10) == []
+    assert seen(*(ended(10 + look, 8 + look) for look in range(10)))[0].kind is OutsideKind.LAG
+
+
+@pytest.mark.parametrize("committed", [7, None])
+def test_a_member_that_commits_nothing_although_records_wait_is_named(committed: int | None) -> None:
+    """`groups waiting` said that the group waits for no member, while a member was stopped."""
+    silent, *rest = seen(*(ended(10 + look, committed) for look in range(5)))
+    assert (silent.kind, silent.members, silent.partitions) == (OutsideKind.SILENT, ("till-1",), {PLACE})
+    assert silent.certain is False
+    assert "till-1 (10.0.0.1) committed nothing for 8 s although" in silent.sentence
+    assert "removes it in at most 45 s, and until then refuses another process the instance id till-1" in silent.advice
+    assert [finding.kind for finding in rest] == ([OutsideKind.LAG] if committed is not None else [])
+
+
+def test_a_silent_member_that_outlives_a_session_is_alive() -> None:
+    """So its application is stuck, and its process is not stopped."""
+    (silent, _) = seen(*[ended(10)] * 30)
+    assert "It sends heartbeats" in silent.advice
+
+
+def test_a_short_look_says_that_a_longer_one_is_needed() -> None:
+    """It cannot tell a member that works from one that is stopped."""
+    lines = waiting_lines(waiting(Watch().see(ended(10), 0.0), 45.0))
+    assert lines[1:] == [
+        "The group waits for no member.",
+        "Records wait for till-1. Whether they are worked on shows a longer look: --watch 10.",
+    ]
+
+
+def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
+    """By instance id, or by client and host, because a member id is new each time."""
+
+    def with_new(number: int, topics: str) -> GroupView:
+        member = replace(CALM.members[1], member_id=f"m{number}", topics=frozenset({topics}))
+        return replace(CALM, epoch=5 + number, members=(CALM.members[0], member))
+
+    (flaps,) = seen(*(with_new(number, "orders") for number in range(5)))
+    assert (flaps.kind, flaps.members) == (OutsideKind.FLAPPING, ("shop on 10.0.0.1",))
+    assert "joined 4 times in 8 s; the group rebalanced 4 times." in flaps.sentence
+    (changes,) = seen(*(replace(with_new(0, f"topic-{look}"), epoch=look) for look in range(5)))
+    assert "changed its subscription 4 times" in changes.sentence
+
+
+def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:
+    """Of a classic group, that it waits, and that its coordinator does not say for whom."""
+    assert seen(VIEW, VIEW)[0].members == ("till-1", "m2")
+    classic = replace(CALM, protocol="classic", state="PreparingRebalance", epoch=None, assignment_epoch=None)
+    assert [finding.kind for finding in seen(*[classic] * 4)] == [OutsideKind.REBALANCING]
+    assert [finding.kind for finding in seen(replace(CALM, members=()))] == [OutsideKind.NO_MEMBERS]
+
+
+# --- live ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def embedded() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(topics={"orders": 2}) as cluster:
+        yield cluster
+
+
+def diagnosed(
+    embedded: EmbeddedKafka, watch: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, list[dict[str, object]]]:
+    where = ["--bootstrap-server", embedded.bootstrap_servers]
+    code = main(["diagnose", "--group", "shop", *where, "--for", watch, "--json"])
+    return code, json.loads(capsys.readouterr().out)["findings"]
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_a_librdkafka_member_that_stands_still_is_named_and_one_that_works_is_not(
+    embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str], protocol: str
+) -> None:
+    """Nothing but its coordinator tells of it: it writes no trace."""
+    producer = Producer({"bootstrap.servers": embedded.bootstrap_servers})
+    config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop", "group.protocol": protocol}
+    config |= {"client.id": "till", "auto.offset.reset": "earliest", "auto.commit.interval.ms": "200"}
+    member, ends, stands = TheirConsumer(config), threading.Event(), threading.Event()
+    member.subscribe(["orders"])
+
+    def work() -> None:
+        while not ends.is_set():
+            producer.produce("orders", b"1", partition=0)
+            producer.poll(0)
+            member.poll(0.05) if not stands.is_set() else time.sleep(0.05)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        embedded.wait_for(lambda: any(one.current for one in embedded.describe("shop").members))
+        with GroupAdmin(embedded.bootstrap_servers) as admin:
+            embedded.wait_for(lambda: admin.describe("shop").committed)
+        assert "SILENT" not in [finding["kind"] for finding in diagnosed(embedded, "8s", capsys)[1]]
+        stands.set()
+        code, findings = diagnosed(embedded, "8s", capsys)
+    finally:
+        ends.set()
+        thread.join()
+        member.close()
+    (silent,) = [finding for finding in findings if finding["kind"] == "SILENT"]
+    assert code == 1
+    assert silent["partitions"] == ["orders-0"]
+
+
+def test_a_group_that_is_not_there_and_files_beside_a_group_are_refused(
+    embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a sentence, with exit code 2."""
+    where = ["--bootstrap-server", embedded.bootstrap_servers]
+    assert main(["diagnose", "--group", "nobody", *where, "--for", "0"]) == 2
+    assert "There is no group nobody" in capsys.readouterr().err
+    for arguments in (["trace.jsonl", "--group", "shop", *where], [], ["--group", "shop", *where, "--for", "x"]):
+        with pytest.raises(SystemExit) as exit_:
+            main(["diagnose", *arguments])
+        assert exit_.value.code == 2

@@ -1,0 +1,37 @@
+"""Holds what `diagnose` and the report say of simulated groups against who owned what when."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from membership_client.debugger.commands.report_command import compose
+from membership_client.debugger.diagnose import findings_of
+from membership_client.debugger.model.timeline import groups_of
+from membership_client.debugger.model.unowned import unowned_totals_of
+from tests.diagnose.report_truth import report_complaints, total_complaints
+from tests.diagnose.sentences import complaints
+from tests.diagnose.traces import sections_of
+from tests.diagnose.truth import truth_of
+from tests.simulation.fleet import Outcome
+from tests.simulation.generate import script_of
+
+_SKEWS = (0.0, 2.0)
+"""Clocks that are known to be right, and clocks as they are by default."""
+
+
+def read_seeds(seeds: range) -> Outcome:
+    """What is wrong with the sentences about these seeds, if anything."""
+    began_at = time.process_time()
+    found = [f"seed {seed}, {text}" for seed in seeds for text in _wrong(seed)]
+    return Outcome(len(seeds), time.process_time() - began_at, "\n".join(found[:20]) or None)
+
+
+def _wrong(seed: int) -> Iterator[str]:
+    sections = sections_of(script_of(seed))
+    for skew_s in _SKEWS if sections else ():
+        truth = truth_of(sections, skew_s)
+        (group,) = groups_of(sections, skew_s)
+        told = [*complaints(truth, findings_of(group)), *total_complaints(truth, unowned_totals_of(group))]
+        told += report_complaints(truth, compose(sections, skew_s))
+        yield from (f"clocks within {skew_s:g} s: {text}" for text in told)

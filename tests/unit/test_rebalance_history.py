@@ -1,0 +1,244 @@
+"""`last_rebalance` and `explain()` by values: what a member says of its last rebalance and of this moment."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass, field
+
+import pytest
+
+from membership_client.core.events import (
+    CallbackKind,
+    CallbackReturned,
+    Close,
+    DescribeGroup,
+    Effect,
+    Event,
+    GroupDescribed,
+    GroupLeft,
+    Heartbeat,
+    LeaveGroup,
+    MemberDescription,
+    Polled,
+    Refused,
+    Unsubscribe,
+)
+from membership_client.core.machine import Step
+from membership_client.core.member import Member
+from membership_client.rebalance_report import RebalanceReport, RebalanceTrigger
+from membership_client.runtime.explanation import Moment, explanation
+from membership_client.runtime.rebalance_history import RebalanceHistory, trigger_of
+from membership_client.types import Cause, CauseKind, LeaveMode, MemberState, TopicPartition
+from tests.core.play import INTERVAL_S, Play, accepted, config, orders
+
+NAME = f"g/{socket.gethostname()}:{os.getpid()}"
+
+
+@dataclass
+class RememberedPlay(Play):
+    """A member whose every step is shown to its history."""
+
+    history: RebalanceHistory = field(default_factory=RebalanceHistory)
+
+    def do(self, event: Event) -> list[Effect]:
+        before = self.member
+        effects = super().do(event)
+        self.history.on_step(Step(self.now, before, event, tuple(effects), self.member))
+        return effects
+
+    @property
+    def last(self) -> RebalanceReport:
+        assert self.history.last is not None
+        return self.history.last
+
+    def explained(self, *, busy: str = "", waits_for_poll: bool = False) -> str:
+        moment = Moment(
+            now=self.now,
+            state_since=self.history.state_since,
+            last=self.history.last,
+            last_ended_at=self.history.ended_at,
+            polled_at=self.member.polled_at,
+            waits_for_poll=waits_for_poll,
+            busy=busy,
+        )
+        return explanation(self.member, moment)
+
+
+def remembered(**overrides: object) -> RememberedPlay:
+    return RememberedPlay(Member(config=config(**overrides), member_id="me"))
+
+
+def of_orders(*numbers: int) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition("orders", number) for number in numbers)
+
+
+def test_a_rebalance_is_remembered_with_cause_trigger_time_moves_and_callbacks() -> None:
+    """The application asked "what happened to me just now?" and had only log lines."""
+    play = remembered(group_protocol="consumer")
+    assert play.history.last is None
+    play.stable(0, 1).told(orders(0, 2))
+    play.now += 1.5
+    (call_id,) = [play.member.call.call_id] if play.member.call else []
+    play.do(CallbackReturned(call_id, None, play.now - 0.5, "main"))
+    play.answer(Heartbeat, accepted(3))
+    play.let_callbacks_return()
+    play.answer(Heartbeat, accepted(3))
+    last = play.last
+    assert (last.state, last.epoch, last.owned, last.seconds) == (MemberState.STABLE, 3, 2, 1.5)
+    assert (last.got, last.lost) == (of_orders(2), of_orders(1))
+    assert (last.cause.kind, last.triggered_by) == (CauseKind.GROUP_CHANGED, RebalanceTrigger.GROUP)
+    revoked, assigned = last.callbacks
+    assert (revoked.kind, revoked.partitions) == (CallbackKind.REVOKED, of_orders(1))
+    assert (revoked.waited_s, revoked.ran_s, revoked.error) == (1.0, 0.5, None)
+    assert assigned.kind is CallbackKind.ASSIGNED
+    assert str(last).endswith("in 1.5 s; the revoked callback took 0.5 s after it waited 1.0 s")
+
+
+def test_a_fence_and_the_join_after_it_are_one_rebalance_of_the_coordinators() -> None:
+    """It is told as what began it, and not as the join that ended it."""
+    play = remembered()
+    play.stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25, "removed"))
+    play.let_callbacks_return()
+    play.advance(2.0)
+    play.answer(Heartbeat, accepted(5, orders(0)))
+    play.name_topics().let_callbacks_return()
+    play.answer(Heartbeat, accepted(5))
+    assert (play.last.cause.kind, play.last.triggered_by) == (CauseKind.FENCED, RebalanceTrigger.COORDINATOR)
+    assert [call.kind for call in play.last.callbacks] == [CallbackKind.LOST, CallbackKind.ASSIGNED]
+    assert "nothing moved" in str(play.last)
+
+
+def test_a_callback_that_raises_is_named_by_type_and_without_its_message() -> None:
+    """The message may quote a record of a customer."""
+    play = remembered(callback_errors="continue")
+    play.stable(0).told(orders(0, 1))
+    play.returns("ValueError: customer 4711")
+    play.answer(Heartbeat, accepted(3))
+    assert "the assigned callback raised ValueError" in str(play.last)
+    assert "4711" not in repr(play.last)
+
+
+def test_a_poll_interval_that_is_exceeded_ends_out_of_the_group() -> None:
+    """Until the application polls again there is no rebalance under way."""
+    play = remembered(**{"max.poll.interval.ms": 10_000})
+    play.stable(0)
+    play.do(Polled(play.now))
+    play.advance(10.0)
+    play.let_callbacks_return()
+    play.answer(LeaveGroup, GroupLeft())
+    assert play.last.state is MemberState.STALE
+    assert str(play.last).startswith("out of the group until the application polls again (poll interval exceeded: 10 s")
+    assert "Do: poll; wrap long work" in play.explained()
+
+
+def test_a_callback_that_has_not_returned_when_the_member_ends_is_told_as_such() -> None:
+    """A close does not wait for ever."""
+    play = remembered()
+    play.stable(0)
+    play.do(Close(mode=LeaveMode.DEFAULT, reason=None, timeout_s=5.0))
+    play.advance(5.0)
+    (call,) = play.last.callbacks
+    assert (call.returned, call.ran_s) == (False, 5.0)
+    assert "the revoked callback had not returned after 5.0 s" in str(play.last)
+
+
+@pytest.mark.parametrize(
+    ("cause", "trigger"),
+    [
+        (Cause(CauseKind.JOINED, "joined the group"), RebalanceTrigger.APPLICATION),
+        (Cause(CauseKind.GROUP_CHANGED, "rebalance: group is rebalancing"), RebalanceTrigger.GROUP),
+        (Cause(CauseKind.GROUP_CHANGED, "rebalance: topics changed"), RebalanceTrigger.MEMBER),
+        (Cause(CauseKind.GROUP_CHANGED, "rebalance: new prices"), RebalanceTrigger.APPLICATION),
+        (Cause(CauseKind.SUBSCRIPTION_CHANGED, "rebalance: subscription changed"), RebalanceTrigger.APPLICATION),
+        (Cause(CauseKind.FATAL, "no access"), RebalanceTrigger.MEMBER),
+    ],
+)
+def test_the_trigger_follows_from_the_cause(cause: Cause, trigger: RebalanceTrigger) -> None:
+    """In a classic group the cause ends in the reason of the join."""
+    assert trigger_of(cause) is trigger
+
+
+# --- explain() -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_member_says_to_subscribe() -> None:
+    """Nothing happened to it yet."""
+    text = remembered().explained()
+    assert text.splitlines() == [
+        f"{NAME} is unsubscribed, and owns nothing.",
+        "It waits for the application to subscribe.",
+        "Last rebalance: none yet.",
+        "Do: call subscribe().",
+    ]
+
+
+def test_a_stable_member_waits_for_nothing_and_tells_its_last_rebalance() -> None:
+    """The whole answer of the usual case."""
+    play = remembered()
+    play.stable(0, 1)
+    play.now += 1.0
+    state, waits, last, advice = play.explained().splitlines()
+    assert state == f"{NAME} is stable at epoch 2 for 1.0 s, and owns orders[0-1]."
+    assert waits == "It waits for nothing."
+    assert last.startswith("Last rebalance, 1.0 s ago: stable at epoch 2 with 2 partitions (joined the group; ")
+    assert advice == "Do: nothing, all is well."
+
+
+def test_a_callback_is_named_with_its_partitions_its_time_and_where_its_thread_stands() -> None:
+    """One that a Consumer has not begun waits for a poll, and the thread is at its record."""
+    play = remembered()
+    play.stable(0, 1).told(orders(0))
+    play.now += 3.0
+    busy = "; thread main is at charge (shop.py:7)"
+    assert f"It waits for the revoked callback of orders[1] to return, for 3.0 s{busy}." in play.explained(busy=busy)
+    text = play.explained(busy=busy, waits_for_poll=True)
+    assert f"It waits for a call of poll(), for 3.0 s, to run the revoked callback of orders[1]{busy}." in text
+    assert "Do: poll more often, or wrap long work in consumer.hold()." in text
+
+
+def test_an_application_that_does_not_poll_is_told_before_its_time_is_up() -> None:
+    """From half of the interval on."""
+    play = remembered(**{"max.poll.interval.ms": 10_000})
+    play.stable(0)
+    play.do(Polled(play.now))
+    play.now += 4.0
+    assert "has not polled" not in play.explained()
+    play.now += 2.0
+    assert "The application has not polled for 6.0 s of the 10 s of max.poll.interval.ms." in play.explained()
+
+
+def test_a_refused_instance_id_names_its_holder() -> None:
+    """The other process may have to be stopped."""
+    play = remembered(group_instance_id="i")
+    play.joining().answer(Heartbeat, Refused(111, "the instance id is owned by them."))
+    holder = MemberDescription(member_id="them", instance_id="i", client_id="c", host="h")
+    play.answer(DescribeGroup, GroupDescribed((holder,)))
+    play.now += 2.0
+    text = play.explained()
+    assert "It waits for the instance id i, which member them (client c, host h) holds, for 2.0 s." in text
+    assert "Problem: the instance id is owned by them." in text
+
+
+def test_a_coordinator_that_does_not_answer_is_what_a_stable_member_waits_for() -> None:
+    """After three intervals without a confirmation."""
+    play = remembered()
+    play.stable(0)
+    play.now += 4 * INTERVAL_S
+    assert "to answer: the last confirmation is" in play.explained()
+
+
+def test_every_state_can_be_explained() -> None:
+    """Also a leave under way, and a member that is closed."""
+    play = remembered()
+    play.stable(0)
+    play.do(Unsubscribe(mode=LeaveMode.DEFAULT))
+    play.let_callbacks_return()
+    assert "It waits for the coordinator to confirm that it left." in play.explained()
+    play.answer(LeaveGroup, GroupLeft())
+    play.do(Close(mode=LeaveMode.DEFAULT, reason=None, timeout_s=5.0))
+    text = play.explained()
+    assert f"{NAME} is closed" in text
+    assert "It waits for nothing." in text
