@@ -589,7 +589,7 @@ def _storm(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     for name, count in re.findall(r"(\S+) \((\d+) times\)", words["more_who"]):
         ends = [line for life in truth.named(name) for line in (*_ends(life), life.lines[-1])]
         if name not in {life.name for life in truth.lives} or int(count) > len(ends) + sum(
-            len(line.requests())
+            max(1, len(line.requests()))  # A classic member may have to revoke before it joins with the new topics.
             for life in truth.named(name)
             for line in life.lines
             if line.event.get("is") == "Subscribe"
