@@ -137,6 +137,10 @@ class Stage:
         self._actors.append(actor)
         return actor
 
+    def trace_of(self, name: str) -> str:
+        """What that actor has written so far."""
+        return (self._traces / f"{name}.jsonl").read_text()
+
     def end(self) -> None:
         for actor in self._actors:
             actor.stop()

@@ -138,7 +138,8 @@ def test_an_open_transaction_is_what_a_consumer_waits_for(calm: Stage) -> None:
     producer.begin_transaction()
     producer.send_offsets_to_transaction([Place(calm.name, 1, 0)], reader.consumer_group_metadata(), 10)
     one = calm.enter("one", consumes=True)
-    pause(8.0)
+    one.wait_for("state", state="RECONCILING")
+    eventually(lambda: "CallbackDelayed" in calm.trace_of("one"), "a delay in the trace")
     producer.commit_transaction()
     one.wait_owner(4)
     reader.close()
@@ -181,6 +182,7 @@ def test_a_pod_that_is_replaced_on_another_host_is_no_duplicate(near: Stage) -> 
     takeover = {"group.instance.id.conflict": "takeover"}
     new = near.enter("one", incarnation="-new", host="node-3", config=takeover)
     new.wait_owner(2)
+    pause(5.0)  # Only a trace that the others outlast shows that its member ended.
     for actor in (new, two):
         actor.close("end of the play")
     findings = [finding for finding in near.findings() if finding.kind.is_fault]
