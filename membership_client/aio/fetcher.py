@@ -85,6 +85,9 @@ class Fetcher(Consumer):
         self._deserializes = bool(deserializing)
         if self._deserializes:
             self._librdkafka.consume_raw = deserializing.after(self._librdkafka.consume_raw)
+        # All of these take time on the thread that reads, which must not be the loop's.
+        resets = self._consume_raw != self._raw.consume
+        self._may_block = self._deserializes or resets or "oauth_cb" in config
         self._crowding = Crowding(self._librdkafka, self._raw.pause, self._raw.resume)
         here = threading.get_ident()  # Records and callbacks are the loop's.
         self._queue.busy = lambda: here
@@ -106,6 +109,18 @@ class Fetcher(Consumer):
         if monotonic() < self._gate.until and (demand.least == 1 or self._has(demand)):
             return self._taken(demand)
         return []
+
+    def read_at_once(self, demand: Demand) -> list[Message]:
+        """What it wants of the records that librdkafka has fetched, unless reading them could block. Nothing is at hand."""
+        if self._may_block or demand.partitions is not None or not 1 < demand.most <= _MOST_AT_ONCE:
+            return []
+        with self._librdkafka.lock.reading_if_free() as is_free:
+            if not is_free or monotonic() >= self._gate.until:
+                return []
+            if not self._line:
+                return self._read_at_once(demand.most) or self.at_hand(demand)
+            self._buffer.read(self._consume_raw, max(0, demand.most - len(self._line)), 0.0)
+            return self.at_hand(demand)
 
     def take(self, demand: Demand) -> list[Message]:
         """What it wants of the records that were read ahead, unless a callback waits or this process was away."""

@@ -42,8 +42,11 @@ class Reading:
         return None if self._errors else self._fetcher.next_at_hand()
 
     def at_hand(self, demand: Demand) -> list[Message]:
-        """What it wants of the records that were read ahead, if nothing waits for the thread; else none. Cheap."""
-        return [] if self._errors else self._fetcher.at_hand(demand)
+        """What it wants of the records that were read ahead or fetched, if nothing waits for the thread; else none. Cheap."""
+        if self._errors:
+            return []
+        # Coroutines that wait come first.
+        return self._fetcher.at_hand(demand) or ([] if self._requests else self._fetcher.read_at_once(demand))
 
     async def take(
         self, demand: Demand, timeout_s: float | None, post: Callable[[Callable[[], None]], None]

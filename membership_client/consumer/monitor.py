@@ -15,6 +15,8 @@ from typing import Any, Protocol
 class Lock(Protocol):
     """A lock that its holder may take again: a signal handler does."""
 
+    def acquire(self, blocking: bool = True) -> bool: ...
+    def release(self) -> None: ...
     def __enter__(self) -> Any: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
@@ -111,6 +113,19 @@ class LibrdkafkaLock:
         self.give_way()
         with self._inside(), self.lock:
             yield
+
+    @contextlib.contextmanager
+    def reading_if_free(self) -> Iterator[bool]:
+        """For a thread that must not wait: False if it would have to."""
+        taken: list[bool] = []
+        try:
+            if not self.callers:
+                # By C code: an exception of a signal handler cannot come between taking the lock and noting it.
+                taken.extend(map(self.lock.acquire, (False,)))
+            yield any(taken)
+        finally:
+            if any(taken):
+                self.lock.release()
 
     def give_way(self) -> None:
         """Let the callers that wait now go first."""

@@ -171,15 +171,24 @@ class SimLock:
         self._notified = 0
 
     def __enter__(self) -> None:
-        me = threading.get_ident()
-        if self._owner != me:
-            self._scheduler.wait(lambda: self._owner is None)
-            self._owner = me
-        self._depth += 1
+        self.acquire()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
+        self.release()
+
+    def acquire(self, blocking: bool = True) -> bool:
+        me = threading.get_ident()
+        if self._owner != me:
+            if not blocking and self._owner is not None:
+                return False
+            self._scheduler.wait(lambda: self._owner is None)
+            self._owner = me
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
         self._depth -= 1
         if not self._depth:
             self._owner = None
