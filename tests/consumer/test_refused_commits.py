@@ -13,7 +13,7 @@ from membership_client.testing import EmbeddedKafka
 PATIENCE_S = 40.0
 INTERVAL_MS = 600_000
 """No heartbeat that is sent in its turn tells the member anything while the test lasts."""
-SETTINGS: dict[str, object] = {
+SETTINGS: dict[str, str | int] = {
     "group.consumer.heartbeat.interval.ms": INTERVAL_MS,
     "group.consumer.session.timeout.ms": 3 * INTERVAL_MS,
     "group.max.session.timeout.ms": 3 * INTERVAL_MS,
@@ -35,13 +35,17 @@ def embedded() -> Iterator[EmbeddedKafka]:
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 def test_partitions_are_lost_at_once_when_a_commit_is_refused(embedded: EmbeddedKafka, protocol: str) -> None:
     """The application was once given records until the next heartbeat, for up to five seconds by default."""
-    config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop", "group.protocol": protocol}
+    config: dict[str, object] = {
+        "bootstrap.servers": embedded.bootstrap_servers,
+        "group.id": "shop",
+        "group.protocol": protocol,
+    }
     config |= {"auto.offset.reset": "earliest", "enable.auto.commit": False, "max.poll.interval.ms": 4 * INTERVAL_MS}
     calls: list[str] = []
     with Consumer(config | (CLASSIC if protocol == "classic" else {})) as consumer:
         consumer.subscribe(["orders"], on_lost=lambda *_: calls.append("lost"))
         first = _next_record(consumer)
-        embedded.expire_session(consumer.memberid())
+        embedded.expire_session(consumer.memberid() or "")
         with pytest.raises(KafkaException):
             consumer.commit(first, asynchronous=False)
         embedded.wait_for(lambda: consumer.poll(0.05) is None or calls, PATIENCE_S)
