@@ -60,6 +60,7 @@ PACKAGES = (
     Package("runtime/ownership.py", _RUNTIME),
     Package("arguments.py", _RUNTIME),
     Package("consumer/buffer.py", _BUFFER),
+    Package("consumer/bridge.py", ("tests/consumer/simulation",)),
     Package("leases", _LEASES),
 )
 
