@@ -148,7 +148,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/machine.py",
-        "_on_doubted",
+        "_on_coordinator_doubted",
         "member.coordinator is not None and member.coordinator == event.node",
         "True and member.coordinator == event.node",
         "A node that is doubted is never None.",
