@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -243,10 +243,11 @@ class GroupMember:
         """A callback cannot begin yet. Any thread."""
         self._worker.post(CallbackDelayed(call_id, since, why))
 
-    def _ownership_of(self, partitions: Iterable[TopicPartition]) -> Ownership:
+    def _ownership_of(self, partitions: Collection[TopicPartition]) -> Ownership:
         """For a `_commit` that may come later. Any thread."""
         member = self._worker.known
-        assigning = frozenset(being_assigned(member).named(member.names))
+        given = being_assigned(member).of_names({partition.topic for partition in partitions}, member.names)
+        assigning = frozenset(given.named(member.names))
         return self._offsets.ownership.of(
             partitions, lambda partition: self.epoch > 0 and (partition in assigning or self.owns(partition))
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from itertools import compress
 from operator import is_not
@@ -83,6 +83,10 @@ class Partitions:
         """The part that belongs to these topics."""
         others = self.topics.difference(topics)
         return Partitions({t: n for t, n in self.by_topic.items() if t not in others}) if others else self
+
+    def of_names(self, topics: Collection[str], names: Mapping[UUID, str]) -> Partitions:
+        """The part that belongs to topics with these names."""
+        return self.of_topics(topic for topic, name in names.items() if name in topics) if self else self
 
     def named(self, names: Mapping[UUID, str]) -> Iterator[TopicPartition]:
         """By topic name; topics whose name is unknown are left out."""

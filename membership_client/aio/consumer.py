@@ -58,7 +58,8 @@ _ONE = Demand(1)
 class Consumer(Calls):
     """`membership_client.Consumer`, with callbacks on the event loop in which it was made.
 
-    One thread of its own makes all calls into librdkafka, one after the other, so whatever calls into it is awaited.
+    One thread of its own makes the calls into librdkafka, one after the other, so whatever calls into it is awaited. Only records
+    that librdkafka has fetched are read on the loop.
     As in the Consumer, callbacks run while the application awaits records, leaves a hold(), or closes, and
     `max.poll.interval.ms` measures the time between: no callback runs while it works on records.
 

@@ -47,19 +47,20 @@ class Crowding:
         self._librdkafka = librdkafka
         self._pause = pause
         self._resume = resume
-        self._stopped: frozenset[TopicPartition] = frozenset()
+        self.stopped: frozenset[TopicPartition] = frozenset()
+        """What is not fetched now. Any thread may read it."""
 
     def balance(self, wanted: frozenset[TopicPartition] | None, most: int) -> None:
         """Fetch all that is wanted, or has less than `most` in line, and is not paused by the application; None stands for all."""
-        if wanted is None and not self._stopped:
+        if wanted is None and not self.stopped:
             return
         with self._librdkafka.lock.calling():
             full = frozenset[TopicPartition]() if wanted is None else self._full(most) - wanted
-            if again := self._stopped - full:
+            if again := self.stopped - full:
                 self._call(self._resume, again)
             if full:
                 self._call(self._pause, full)
-            self._stopped = full
+            self.stopped = full
 
     def _full(self, most: int) -> frozenset[TopicPartition]:
         counts = self._librdkafka.buffer.counts()
@@ -85,6 +86,9 @@ class Fetcher(Consumer):
         self._deserializes = bool(deserializing)
         if self._deserializes:
             self._librdkafka.consume_raw = deserializing.after(self._librdkafka.consume_raw)
+        # All of these take time on the thread that reads, which must not be the loop's.
+        resets = self._consume_raw != self._raw.consume
+        self._may_block = self._deserializes or resets or "oauth_cb" in config
         self._crowding = Crowding(self._librdkafka, self._raw.pause, self._raw.resume)
         here = threading.get_ident()  # Records and callbacks are the loop's.
         self._queue.busy = lambda: here
@@ -106,6 +110,21 @@ class Fetcher(Consumer):
         if monotonic() < self._gate.until and (demand.least == 1 or self._has(demand)):
             return self._taken(demand)
         return []
+
+    def may_read_at_once(self, demand: Demand) -> bool:
+        """Not a single record: the thread reads many for it. Nor of some partitions: the thread must stop the others."""
+        is_simple = demand.partitions is None and not self._crowding.stopped
+        return is_simple and 1 < demand.most <= _MOST_AT_ONCE and not self._may_block
+
+    def read_at_once(self, demand: Demand) -> list[Message]:
+        """What it wants of the records that librdkafka has fetched, if that needs no wait. Nothing is at hand."""
+        with self._librdkafka.lock.reading_if_free() as is_free:
+            if not is_free or monotonic() >= self._gate.until:
+                return []
+            if not self._line:
+                return self._read_at_once(demand.most) or self.at_hand(demand)
+            self._buffer.read(self._consume_raw, max(0, demand.most - len(self._line)), 0.0)
+            return self.at_hand(demand)
 
     def take(self, demand: Demand) -> list[Message]:
         """What it wants of the records that were read ahead, unless a callback waits or this process was away."""

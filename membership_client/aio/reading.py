@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections import deque
@@ -16,6 +17,9 @@ from membership_client.aio.reply import Reply
 
 _SLICE_S = 0.02
 """Longest wait for records: calls of others wait for so long."""
+
+_TURN_S = 0.001
+"""For so long records are read on the loop without a turn for its other tasks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +40,8 @@ class Reading:
         """Never replaced: jobs that are on their way to the thread append to this very deque."""
         self._errors: deque[BaseException] = deque()
         """Each for one coroutine."""
+        self._turn_due = 0.0
+        """When other tasks of the loop are to have a turn before records are read."""
 
     def next_at_hand(self) -> Message | None:
         """The next record that was read ahead, if nothing waits for the thread. Cheap: most records come this way."""
@@ -45,6 +51,15 @@ class Reading:
         """What it wants of the records that were read ahead, if nothing waits for the thread; else none. Cheap."""
         return [] if self._errors else self._fetcher.at_hand(demand)
 
+    async def _at_once(self, demand: Demand) -> list[Message]:
+        """What it wants of the records that librdkafka has fetched, if nothing waits for the thread; else none."""
+        if not self._fetcher.may_read_at_once(demand):
+            return []
+        if time.monotonic() >= self._turn_due:
+            await asyncio.sleep(0)
+            self._turn_due = time.monotonic() + _TURN_S
+        return [] if self._errors or self._requests else self._fetcher.read_at_once(demand)
+
     async def take(
         self, demand: Demand, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
     ) -> list[Message]:
@@ -53,7 +68,7 @@ class Reading:
         Records leave the buffer at the moment they are returned: cancelling loses none.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
-        taken: list[Message] = []
+        taken = await self._at_once(demand)
         while not taken:
             request = _Request(demand, deadline)
             post(functools.partial(self._requests.append, request))

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import field, replace
 
 from membership_client.errors import MembershipError, NotOwnedError, OffsetError, OffsetTimeoutError
@@ -45,7 +45,7 @@ class Committer:
     def __init__(
         self,
         commit: Callable[[Offsets, Ownership], None],
-        ownership_of: Callable[[Iterable[TopicPartition]], Ownership],
+        ownership_of: Callable[[Collection[TopicPartition]], Ownership],
         name: str,
     ) -> None:
         self._commit = commit

@@ -418,7 +418,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     ) -> CloseReport:
         """Commit, give the partitions back, leave, and end, within `timeout_s` (10 s). A second call does nothing. Any thread.
 
-        Callbacks run on this thread, and what they take comes on top; what they raise is raised when all is done.
+        Callbacks run on this thread, also `stats_cb`, and what they take comes on top; what they raise is raised when all is done.
         The membership lasts for them, so they can commit: each for `max.poll.interval.ms`, as the group grants it.
         With a `timeout_s` their context's remaining_s() counts down to it.
         """

@@ -54,27 +54,13 @@ class HandingOut:
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
-        # Most often librdkafka has enough of them at hand, and they need not go through the buffer. They are kept in a list
-        # that C code fills, for an exception of a signal handler would lose what a call has just returned.
         timeout = checked_wait(timeout)
-        read: list[list[Message]] = []
         self._enter(thread := get_ident())
         try:
             if not self._callers:
                 with self._lock:
-                    try:
-                        if monotonic() < self._gate.until and not self._line:
-                            read.extend(map(self._consume_raw, (num_messages,), (0.0,)))
-                            (batch,) = read
-                            if self._unread:
-                                self._buffer.note_read(batch)
-                            if len(batch) == num_messages and monotonic() < self._gate.until:
-                                return batch
-                            self._buffer.put(batch)
-                            read.clear()
-                    except BaseException:
-                        self._buffer.put_back(chain.from_iterable(read))
-                        raise
+                    if batch := self._read_at_once(num_messages):
+                        return batch
         except BaseException:
             self._loop.close_if_asked()
             raise
@@ -82,6 +68,28 @@ class HandingOut:
             self._leave(thread)
         self._check_open()
         return self._loop.consume(checked_count(num_messages), timeout)
+
+    def _read_at_once(self, count: int) -> list[Message]:
+        """That many, if librdkafka has them at hand and nothing waits, as most often; they need not go through the buffer.
+
+        If there are fewer, they go into it. With the lock of librdkafka.
+        """
+        read: list[list[Message]] = []
+        try:
+            if monotonic() < self._gate.until and not self._line:
+                # By C code, for an exception of a signal handler would lose what a call has just returned.
+                read.extend(map(self._consume_raw, (count,), (0.0,)))
+                (batch,) = read
+                if self._unread:
+                    self._buffer.note_read(batch)
+                if len(batch) == count and monotonic() < self._gate.until:
+                    return batch
+                self._buffer.put(batch)
+                read.clear()
+        except BaseException:
+            self._buffer.put_back(chain.from_iterable(read))
+            raise
+        return []
 
     def __iter__(self) -> Iterator[Message]:
         """Records for ever, or until a signal of stop_on_signals(), or until it is closed. Errors are raised, events are not.

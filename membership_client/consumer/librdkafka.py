@@ -42,13 +42,16 @@ class Reports:
         self._postponed = []
 
     def make_postponed(self) -> None:
-        """On the thread that closes the consumer. An exception of a function is logged; reports that come later are dropped."""
+        """On the thread that closes the consumer. The first exception of a function is raised when all were called, as in confluent-kafka."""
         reports, self._postponed = self._postponed or [], []
+        raised: list[Exception] = []
         for report in reports:
             try:
                 report()
-            except Exception:
-                logger.exception("A callback of librdkafka raised while the consumer was closed.")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are due as well
+                raised.append(error)
+        if raised:
+            raise raised[0]
 
     def _report(self, function: Callable[..., object], *told: object) -> object:
         if self._postponed is None:
@@ -81,7 +84,8 @@ class Librdkafka:
     def close(self, timeout_s: float) -> None:
         """Wait until no other thread is inside, then close librdkafka. If it does not end in time, it is left to itself.
 
-        What librdkafka reports meanwhile to `stats_cb`, `error_cb` and `throttle_cb` is told afterwards, on this thread.
+        What librdkafka reports meanwhile to `stats_cb`, `error_cb` and `throttle_cb` is told afterwards, on this thread, and
+        what they raise is raised. Reports that come later are dropped.
         """
         with self.lock.calling():
             self._closed = True

@@ -134,6 +134,19 @@ class LibrdkafkaLock:
         with self._inside(), self.lock:
             yield
 
+    @contextlib.contextmanager
+    def reading_if_free(self) -> Iterator[bool]:
+        """For a thread that must not wait: False if it would have to."""
+        taken: list[bool] = []
+        try:
+            if not self.callers:
+                # By C code: an exception of a signal handler cannot come between taking the lock and noting it.
+                taken.extend(map(self.lock.acquire, (False,)))
+            yield any(taken)
+        finally:
+            if any(taken):
+                self.lock.release()
+
     def give_way(self) -> None:
         """Let the callers that wait now go first."""
         for _ in range(int(_GIVE_WAY_S / _STEP_S)):

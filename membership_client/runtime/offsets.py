@@ -146,8 +146,7 @@ class MemberOffsets:
         self, member: Member, offsets: Mapping[TopicPartition, Offset], ownership: Ownership
     ) -> CommitOffsets:
         """On the membership thread, so that ownership and epoch belong to the same moment."""
-        topics = {partition.topic for partition in offsets}
-        ours = committable(member).of_topics(topic for topic, name in member.names.items() if name in topics)
+        ours = committable(member).of_names({partition.topic for partition in offsets}, member.names)
         owned = frozenset(ours.named(member.names)) if member.epoch > 0 else frozenset()
         foreign = [p for p in offsets if p not in owned or self.ownership.is_over(p, ownership[p])]
         if foreign:

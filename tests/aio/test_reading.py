@@ -25,6 +25,12 @@ class Source:
     def read_ahead(self, _demands: object, _timeout_s: float) -> None:
         pass
 
+    def may_read_at_once(self, demand: Demand) -> bool:
+        return demand.most > 1
+
+    def read_at_once(self, _demand: Demand) -> list[Message]:
+        return [cast("Message", object())]
+
     def has_records(self, _demand: Demand) -> bool:
         return self.certain and bool(self._ready)
 
@@ -32,6 +38,21 @@ class Source:
         ready = self._ready if self.certain else []
         self._ready = [] if ready else self._ready
         return ready
+
+
+def test_other_tasks_have_a_turn_while_records_abound() -> None:
+    """A loop over records that never waits would stop all other tasks."""
+
+    async def story() -> None:
+        reading, others = Reading(cast("Fetcher", Source())), list[None]()
+        asyncio.get_running_loop().call_later(0.001, others.append, None)
+        for _ in range(1_000_000):
+            assert len(await reading.take(Demand(500), None, lambda _job: None)) == 1
+            if others:
+                return
+        raise AssertionError("No other task had a turn.")
+
+    asyncio.run(story())
 
 
 def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:

@@ -162,7 +162,7 @@ DIFFERENCES = (
     Difference(
         what="metadata of commits",
         ours='"note" is committed as "note"',
-        theirs='as "note" and a NUL, which it cuts off again where it reads',
+        theirs='as "note" and a NUL, which it needs where it reads: without one, its `committed` may raise `UnicodeDecodeError`, as ours does while it is not subscribed',
         reason="other clients see the NUL; ours reads both",
     ),
     Difference(

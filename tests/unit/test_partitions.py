@@ -34,6 +34,7 @@ def test_the_algebra_is_that_of_sets(seed: int) -> None:
     assert len(one) == len(set(one))
     wanted = chance.sample([A, B, C, D], 2)
     assert set(one.of_topics(wanted)) == {part for part in one if part[0] in wanted}
+    assert one.of_names({NAMES[topic] for topic in wanted}, NAMES) == one.of_topics(wanted)
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -6,12 +6,15 @@ seed alone, and threads that wait for each other for ever are found at once.
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import threading
 from collections.abc import Callable, Collection
 from types import FrameType, TracebackType
 from typing import Any
+
+Tracer = Callable[[FrameType, Any, Any], Any]
 
 _REAL_S = 60.0
 """A thread that does not come back within this time is stuck outside of the scheduler's reach."""
@@ -101,7 +104,7 @@ class Scheduler:
     def _body(self, thread: SimThread) -> None:
         try:
             self._await_turn(thread)
-            sys.settrace(self._trace)
+            sys.settrace(functools.partial(self._trace, sys.gettrace()))
             thread.target()
         except _StopError:
             pass
@@ -149,8 +152,17 @@ class Scheduler:
         if self._error is not None:
             raise _StopError
 
-    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self._at_line if frame.f_code.co_filename in self._watched else None
+    def _trace(self, other: Tracer | None, frame: FrameType, event: str, argument: object) -> Tracer | None:
+        """Beside `other`, which measures what this thread runs; else mutants of the watched code would have no judge."""
+        local = other(frame, event, argument) if other is not None else None
+        if frame.f_code.co_filename not in self._watched:
+            return local
+        return self._at_line if local is None else functools.partial(self._at_line_beside, local)
+
+    def _at_line_beside(self, other: Tracer, frame: FrameType, event: str, argument: object) -> Tracer:
+        other(frame, event, argument)
+        self._at_line(frame, event, argument)
+        return functools.partial(self._at_line_beside, other)
 
     def _at_line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line" and self._current is not None:
@@ -171,15 +183,24 @@ class SimLock:
         self._notified = 0
 
     def __enter__(self) -> None:
-        me = threading.get_ident()
-        if self._owner != me:
-            self._scheduler.wait(lambda: self._owner is None)
-            self._owner = me
-        self._depth += 1
+        self.acquire()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
+        self.release()
+
+    def acquire(self, blocking: bool = True) -> bool:
+        me = threading.get_ident()
+        if self._owner != me:
+            if not blocking and self._owner is not None:
+                return False
+            self._scheduler.wait(lambda: self._owner is None)
+            self._owner = me
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
         self._depth -= 1
         if not self._depth:
             self._owner = None
