@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from membership_client.runtime.rebalance_tracker import RebalanceTracker
 from membership_client.runtime.worker import Worker
 from membership_client.telemetry.names import Labels
-from membership_client.runtime.rebalance_tracker import RebalanceTracker
 from membership_client.types import Progress
 
 Key = tuple[tuple[str, str], ...]

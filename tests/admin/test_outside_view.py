@@ -93,7 +93,7 @@ def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
 
 def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:
     """Of a classic group, that it waits, and that its coordinator does not say for whom."""
-    assert seen(VIEW, VIEW)[0].members == ("till-1", "m2")
+    assert seen(VIEW, VIEW)[0].members == ("till-1", "shop@10.0.0.1")
     classic = replace(CALM, protocol="classic", state="PreparingRebalance", epoch=None, assignment_epoch=None)
     assert [finding.kind for finding in seen(*[classic] * 4)] == [OutsideKind.REBALANCING]
     assert [finding.kind for finding in seen(replace(CALM, members=()))] == [OutsideKind.NO_MEMBERS]

@@ -128,7 +128,7 @@ def test_a_trace_in_pieces_is_the_same_trace(seed: int, tmp_path: Path) -> None:
         part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-whole", steps, 10**9)
     ]
     pieces = [
-        part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-cut", steps, 6_000)
+        part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-cut", steps, 3_000)
     ]
     assert len(pieces) > len(whole)
     assert gist(diagnose(whole)) == gist(diagnose(pieces))

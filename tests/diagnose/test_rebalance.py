@@ -53,7 +53,9 @@ def test_a_leave_is_told_with_its_reason() -> None:
 def test_a_changed_subscription_is_told() -> None:
     """With what it was changed to."""
     played = script([plan("a")], [Start(0.0, "a"), Resubscribe(7.0, "a", frozenset({"orders", "bills"}))])
-    assert "a1:7 changed its subscription to bills, orders" in told(played)[1]
+    *_, last = diagnose(sections_of(played))
+    assert last.kind is Kind.REBALANCE
+    assert "a1:7 changed its subscription to bills, orders" in last.sentence
 
 
 def test_what_no_traced_member_did_is_unknown() -> None:

@@ -157,9 +157,15 @@ def _successor(group: Group, run: MemberRun) -> Evidence | None:
     if run.instance_id is None:
         return None
     later = (other for other in group.runs if other.instance_id == run.instance_id and other is not run)
-    found = (other for other in later if group.clearly_before(run.ended, other.ended) and other.began >= run.began)
-    other = next(found, None)
+    other = next((other for other in later if _follows(group, run, other)), None)
     return other.evidence(other.entries[0], f"a new run of {run.name}, {other.where}") if other else None
+
+
+def _follows(group: Group, run: MemberRun, other: MemberRun) -> bool:
+    """Did the other run begin when this one had ended? On one machine a clock tells; on two, ends that are clearly apart do."""
+    if other.host == run.host:
+        return other.began >= run.ended
+    return group.clearly_before(run.ended, other.ended) and other.began >= run.began
 
 
 def _next_owner(group: Group, run: MemberRun) -> Evidence | None:

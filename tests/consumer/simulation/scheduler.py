@@ -190,7 +190,7 @@ class SimLock:
     ) -> None:
         self.release()
 
-    def acquire(self, blocking: bool = True) -> bool:
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         me = threading.get_ident()
         if self._owner != me:
             if not blocking and self._owner is not None:
@@ -204,13 +204,6 @@ class SimLock:
         self._depth -= 1
         if not self._depth:
             self._owner = None
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        self.__enter__()
-        return True
-
-    def release(self) -> None:
-        self.__exit__(None, None, None)
 
     def wait(self, timeout: float | None = None) -> bool:
         me, depth, before = self._owner, self._depth, self._notified
