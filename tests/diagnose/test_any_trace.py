@@ -128,9 +128,11 @@ def test_a_trace_in_pieces_is_the_same_trace(seed: int, tmp_path: Path) -> None:
         part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-whole", steps, 10**9)
     ]
     pieces = [
-        part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-cut", steps, 3_000)
+        part for number, steps in enumerate(lives) for part in recorded_in(tmp_path / f"{number}-cut", steps, 6_000)
     ]
-    assert len(pieces) > len(whole)
+    assert (
+        len(pieces) > len(whole) or max(map(len, lives)) < 20
+    )  # All runs may be so short that each fits into one piece.
     assert gist(diagnose(whole)) == gist(diagnose(pieces))
 
 
