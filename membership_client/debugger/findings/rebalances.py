@@ -202,11 +202,17 @@ def _member_away(group: Group, period: UnownedPeriod) -> MemberRun | None:
 
 def _another_was_there(group: Group, period: UnownedPeriod) -> bool:
     """Was another member in the group all the time? A group that was shut down has no unowned partitions."""
-    memberships = (membership for run in group.runs for membership in run.memberships)
     return any(
-        group.clearly_before(membership.first.time, period.began) and membership.last.time >= period.until
-        for membership in memberships
+        group.clearly_before(membership.first.time, period.began) and _lasted(group, run, membership, period.until)
+        for run in group.runs
+        for membership in run.memberships
     )
+
+
+def _lasted(group: Group, run: MemberRun, membership: Membership, until: float) -> bool:
+    """One that its trace leaves open went on, unless the process ended: its next line would be that of the next heartbeat."""
+    goes_on = membership.ending is MembershipEnd.OPEN and not ended_without_close(group, run)
+    return goes_on or membership.last.time >= until
 
 
 def _unowned_finding(group: Group, periods: list[UnownedPeriod]) -> Finding:
