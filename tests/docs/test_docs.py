@@ -38,8 +38,9 @@ def orders(kafka: KafkaCluster) -> KafkaCluster:
 
 
 def test_the_readme_shows_the_example_that_is_run() -> None:
-    """The code in the README is the body of examples/consumer.py, letter by letter."""
-    (block,) = code_blocks("README.md")
+    """The programs in the README are the bodies of two examples, letter by letter."""
+    first, block = code_blocks("README.md")
+    assert (ROOT / "examples" / "first.py").read_text().endswith(first)
     assert block in (ROOT / "examples" / "consumer.py").read_text()
     assert len(block.splitlines()) <= 15
 
@@ -168,6 +169,12 @@ def test_every_name_that_telemetry_uses_is_documented() -> None:
     page = (ROOT / "docs" / "telemetry.md").read_text()
     told = [name for key, name in vars(names).items() if key.isupper() and key != "SCOPE" and "{" not in name]
     assert [name for name in told if f"`{name}`" not in page] == []
+
+
+def test_the_first_example_needs_nothing() -> None:
+    """It reads its record, and says what the rebalance was and how the member is."""
+    output, _ = run_example("first.py").communicate(timeout=60)
+    assert output.startswith("b'two pears'\nstable at epoch ")
 
 
 @pytest.mark.kafka
