@@ -343,7 +343,7 @@ TABLE = Table(
         "membership_client.health.report": {"members": Kind(_closed_member())},
         "membership_client.health.write": {
             "members": Kind(_closed_member()),
-            "path": Kind("health.json", TEXTS),
+            "path": Kind("health.json", TEXTS | {"path"}),
             "every_s": replace(SECONDS, good=0.5),
         },
         f"{IDENTITY}.HostSlot": {

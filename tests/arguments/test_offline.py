@@ -19,7 +19,7 @@ from tests.arguments.feeding import feed
 from tests.arguments.surface import Place, places
 from tests.arguments.tables import MINIMAL, NOBODY, SASL, TABLE
 
-OURS = {"membership_client.MemberConfig.without_effect"}
+OURS = {"membership_client.MemberConfig.without_effect", "membership_client.admin.GroupView"}
 """Called by us alone."""
 THE_APPLICATIONS = ("membership_client.RebalanceListener.", "membership_client.CallbackRunner")
 """Called by us alone, and written by applications."""

@@ -64,9 +64,9 @@ DIFFERENCES = (
     ),
     Difference(
         what="`pause`",
-        ours="ends with the assignment",
+        ours="ends when the partition is taken away",
         theirs="a partition that comes back later may still be paused",
-        reason="its new owner has not paused it, even if that is the same consumer",
+        reason="a new owner has not paused it, even if that owner is the same consumer",
     ),
     Difference(
         what="`unsubscribe`",
@@ -87,10 +87,10 @@ DIFFERENCES = (
         reason="the consumer owns its partitions until it has given them back",
     ),
     Difference(
-        what="automatic commits before a partition is let go",
+        what="automatic commits before a partition is given up",
         ours="not if the same offset is committed already, so its metadata stays",
         theirs="once more, without metadata",
-        reason="a request for nothing, while the group waits",
+        reason="the request would change nothing, and the group waits for it",
     ),
     Difference(
         what="`subscribe([5])`",
@@ -126,7 +126,7 @@ DIFFERENCES = (
         what="no `bootstrap.servers`",
         ours="the constructor raises `_INVALID_ARG`",
         theirs="waits for ever",
-        reason="nothing can come of it",
+        reason="such a consumer can never reach a broker",
     ),
     Difference(
         what="`group.protocol` not given",

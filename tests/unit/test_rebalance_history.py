@@ -32,7 +32,7 @@ from membership_client.runtime.rebalance_history import RebalanceHistory, trigge
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState, TopicPartition
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
 
-NAME = f"g/{socket.gethostname()}:{os.getpid()}"
+NAME = f"g/remembered@{socket.gethostname()}:{os.getpid()}"
 
 
 @dataclass
@@ -66,7 +66,7 @@ class RememberedPlay(Play):
 
 
 def remembered(**overrides: object) -> RememberedPlay:
-    return RememberedPlay(Member(config=config(**overrides), member_id="me"))
+    return RememberedPlay(Member(config=config(**{"client_id": "remembered", **overrides}), member_id="me"))
 
 
 def of_orders(*numbers: int) -> frozenset[TopicPartition]:
