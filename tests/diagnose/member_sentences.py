@@ -12,6 +12,9 @@ from tests.diagnose.truth import Life, Line, Truth, shared
 
 # --- members ---------------------------------------------------------------------------------------------------------
 
+_SLOWEST_HEARTBEAT_S = 15.0
+"""Until the first heartbeat after a pause is answered: its connection may be lost, and the coordinator has to be found again."""
+
 
 def check_killed(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = life_of(truth, finding, words["who"])
@@ -37,7 +40,8 @@ def check_still(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     )
     if not is_rounded(words["s_cpu"], cpu_s):
         yield f"it used {cpu_s:.3f} s"
-    fenced = any(line.epoch_before > 0 == line.epoch for line in life.lines if before.at <= line.at <= after.at + 5.0)
+    until = after.at + _SLOWEST_HEARTBEAT_S
+    fenced = any(line.epoch_before > 0 == line.epoch for line in life.lines if before.at <= line.at <= until)
     if ("coordinator fenced it" in words["any_outcome"]) and not fenced:
         yield "it was not fenced"
     others = [
