@@ -44,11 +44,17 @@ class Enrolled:
     """What it may use now."""
     pending: Partitions = NOTHING
     """What it was told to give up and has not yet."""
+    gained: tuple[tuple[int, Partitions], ...] = ()
+    """What of that it gained at which epoch, the oldest first."""
 
     @property
     def known_to_hold(self) -> Partitions:
         """What a broker describes as the member's assignment: what is being given up counts."""
         return self.assigned | self.pending
+
+    def held_since(self, topic: UUID, number: int) -> int | None:
+        """The epoch at which the partition was assigned to it; None if it does not hold it."""
+        return next((epoch for epoch, held in self.gained if number in held.by_topic.get(topic, ())), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +103,13 @@ def _drop_unsubscribed(member: Enrolled, goal: Goal) -> Enrolled:
 
 
 def _at(member: Enrolled, epoch: int, progress: Progress, assigned: Partitions, pending: Partitions) -> Enrolled:
-    return replace(
+    moved = replace(
         member, epoch=epoch, previous_epoch=member.epoch, progress=progress, assigned=assigned, pending=pending
     )
+    held = moved.known_to_hold
+    kept = tuple((since, rest) for since, all_ in member.gained if (rest := intersection(all_, held)))
+    new = held - member.known_to_hold
+    return replace(moved, gained=(*kept, (epoch, new)) if new else kept)
 
 
 def _still_owns(owned: Partitions | None, revoked: Partitions) -> bool:

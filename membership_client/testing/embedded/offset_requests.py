@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from membership_client.core.error_codes import Code
@@ -22,6 +22,9 @@ _TOPIC_ID_VERSION = 10
 _MANY_GROUPS_VERSION = 8
 _NO_OFFSET = Committed(-1, -1, "")
 
+Refusal = Callable[[FakeTopic | None, int], int]
+"""The error code of a partition, or 0."""
+
 
 # --- commits ---------------------------------------------------------------------------------------------------------
 
@@ -30,9 +33,12 @@ def commit(cluster: Cluster, call: Call) -> None:
     request = call.request
     epoch, member_id = request.generation_id_or_member_epoch, request.member_id
     code = _check_member(cluster, call, epoch, member_id, is_transactional=False)
-    accepted, answers = _sort_out(cluster, request.topics, code, by_id=call.version >= _TOPIC_ID_VERSION)
-    if not code:
-        cluster.offsets.commit(request.group_id, accepted)
+    by_id = call.version >= _TOPIC_ID_VERSION
+    if code == Code.STALE_MEMBER_EPOCH:
+        accepted, answers = _sort_out(cluster, request.topics, _of_older_epoch(cluster, call), by_id=by_id)
+    else:
+        accepted, answers = _sort_out(cluster, request.topics, lambda *_: code, by_id=by_id)
+    cluster.offsets.commit(request.group_id, accepted)
     call.reply({"topics": answers})
 
 
@@ -47,23 +53,39 @@ def commit_in_transaction(cluster: Cluster, call: Call) -> None:
         code = BrokerCode.INVALID_TXN_STATE
     epoch, member_id = call.get("generation_id", -1), call.get("member_id", "")
     code = code or _check_member(cluster, call, epoch, member_id, is_transactional=True)
-    accepted, answers = _sort_out(cluster, request.topics, code, by_id=False)
+    accepted, answers = _sort_out(cluster, request.topics, lambda *_: code, by_id=False)
     if not code:
         cluster.offsets.commit_later(request.group_id, request.producer_id, accepted)
     call.reply({"topics": answers})
 
 
+def _of_older_epoch(cluster: Cluster, call: Call) -> Refusal:
+    """KIP-1251: a member may commit with an older epoch what it has held since then. Other partitions are stale."""
+    request = call.request
+    group = cluster.groups.consumer(request.group_id)
+    assert group is not None
+    member = group.members[request.member_id]
+    epoch = request.generation_id_or_member_epoch
+
+    def refusal(topic: FakeTopic | None, number: int) -> int:
+        since = None if topic is None else member.held_since(topic.topic_id, number)
+        held = since is not None and since <= epoch < member.epoch
+        return 0 if held else Code.STALE_MEMBER_EPOCH
+
+    return refusal
+
+
 def _sort_out(
-    cluster: Cluster, topics: Iterable[Any], code: int, *, by_id: bool
+    cluster: Cluster, topics: Iterable[Any], refusal: Refusal, *, by_id: bool
 ) -> tuple[Mapping[TopicPartition, Committed], list[Fields]]:
-    """The offsets that can be committed, and the answer for all; with `code`, if there is one, for each of them."""
+    """The offsets that can be committed, and the answer for all; `refusal` has the code of those that are refused anyway."""
     accepted: dict[TopicPartition, Committed] = {}
     answers: list[Fields] = []
     for wanted in topics:
         topic = cluster.topics.find_by_id(wanted.topic_id) if by_id else cluster.topics.find(wanted.name)
         partitions = []
         for each in wanted.partitions:
-            error = code or _offset_error(cluster, topic, each, by_id=by_id)
+            error = refusal(topic, each.partition_index) or _offset_error(cluster, topic, each, by_id=by_id)
             if not error and topic is not None:
                 epoch = getattr(each, "committed_leader_epoch", -1)
                 committed = Committed(each.committed_offset, epoch, each.committed_metadata or "")
