@@ -32,6 +32,9 @@ def test_without_an_extra(wheel: Path, tmp_path: Path) -> None:
     assert bare.run("-m", "membership_client", "groups", "--help").returncode == 0
     spark = bare.run("-c", "import membership_client_spark")
     assert "pip install 'membership-client[spark]'" in spark.stderr
+    command = bare.run("-c", "from membership_client.cli.spark_program import main; raise SystemExit(main())", "--help")
+    assert (command.returncode, command.stderr.count("\n")) == (2, 1)
+    assert "pip install 'membership-client[spark]'" in command.stderr
 
 
 @pytest.mark.parametrize(

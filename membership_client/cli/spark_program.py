@@ -1,0 +1,20 @@
+"""The command `membership-client-spark`: one sentence where the extra `spark` is not installed, and the command itself where it is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+_NEEDED = frozenset({"pandas", "pyarrow", "pyspark"})
+
+
+def main() -> int:
+    """The exit code: 2 if a package of the extra is missing."""
+    try:
+        command = importlib.import_module("membership_client_spark.cli")
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDED:
+            raise
+        print(f"membership-client-spark: {error}", file=sys.stderr)
+        return 2
+    return int(command.main())
