@@ -57,7 +57,7 @@ def pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-@pytest.mark.parametrize("protocol", ["classic"], indirect=True)
+@pytest.mark.parametrize("protocol", ["consumer", "classic"], indirect=True)
 def test_two_members_whose_subscriptions_flap_are_both_named(calm: Stage) -> None:
     """They stay in the group all the time; the third one only suffers."""
     steady, one, two = calm.enter("steady"), calm.enter("one"), calm.enter("two")

@@ -142,7 +142,7 @@ def _storm_finding(group: Group, storm: list[Trigger]) -> Finding:
         brief=f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions",
         sentence=(
             f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions: "
-            f"{joined([*_did(counts - changes, 'did not stay in the group'), *_did(changes, 'changed its subscription')])}{where}."
+            f"{joined([*_did(counts - changes, 'did not stay in the group'), *_did(changes, 'changed subscriptions')])}{where}."
         ),
         evidence=tuple(trigger.run.evidence(trigger.entry, trigger.text) for trigger in storm[:8]),
         advice="Mend that member first. A group.instance.id lets it restart without a rebalance.",

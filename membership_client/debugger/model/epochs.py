@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -243,16 +244,36 @@ def _changes(
             continue
         before, stated = stated, (request.topics, request.regex)
         inside = membership.first.at < heartbeat.sent.at <= membership.last.at
-        if inside and before not in {None, stated} and heartbeat.accepted.epoch > request.epoch > 0:
-            epoch = _epoch_after(group, heartbeat.sent, heartbeat.accepted.epoch, seen)
+        if not inside or before in {None, stated} or request.epoch <= 0:
+            continue
+        if heartbeat.accepted.epoch > request.epoch:
+            epoch: int | None = _epoch_after(group, heartbeat.sent, heartbeat.accepted.epoch, seen)
+        else:
+            epoch = _epoch_reached_later(group, heartbeat.sent, request.epoch, seen)
+        if epoch is not None:
             found.append((epoch, _change(run, heartbeat.sent, request)))
     return found
 
 
+def _epoch_reached_later(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int | None:
+    """The first epoch that no member had before the request; None if the traces have no such epoch.
+
+    A member that must first give partitions up, or for which the coordinator has not planned yet, is answered its old epoch.
+    """
+    later_ones = (later for later in sorted(seen) if later > epoch)
+    return next((later for later in later_ones if not _was_there(group, sent, seen[later])), None)
+
+
 def _epoch_after(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int:
     """The epoch of the answer, unless another member had that epoch before the request was sent: then the one after it."""
-    there = any(group.clearly_before(arrival.entry.time, sent.time) for arrival in seen.get(epoch, ()))
-    return next((later for later in seen if later > epoch), epoch) if there else epoch
+    if not _was_there(group, sent, seen.get(epoch, ())):
+        return epoch
+    return next((later for later in seen if later > epoch), epoch)
+
+
+def _was_there(group: Group, sent: TraceEntry, arrivals: Iterable[Arrival]) -> bool:
+    """Had a member arrived at the epoch before the request was sent?"""
+    return any(group.clearly_before(arrival.entry.time, sent.time) for arrival in arrivals)
 
 
 def _change(run: MemberRun, sent: TraceEntry, request: Heartbeat | JoinGroup) -> Trigger:
