@@ -76,6 +76,8 @@ _JOINS = with_trace_names("""
         WHERE a.joins)
     WHERE epoch IS NOT NULL""")
 
+# A change raises the epoch of its answer. A member that must first give partitions up is answered its old epoch: then it is
+# the first epoch that no member had before the request.
 _CHANGES = with_trace_names("""
     WITH sent AS (
         SELECT run, name, entry, at, time, e.request_id, e.request
@@ -87,11 +89,16 @@ _CHANGES = with_trace_names("""
     stated AS (
         SELECT s.*, a.epoch, struct(s.request.topics, s.request.regex) AS subscription,
             lag(struct(s.request.topics, s.request.regex)) OVER (PARTITION BY s.run ORDER BY s.entry) AS subscription_before
-        FROM sent s JOIN answered a ON s.run = a.run AND s.request_id = a.request_id)
-    SELECT run, name, epoch, at, time, 'subscription' AS cause,
-        concat(name, ' changed its subscription to ', CASE WHEN subscription.regex <> '' THEN subscription.regex
+        FROM sent s JOIN answered a ON s.run = a.run AND s.request_id = a.request_id),
+    followed AS (
+        SELECT s.run, s.entry, min(e.epoch) AS epoch FROM stated s JOIN {epochs} e
+        ON s.run.`group` = e.`group` AND e.epoch > s.request.epoch AND e.began >= s.time - :skew
+        WHERE s.epoch <= s.request.epoch GROUP BY s.run, s.entry)
+    SELECT s.run, s.name, coalesce(f.epoch, s.epoch) AS epoch, s.at, s.time, 'subscription' AS cause,
+        concat(s.name, ' changed its subscription to ', CASE WHEN subscription.regex <> '' THEN subscription.regex
             ELSE array_join(subscription.topics, ', ') END) AS text, true AS sure
-    FROM stated WHERE subscription <> subscription_before AND epoch > request.epoch AND request.epoch > 0""")
+    FROM stated s LEFT JOIN followed f ON s.run = f.run AND s.entry = f.entry
+    WHERE subscription <> subscription_before AND coalesce(f.epoch, s.epoch) > s.request.epoch AND s.request.epoch > 0""")
 
 # A member of a classic group that wants a rebalance joins again with a reason; the others join as followers.
 _REJOINS = with_trace_names("""
@@ -151,7 +158,7 @@ def triggers(
     skew = {"skew": skew_s}
     joins = spark.sql(_JOINS, args=skew, entries=entries, arrivals=arrivals, epochs=epochs, runs=runs)
     ends = spark.sql(_ENDS, args=skew, memberships=memberships, runs=runs, epochs=epochs)
-    changes = spark.sql(_CHANGES, entries=entries)
+    changes = spark.sql(_CHANGES, args=skew, entries=entries, epochs=epochs)
     rejoins = spark.sql(_REJOINS, args=_REJOIN_REASONS, entries=entries, memberships=memberships, arrivals=arrivals)
     return joins.unionByName(changes).unionByName(rejoins).unionByName(ends)
 
