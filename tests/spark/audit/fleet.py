@@ -54,7 +54,7 @@ class Run:
         wall = float(str(self.header["wall"])) + number * _LATER_S
         pid = int(str(self.header["pid"])) + 100 * number
         header = _line(self.header | {"host": host, "pid": pid, "wall": wall, "spark": f"partition {number}"})
-        return f"{group}-{pid}.jsonl", (header + self.lines).replace(b'"g"', f'"{group}"'.encode())
+        return f"{group}-{host}.jsonl", (header + self.lines).replace(b'"g"', f'"{group}"'.encode())
 
 
 def _line(shown: object) -> bytes:
@@ -62,7 +62,7 @@ def _line(shown: object) -> bytes:
 
 
 def write_fleet(folder: Path, members: int, hours: float) -> Iterator[Path]:
-    """Files, one for each run; the fleet is a whole number of groups."""
+    """Files, one for each run, each on a host of its own; the fleet is a whole number of groups."""
     runs = [Run.of(section) for section in sections_of(day(3600 * hours))]
     for number, run in itertools.product(range(-(-members // GROUP_SIZE)), runs):
         name, content = run.under(number)
