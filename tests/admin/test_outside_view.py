@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer as TheirConsumer
 from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as TheirPartition
 
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.admin.commands.group_text import waiting_lines
@@ -149,6 +150,18 @@ def test_a_librdkafka_member_that_stands_still_is_named_and_one_that_works_is_no
     (silent,) = [finding for finding in findings if finding["kind"] == "SILENT"]
     assert code == 1
     assert silent["partitions"] == ["orders-0"]
+
+
+def test_brief_is_the_first_line_alone(embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the same exit code. It was ignored beside `--group`."""
+    where = ["--bootstrap-server", embedded.bootstrap_servers]
+    config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop"}
+    left = TheirConsumer(config)
+    left.commit(offsets=[TheirPartition("orders", 0, 0)], asynchronous=False)
+    left.close()
+    assert main(["diagnose", "--group", "shop", *where, "--for", "0", "--brief"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("Group shop, watched from outside for 0 s: Empty")
 
 
 def test_a_group_that_is_not_there_and_files_beside_a_group_are_refused(
