@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class VirtualAioConsumer:
     """Callbacks run on the event loop while records are awaited, and inside `close`; they may be coroutines.
 
-    One whose partitions are lost meanwhile is cancelled, and the call that ran it raises CallbackFailedError. A call that is cancelled loses no record. Made by
-    `Instance.aio_consumer`, inside a coroutine.
+    One whose partitions are lost meanwhile is cancelled, and the call that ran it raises CallbackFailedError. A call that is
+    cancelled loses no record. Made by `Instance.aio_consumer`, inside a coroutine.
     """
 
     def __init__(self, world: World, label: str, config: dict[str, Any], process: Process) -> None:
