@@ -59,13 +59,16 @@ class WaitKind(enum.Enum):
     RETURN = "to come back, and meanwhile no member works on"
     """A static member left temporarily: its partitions are kept for it until its session ends."""
 
-    ANSWER = "to take note of the newest epoch, and then work on"
+    ANSWER = "to take note of the newest epoch"
     """The answer to its next heartbeat will bring its target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A group waits for one of its members; `waiting` names the members that will get its partitions."""
+    """A group waits for one of its members; `waiting` names the members that will get its partitions.
+
+    `partitions` are those that no member works on, or that another member cannot get, until then. With ANSWER there may be none.
+    """
 
     holder: MemberView
     partitions: frozenset[TopicPartition]
@@ -126,7 +129,7 @@ class GroupView:
         """The wait for a member at an old epoch. Before Kafka 4.3 (KAFKA-20431) its current partitions lack those it must release."""
         if withheld := self._withheld():
             return Wait(member, withheld, self._waiting_for(member, withheld), WaitKind.RELEASE)
-        return Wait(member, member.target, (), WaitKind.ANSWER)
+        return Wait(member, member.target - member.current, (), WaitKind.ANSWER)
 
     def _withheld(self) -> frozenset[TopicPartition]:
         """Partitions without an owner that are in the target of a member at the newest epoch."""

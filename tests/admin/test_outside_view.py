@@ -11,10 +11,11 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer as TheirConsumer
 from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as TheirPartition
 
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.admin.commands.group_text import waiting_lines
-from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView
+from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, summary
 from membership_client.admin.waiting import Watch, waiting
 from membership_client.cli.program import main
 from membership_client.testing import EmbeddedKafka
@@ -93,10 +94,29 @@ def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
 
 def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:
     """Of a classic group, that it waits, and that its coordinator does not say for whom."""
-    assert seen(VIEW, VIEW)[0].members == ("till-1", "shop@10.0.0.1")
+    assert seen(*[VIEW] * 6)[0].members == ("till-1", "shop@10.0.0.1")
     classic = replace(CALM, protocol="classic", state="PreparingRebalance", epoch=None, assignment_epoch=None)
     assert [finding.kind for finding in seen(*[classic] * 4)] == [OutsideKind.REBALANCING]
     assert [finding.kind for finding in seen(replace(CALM, members=()))] == [OutsideKind.NO_MEMBERS]
+
+
+def test_a_healthy_member_that_is_a_heartbeat_behind_is_no_finding() -> None:
+    """Each rebalance made a finding of every member that had not sent its next heartbeat yet."""
+    behind = replace(CALM, members=(replace(CALM.members[0], epoch=4), CALM.members[1]))
+    assert seen(CALM, behind, behind, CALM, replace(behind, epoch=6, assignment_epoch=6), CALM) == []
+    (late,) = seen(CALM, *[behind] * 6)
+    assert (late.kind, late.partitions) == (OutsideKind.WAITED_FOR, frozenset())
+    assert late.sentence == "The group waits for till-1 (10.0.0.1) to take note of the newest epoch, seen for 10 s."
+
+
+def test_what_it_counts_is_in_the_singular_or_the_plural() -> None:
+    """It said "1 members", "1 records" and "unchanged by 0 in 8 s"."""
+    alone = replace(ended(8), members=CALM.members[:1])
+    silent, lag = seen(*[alone] * 5)
+    assert silent.sentence == "till-1 (10.0.0.1) committed nothing for 8 s although 1 record of orders[0] waits for it."
+    assert lag.sentence == "till-1 has 1 record of orders[0] to go, unchanged for 8 s."
+    assert ", 1 member. SILENT." in summary(alone, [silent], 8.0)
+    assert "growing by 2 in 2 s" in seen(ended(8), ended(10))[0].sentence
 
 
 # --- live ------------------------------------------------------------------------------------------------------------
@@ -149,6 +169,18 @@ def test_a_librdkafka_member_that_stands_still_is_named_and_one_that_works_is_no
     (silent,) = [finding for finding in findings if finding["kind"] == "SILENT"]
     assert code == 1
     assert silent["partitions"] == ["orders-0"]
+
+
+def test_brief_is_the_first_line_alone(embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the same exit code. It was ignored beside `--group`."""
+    where = ["--bootstrap-server", embedded.bootstrap_servers]
+    config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop"}
+    left = TheirConsumer(config)
+    left.commit(offsets=[TheirPartition("orders", 0, 0)], asynchronous=False)
+    left.close()
+    assert main(["diagnose", "--group", "shop", *where, "--for", "0", "--brief"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("Group shop, watched from outside for 0 s: Empty")
 
 
 def test_a_group_that_is_not_there_and_files_beside_a_group_are_refused(

@@ -79,7 +79,9 @@ def test_a_member_that_has_not_answered_since_the_assignment_is_waited_for() -> 
     """Its next heartbeat would bring it what it should have."""
     silent = replace(VIEW, members=(replace(NEW, epoch=4),))
     _, who, how_long = told(silent, 1.0, 45.0)
-    assert "The group waits for shop@10.0.0.1 to take note of the newest epoch" in who
+    assert who == (
+        "The group waits for shop@10.0.0.1 to take note of the newest epoch, and then work on orders[1], seen for 1 s."
+    )
     assert how_long.strip() == (
         "If it is dead, the coordinator removes it in at most 44 s. If it is alive, its next heartbeat ends the wait."
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from membership_client.cli.program import main
 from tests.core.play import orders
-from tests.diagnose.traces import Recorded, written
+from tests.diagnose.traces import Recorded, plan, script, sections_of, written
+from tests.simulation.script import Shut, Start
 
 
 def _failing(folder: Path) -> list[str]:
@@ -31,7 +33,7 @@ def test_a_fault_is_told_with_its_lines_and_what_to_do(tmp_path: Path, capsys: p
     (path,) = _failing(tmp_path)
     assert main(["diagnose", path]) == 1
     out = capsys.readouterr().out
-    answer, summary, counts, *_ = out.splitlines()
+    answer, _, summary, counts, *_ = out.splitlines()
     assert answer == "The assigned callback of a:7 raised ValueError."
     assert summary.startswith("Group g: 1 member in 1 run, 2027-01-15 08:16:40.000 to 08:16:45.000 UTC")
     assert counts.startswith("1 finding: CALLBACK_FAILED; ")
@@ -92,4 +94,37 @@ def test_the_first_line_alone_is_the_answer(tmp_path: Path, capsys: pytest.Captu
     """`--brief` prints nothing else; the exit code is that of the whole diagnosis."""
     (path,) = _failing(tmp_path)
     assert main(["diagnose", path, "--brief"]) == 1
-    assert capsys.readouterr().out == "The assigned callback of a:7 raised ValueError.\n"
+    assert capsys.readouterr().out == f"The assigned callback of a:7 raised ValueError. {_ONE_IS_OPEN}\n"
+
+
+_ONE_IS_OPEN = "1 trace ends without a close: a:7 was still running then, or was killed."
+
+
+def test_members_that_may_all_have_been_killed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing after them proves it, so it is no finding; but "Nothing is wrong" was all that was said."""
+    both = [Recorded.named(name).owning(number).section(f"{name}.jsonl") for number, name in enumerate("ab")]
+    paths = [str(path) for path in written(both, tmp_path)]
+    sentence = (
+        "2 traces end without a close: a:7 and b:7 were still running then, or were killed at about the same time."
+    )
+    assert main(["diagnose", *paths, "--brief"]) == 0
+    assert capsys.readouterr().out == f"Nothing is wrong in these traces, as far as they tell. {sentence}\n"
+    assert main(["diagnose", *paths]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == sentence
+    assert main(["diagnose", *paths, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"][0]["unclosed"] == sentence
+    assert main(["diagnose", paths[0], "--brief"]) == 0
+    assert capsys.readouterr().out.endswith(f"{_ONE_IS_OPEN}\n")
+
+
+def test_traces_that_were_closed_or_saved_are_not_called_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A trace that is saved from memory ends without a close because the member went on."""
+    member = Recorded.named("a").owning(0)
+    section = member.section()
+    saved = replace(section, header={**section.header, "at": member.now + 1.0})
+    closed = sections_of(script([plan("b")], [Start(0.0, "b"), Shut(10.0, "b")]))
+    for sections in ([saved], closed):
+        assert main(["diagnose", *map(str, written(sections, tmp_path)), "--brief"]) == 0
+        assert capsys.readouterr().out == "Nothing is wrong in these traces, as far as they tell.\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client.core.events import CallbackReturned, Heartbeat, Refused
-from membership_client.debugger.findings.finding import Kind
+from membership_client.debugger.findings.finding import Kind, answer
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, faults, kinds, the
 
@@ -86,3 +86,11 @@ def test_a_callback_that_outlasts_the_patience_of_the_group_is_why_it_was_thrown
     findings = faults([member.section()])
     assert kinds(findings) == {Kind.WAITED_FOR_CALLBACK}
     assert "the coordinator waited no longer and fenced it" in findings[0].sentence
+
+
+def test_an_answer_that_begins_with_a_topic_leaves_it_as_it_is() -> None:
+    """Topics are case-sensitive: it said "Orders[1] waited"."""
+    member = Recorded.named("slow").owning(0, 1)
+    member.told(orders(0))
+    returns_after(member, 12.0, waited_s=11.0)
+    assert answer(faults([member.section()])).startswith("orders[1] waited 11.0 s for slow:7 to poll, from ")

@@ -53,7 +53,7 @@ def test_how_long_each_partition_had_no_owner_is_told_also_where_that_is_no_faul
     unowned = {each["partition"]: each for each in shown["unowned"] if each["times"] > 1}
     assert set(unowned) == {"orders-3", "orders-4", "orders-5"}
     assert all(8.0 <= each["longest_s"] < each["total_s"] < 20.0 for each in unowned.values())
-    title, first, *_ = [line for line in report(groups, []) if line][3:]
+    title, first, *_ = [line for line in report(groups, []) if line][4:]
     assert title == "Without an owner, all times together:"
     assert first == f"  {unowned['orders-3']['total_s']:.1f} s  orders[3-5]"
 

@@ -25,7 +25,10 @@ def _diagnose(admin: GroupAdmin, options: argparse.Namespace) -> int:
     seen, began_at = OutsideView(), time.time()
     last = _watch(admin, options, seen)
     findings = seen.findings()
-    show(options, _lines(last, findings, seen.watched_s), _as_json(last, findings, began_at, seen.watched_s))
+    lines = [summary(last.view, findings, seen.watched_s)]
+    if not options.brief:
+        lines += _details(findings)
+    show(options, lines, _as_json(last, findings, began_at, seen.watched_s))
     return BAD_NEWS if any(finding.is_fault for finding in findings) else DONE
 
 
@@ -45,8 +48,7 @@ def _watch(admin: GroupAdmin, options: argparse.Namespace, seen: OutsideView) ->
     return last
 
 
-def _lines(last: Waiting, findings: list[OutsideFinding], watched_s: float) -> Iterator[str]:
-    yield summary(last.view, findings, watched_s)
+def _details(findings: list[OutsideFinding]) -> Iterator[str]:
     for number, finding in enumerate((one for one in findings if one.is_fault), 1):
         sure = "" if finding.certain else " (likely)"
         yield from ("", f"{number}. {finding.kind.value}{sure}", f"   {finding.sentence}", f"   Do: {finding.advice}")

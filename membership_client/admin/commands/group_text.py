@@ -107,8 +107,13 @@ def _wait(wait: Wait, seconds: float) -> str:
     who = f"{', '.join(wait.waiting)} waits" if len(wait.waiting) == 1 else f"{', '.join(wait.waiting)} wait"
     host = wait.holder.host.removeprefix("/")
     whom = wait.holder.name if host in wait.holder.name else f"{wait.holder.name} ({host})"
-    what = f"{wait.kind.value} {named(wait.partitions)}"
-    return f"{who if wait.waiting else 'The group waits'} for {whom} {what}{_since(seconds)}"
+    return f"{who if wait.waiting else 'The group waits'} for {whom} {_what(wait)}{_since(seconds)}"
+
+
+def _what(wait: Wait) -> str:
+    if wait.kind is not WaitKind.ANSWER:
+        return f"{wait.kind.value} {named(wait.partitions)}"
+    return f"{wait.kind.value}, and then work on {named(wait.partitions)}" if wait.partitions else wait.kind.value
 
 
 def _since(seconds: float) -> str:
@@ -128,9 +133,9 @@ def waiting_lines(waiting: Waiting) -> list[str]:
 def quiet_lines(quiet: QuietMember, session_timeout_s: float | None) -> list[str]:
     """What is known of a member that commits nothing although records wait for it."""
     who = f"{quiet.member.name} ({quiet.member.host.removeprefix('/')})"
-    records = f"{quiet.records} records of {named(quiet.waiting)}"
+    records = f"{quiet.records} record{'s' * (quiet.records != 1)} of {named(quiet.waiting)}"
     return [
-        f"{who} committed nothing for {quiet.seen_s:.0f} s although {records} wait for it.",
+        f"{who} committed nothing for {quiet.seen_s:.0f} s although {records} wait{'s' * (quiet.records == 1)} for it.",
         f"  {_why(quiet, session_timeout_s)}",
     ]
 

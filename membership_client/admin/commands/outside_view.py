@@ -23,6 +23,9 @@ _FLAPS = 3
 _REBALANCES_S = 5.0
 """A classic group that is seen rebalancing for longer waits for a member."""
 
+_WAITED_S = 10.0
+"""A wait counts from here: two heartbeat intervals by default. A healthy member learns of an epoch with its next heartbeat."""
+
 
 class OutsideKind(enum.Enum):
     """What was seen. All but LAG need somebody."""
@@ -160,6 +163,8 @@ def _of_look(waiting: Waiting) -> Iterator[OutsideFinding]:
             certain=False,
         )
     for blocker in waiting.blockers:
+        if blocker.seen_s < _WAITED_S:
+            continue
         sentence, patience = blocker_lines(blocker)
         yield OutsideFinding(
             kind=OutsideKind.WAITED_FOR,
@@ -196,13 +201,13 @@ def _lags(first: GroupView, last: GroupView, watched_s: float) -> Iterator[Outsi
             continue
         behind = {place for place in member.current if lag.get(place)}
         change = count - sum(before.get(place, 0) for place in member.current)
-        trend = "growing" if change > 0 else "shrinking" if change < 0 else "unchanged"
+        trend = f"{'growing' if change > 0 else 'shrinking'} by {abs(change)} in" if change else "unchanged for"
         yield OutsideFinding(
             kind=OutsideKind.LAG,
             members=(member.name,),
             partitions=frozenset(behind),
             seen_s=watched_s,
-            sentence=f"{member.name} has {count} records of {named(behind)} to go, {trend} by {abs(change)} in {watched_s:.0f} s.",
+            sentence=f"{member.name} has {count} record{'s' * (count != 1)} of {named(behind)} to go, {trend} {watched_s:.0f} s.",
             advice="If it grows, add members, or make each record quicker.",
             certain=True,
         )
@@ -213,8 +218,9 @@ _MOST_LAGS = 3
 
 def summary(view: GroupView, findings: Sequence[OutsideFinding], watched_s: float) -> str:
     kinds = Counter(finding.kind.value for finding in findings if finding.is_fault)
-    told = ", ".join(f"{kind} x{count}" if count > 1 else kind for kind, count in kinds.items())
+    told = ", ".join(f"{kind} x{times}" if times > 1 else kind for kind, times in kinds.items())
+    count = len(view.members)
     return (
         f"Group {view.group_id}, watched from outside for {watched_s:.0f} s: {view.state}, {view.protocol} protocol, "
-        f"{len(view.members)} members. {told or 'Nothing is wrong as far as a coordinator shows it'}."
+        f"{count} member{'s' * (count != 1)}. {told or 'Nothing is wrong as far as a coordinator shows it'}."
     )

@@ -11,9 +11,9 @@ from membership_client.cli.terminal_text import json_text, printable
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.findings.finding import Evidence, Finding, answer
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
-from membership_client.debugger.model.timeline import Group, groups_of
+from membership_client.debugger.model.timeline import Group, groups_of, left_open
 from membership_client.debugger.model.unowned import UnownedTotal, unowned_totals_of
-from membership_client.debugger.words import clock, counted, day, lasting, partitions_text
+from membership_client.debugger.words import clock, counted, day, lasting, listed, partitions_text
 from membership_client.trace import TraceError, read_trace
 from membership_client.trace.values import Json
 from membership_client.types import TopicPartition
@@ -49,7 +49,22 @@ _MOST_LINES = 10
 def answers(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str]:
     """What went wrong: one line for each group."""
     of = {group.name: f"Group {group.name}: " if len(groups) > 1 else "" for group in groups}
-    return (printable(of[group.name] + answer(_of(group, findings))) for group in groups)
+    told = {group.name: [answer(_of(group, findings)), *_unclosed(group)] for group in groups}
+    return (printable(of[name] + " ".join(sentences)) for name, sentences in told.items())
+
+
+def _unclosed(group: Group) -> list[str]:
+    """A sentence about the traces that end without a close, if there are any. It is no finding: they may be of live members."""
+    runs = left_open(group)
+    if not runs:
+        return []
+    # Two processes may have used one instance id at the same time.
+    names = listed(dict.fromkeys(run.name for run in runs))
+    if len(runs) == 1:
+        return [f"1 trace ends without a close: {names} was still running then, or was killed."]
+    return [
+        f"{len(runs)} traces end without a close: {names} were still running then, or were killed at about the same time."
+    ]
 
 
 def _of(group: Group, findings: Iterable[Finding]) -> list[Finding]:
@@ -76,6 +91,7 @@ def _lines(groups: Sequence[Group], findings: Sequence[Finding]) -> Iterator[str
 
 def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
     yield answer(findings)
+    yield from _unclosed(group)
     began, ended = min(run.began for run in group.runs), max(run.ended for run in group.runs)
     names = {run.name for run in group.runs}
     run_count = len(group.runs)
@@ -158,7 +174,14 @@ def _group(group: Group) -> Json:
         }
         for run in group.runs
     ]
-    return {"group": group.name, "skew_s": group.skew_s, "lives": runs, "unowned": _json_unowned(group)}
+    unclosed = " ".join(_unclosed(group))
+    return {
+        "group": group.name,
+        "skew_s": group.skew_s,
+        "unclosed": unclosed,
+        "lives": runs,
+        "unowned": _json_unowned(group),
+    }
 
 
 def _json_unowned(group: Group) -> Json:

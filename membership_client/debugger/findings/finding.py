@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -107,5 +107,10 @@ def answer(findings: Iterable[Finding]) -> str:
     more = len(clauses) - _MOST_CLAUSES
     shown = clauses[:_MOST_CLAUSES] + ([f"and {more} more" if more > 1 else clauses[-1]] if more > 0 else [])
     text = "; ".join(shown)
-    # A name keeps its first letter.
-    return f"{text}." if text.startswith(faults[0].members[:1]) else f"{text[0].upper()}{text[1:]}."
+    return f"{text}." if text.startswith(tuple(_names(faults[0]))) else f"{text[0].upper()}{text[1:]}."
+
+
+def _names(finding: Finding) -> Iterator[str]:
+    """As they begin a clause. Names are case-sensitive, so they keep their first letter."""
+    yield from (f"{member} " for member in finding.members)
+    yield from (f"{partition.topic}[" for partition in finding.partitions)

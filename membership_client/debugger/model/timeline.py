@@ -135,8 +135,17 @@ def ended_without_close(group: Group, run: MemberRun) -> bool:
     return known[run]
 
 
+def left_open(group: Group) -> tuple[MemberRun, ...]:
+    """Runs whose traces end without a close, while nothing shows whether the member went on: it did, or was killed then."""
+    return tuple(run for run in group.runs if _is_open(run) and not ended_without_close(group, run))
+
+
+def _is_open(run: MemberRun) -> bool:
+    return not run.saved and run.stop is None and run.entries[-1].state in _ALIVE
+
+
 def _ended_without_close(group: Group, run: MemberRun) -> bool:
-    if run.saved or run.stop is not None or run.entries[-1].state not in _ALIVE:
+    if not _is_open(run):
         return False
     return run.torn or evidence_of_death(group, run) is not None or _others_go_on(group, run)
 

@@ -36,7 +36,8 @@ from membership_client.testing.kit.records import Records, checked_records, part
 from membership_client.types import TopicPartition
 
 _END_S = 30.0
-_FETCH_S = 0.1
+_FETCHER = {"group.id": "fetcher", "enable.partition.eof": True, "fetch.wait.max.ms": 20}
+"""A fetch that waits for records at one place holds up the one for the next place."""
 _LOOK_S = 0.05
 """So often a program of coroutines is told to end, if it is."""
 
@@ -247,11 +248,22 @@ class RecordedInstance:
         )
 
     def read(self, partition: TopicPartition, offset: int) -> confluent_kafka.Message | None:
-        """The record at that place, None if there is none yet: for a program that is a member and fetches by other means."""
+        """The record at that place, None at the end of the partition: for a program that is a member and fetches by other means.
+
+        Raises TimeoutError if the broker does not answer.
+        """
         if self._fetcher is None:
-            self._fetcher = confluent_kafka.Consumer({**self.config, "group.id": "fetcher"})
+            self._fetcher = confluent_kafka.Consumer({**self.config, **_FETCHER})
         self._fetcher.assign([confluent_kafka.TopicPartition(*partition, offset)])
-        return self._fetcher.poll(_FETCH_S)
+        gives_up_at = time.monotonic() + _END_S
+        while (left_s := gives_up_at - time.monotonic()) > 0:
+            if (message := self._fetcher.poll(left_s)) is None:
+                break
+            if (error := message.error()) is None:
+                return message
+            if error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                return None
+        raise TimeoutError(f"The embedded broker gave neither a record nor the end of {partition} within {_END_S:g} s.")
 
     def listener(self, listener: object) -> RecordedListener:
         """The listener, recorded: for a `GroupMember` of the program's own, made with `config`."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import TopicPartition as TheirPartition
 
+from membership_client.aio.loop_call import LOST
 from membership_client.aio.member import running_loop
 from membership_client.consumer.hooks import hooks_of
+from membership_client.consumer.kafka_errors import as_kafka_exception
 from membership_client.core.events import CallbackKind, RunCallback
-from membership_client.errors import ConfigError
+from membership_client.errors import CallbackFailedError, ConfigError
 from membership_client.runtime.listener import Callback
 from membership_client.testing.kit.consumer_in_run import ConsumerInRun
 from membership_client.testing.kit.message import VirtualMessage
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 class VirtualAioConsumer:
     """Callbacks run on the event loop while records are awaited, and inside `close`; they may be coroutines.
 
-    One whose partitions are lost meanwhile is cancelled. A call that is cancelled loses no record. Made by
-    `Instance.aio_consumer`, inside a coroutine.
+    One whose partitions are lost meanwhile is cancelled, and the call that ran it raises CallbackFailedError. A call that is
+    cancelled loses no record. Made by `Instance.aio_consumer`, inside a coroutine.
     """
 
     def __init__(self, world: World, label: str, config: dict[str, Any], process: Process) -> None:
@@ -192,7 +194,7 @@ class _OnLoop(ConsumerInRun):
         except asyncio.CancelledError:
             if not running.cancelled():
                 raise
-            raise RuntimeError("the callback was cancelled, because its partitions were lost") from None
+            raise as_kafka_exception(CallbackFailedError(LOST)) from None
         finally:
             self._running = None
 

@@ -49,6 +49,14 @@ _KIT = str(Path(__file__).parent)
 Program = Callable[[Instance], object]
 
 
+class ProgramError(AssertionError):
+    """The program, or one of its threads, raised. `entry` is the last of the history that matters."""
+
+    def __init__(self, text: str, entry: Entry) -> None:
+        super().__init__(text)
+        self.entry = entry
+
+
 class World:
     """Everything that one run has. Used once."""
 
@@ -71,7 +79,7 @@ class World:
         self.scheduler.on_raised = self._raised
         self.unsettled = ""
         """Why the run ended before the program had settled, if it did."""
-        self._errors: list[str] = []
+        self._errors: list[AssertionError] = []
         self._closing = False
         self._story_ended_at = STORY_S
         self._program = program
@@ -107,7 +115,7 @@ class World:
             finally:
                 self.scheduler.end()
         if self._errors:
-            raise AssertionError(self._errors[0])
+            raise self._errors[0]
         if stuck is not None:
             raise stuck
 
@@ -171,13 +179,15 @@ class World:
 
     def _raised(self, task: Task, error: BaseException) -> None:
         if isinstance(error, StuckError):
-            self._errors.append(str(error))
+            self._errors.append(AssertionError(str(error)))
             return
         self.add(What.RAISED, task.name, text=repr(error))
         frames = traceback.format_list(
             one for one in traceback.extract_tb(error.__traceback__) if _KIT not in one.filename
         )
-        self._errors.append(f"{task.name} raised {error!r}:\n{''.join(frames)}".strip())
+        entry = self.history.entries[-1]
+        text = f"{task.name} raised {error!r} at {entry.at:.3f} s:\n{''.join(frames)}".strip()
+        self._errors.append(ProgramError(text, entry))
 
     # --- what is done ------------------------------------------------------------------------------------------------
 

@@ -136,6 +136,22 @@ def test_a_bug_of_the_program_is_told_with_its_traceback() -> None:
         play(buggy)
 
 
+def test_what_happened_ends_with_what_the_program_raised() -> None:
+    """The last 40 lines were of other instances, which had gone on; the line that mattered was left out."""
+
+    def buggy(instance: Any) -> None:
+        if instance.name == "b":
+            time.sleep(1.0)
+            raise KeyError("orders")
+        careful(instance)
+
+    with pytest.raises(StoryError) as caught:
+        play(buggy, [Join("b", at=1.0)], records=100)
+    headline, *_, last = str(caught.value).splitlines()
+    assert headline == "b raised KeyError('orders') at 2.000 s:"
+    assert last == "   2.000 s  b    raises KeyError('orders')"
+
+
 def test_a_program_that_does_not_end_is_told() -> None:
     """KeyboardInterrupt must end it."""
 
