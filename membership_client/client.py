@@ -326,7 +326,7 @@ class GroupMember:
     def _explain(self, *, waits_for_poll: bool) -> str:
         """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls."""
         if self._forked:
-            return forked.child_health().why
+            return forked.child_explanation()
         history, worker = self._history, self._worker
         moment = Moment(
             now=time.monotonic(),
