@@ -80,6 +80,9 @@ def _last_line(moment: Moment) -> str:
 
 _Wait = tuple[str | None, str | None]
 
+_NEXT_STEP: _Wait = ("its membership thread, which takes the next step within milliseconds", None)
+"""What the application did, or a callback's return, is known here before the membership thread has taken it in."""
+
 
 def _waits_for(member: Member, moment: Moment) -> _Wait:
     """What the member waits for and what to do; None for nothing."""
@@ -136,10 +139,12 @@ def _joining(member: Member, moment: Moment) -> _Wait:
     return f"the instance id {member.config.group_instance_id}{holder}, {held_s}", advice
 
 
-def _reconciling(member: Member) -> _Wait:
+def _reconciling(member: Member, moment: Moment) -> _Wait:
     if member.unresolved:
         return f"the names of {len(member.unresolved)} topics from the brokers", None
-    return "the next attempt of the callback that raised", "mend the callback."
+    if member.call_backoff.not_before > moment.now:
+        return "the next attempt of the callback that raised", "mend the callback."
+    return _NEXT_STEP
 
 
 def _confirming(member: Member, moment: Moment) -> _Wait:
@@ -164,7 +169,7 @@ def _stable(member: Member, moment: Moment) -> _Wait:
 
 _BY_MEMBER: Mapping[MemberState, Callable[[Member, Moment], _Wait]] = {
     S.JOINING: _joining,
-    S.RECONCILING: lambda member, _: _reconciling(member),
+    S.RECONCILING: _reconciling,
     S.ACK: _confirming,
     S.STABLE: _stable,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from membership_client.core.callbacks import returned
 from membership_client.core.events import (
     CallbackKind,
     CallbackReturned,
@@ -197,6 +198,31 @@ def test_a_callback_is_named_with_its_partitions_its_time_and_where_its_thread_s
     text = play.explained(busy=busy, waits_for_poll=True)
     assert f"It waits for a call of poll(), for 3.0 s, to run the revoked callback of orders[1]{busy}." in text
     assert "Do: poll more often, or wrap long work in consumer.hold()." in text
+
+
+def test_a_callback_that_returned_without_an_error_is_not_blamed() -> None:
+    """In the milliseconds until the membership thread takes the return in, the text told of a callback that raised."""
+    play = remembered()
+    play.joining().answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics()
+    call = play.member.call
+    assert call is not None
+    member = returned(play.member, CallbackReturned(call.call_id), play.now)[0]
+    text = explanation(member, Moment(now=play.now, state_since=None, last=None, last_ended_at=None, polled_at=None))
+    assert "reconciling at epoch 2, and owns orders[0]." in text
+    assert "It waits for its membership thread, which takes the next step within milliseconds." in text
+    assert "raised" not in text
+    assert "Do: nothing, all is well." in text
+
+
+def test_a_callback_that_raised_is_what_is_waited_for() -> None:
+    """It is called again after a backoff."""
+    play = remembered()
+    play.joining().answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics().returns("ValueError: no disk")
+    text = play.explained()
+    assert "It waits for the next attempt of the callback that raised." in text
+    assert "Problem: The assigned callback raised ValueError." in text
 
 
 def test_an_application_that_does_not_poll_is_told_before_its_time_is_up() -> None:
