@@ -321,10 +321,10 @@ class GroupMember:
 
     def explain(self) -> str:
         """What this member does now, what it waits for and since when, its last rebalance, and what to do. For people; any thread."""
-        return self._explain(waits_for_poll=False)
+        return self._explain(waits_for_poll=False, callback_began_at=None)
 
-    def _explain(self, *, waits_for_poll: bool) -> str:
-        """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls."""
+    def _explain(self, *, waits_for_poll: bool, callback_began_at: float | None) -> str:
+        """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls; else when it began."""
         if self._forked:
             return forked.child_explanation()
         history, worker = self._history, self._worker
@@ -335,6 +335,7 @@ class GroupMember:
             last_ended_at=history.ended_at,
             polled_at=worker.polled_at,
             waits_for_poll=waits_for_poll,
+            callback_began_at=callback_began_at,
             busy=place_text(self._runner.thread()),
         )
         return explanation(worker.known, moment)

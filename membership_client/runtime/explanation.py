@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, SyncGroup
 from membership_client.core.member import IN_GROUP, Member
 from membership_client.core.topic_check import missing_problem
-from membership_client.core.view import is_unconfirmed, unconfirmed_s
+from membership_client.core.view import has_lost, is_unconfirmed, unconfirmed_s
 from membership_client.errors import error_for
 from membership_client.partitions import named
 from membership_client.rebalance_report import RebalanceReport
@@ -32,6 +32,8 @@ class Moment:
     """When the application last polled; None if it does not poll."""
     waits_for_poll: bool = False
     """The callback that is wanted has not begun, because a Consumer runs it in poll()."""
+    callback_began_at: float | None = None
+    """When a Consumer began the callback that runs; None if it did not wait for a poll, or still does."""
     busy: str = ""
     """Where the thread is that runs callbacks or works on records."""
 
@@ -56,7 +58,8 @@ def _state_line(member: Member, moment: Moment) -> str:
     since = "" if moment.state_since is None else f" for {moment.now - moment.state_since:.1f} s"
     state = "closed" if member.closed is not None else member.state.value
     epoch = f" at epoch {member.epoch}" if member.epoch > 0 else ""
-    return f"{who} is {state}{epoch}{since}, and owns {named(member.owned.named(member.names))}."
+    verb = "had" if member.owned and has_lost(member) else "owns"
+    return f"{who} is {state}{epoch}{since}, and {verb} {named(member.owned.named(member.names))}."
 
 
 def _poll_lines(member: Member, moment: Moment) -> list[str]:
@@ -99,14 +102,17 @@ def _callback(member: Member, moment: Moment) -> _Wait:
     call = member.call
     assert call is not None
     kind, which = call.kind.value, named(call.partitions.named(member.names))
-    lasted = f"for {moment.now - call.began_at:.1f} s"
+    lasted = f"for {moment.now - (moment.callback_began_at or call.began_at):.1f} s"
     if call.delayed is not None:
         delay = Delay(call.delayed.why, moment.now - call.delayed.since)
         return f"the {kind} callback of {which}: {delay}", "look at what it waits for."
     if moment.waits_for_poll:
         advice = "poll more often, or wrap long work in consumer.hold()."
         return f"a call of poll(), {lasted}, to run the {kind} callback of {which}{moment.busy}", advice
-    advice = f"nothing, unless it should be quicker; the group waits at most {member.poll_interval_s:g} s for it."
+    limit = f"the group waits at most {member.poll_interval_s:g} s for it."
+    if has_lost(member):
+        limit = "the partitions are lost already, and this member does not join again before it returns."
+    advice = f"nothing, unless it should be quicker: {limit}"
     return f"the {kind} callback of {which} to return, {lasted}{moment.busy}", advice
 
 

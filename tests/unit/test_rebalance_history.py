@@ -53,7 +53,7 @@ class RememberedPlay(Play):
         assert self.history.last is not None
         return self.history.last
 
-    def explained(self, *, busy: str = "", waits_for_poll: bool = False) -> str:
+    def explained(self, *, busy: str = "", waits_for_poll: bool = False, began_at: float | None = None) -> str:
         moment = Moment(
             now=self.now,
             state_since=self.history.state_since,
@@ -61,6 +61,7 @@ class RememberedPlay(Play):
             last_ended_at=self.history.ended_at,
             polled_at=self.member.polled_at,
             waits_for_poll=waits_for_poll,
+            callback_began_at=began_at,
             busy=busy,
         )
         return explanation(self.member, moment)
@@ -223,6 +224,43 @@ def test_a_callback_that_raised_is_what_is_waited_for() -> None:
     text = play.explained()
     assert "It waits for the next attempt of the callback that raised." in text
     assert "Problem: The assigned callback raised ValueError." in text
+
+
+@pytest.mark.parametrize("state", [MemberState.FENCED, MemberState.STALE, MemberState.FATAL])
+def test_the_group_does_not_wait_for_a_lost_callback(state: MemberState) -> None:
+    """The text said that the group waits 300 s for it, and that the member owns partitions which are others' by then."""
+    play = remembered()
+    play.stable(0, 1)
+    _out_of_the_group(play, state)
+    text = play.explained()
+    assert f"{NAME} is {state.value}" in text
+    assert "and had orders[0-1]." in text
+    assert "It waits for the lost callback of orders[0-1] to return" in text
+    assert "the group waits" not in text
+    if state is MemberState.FENCED:
+        assert (
+            "Do: nothing, unless it should be quicker: the partitions are lost already, "
+            "and this member does not join again before it returns." in text
+        )
+    play.let_callbacks_return()
+    assert "and owns nothing." in play.explained()
+
+
+def _out_of_the_group(play: RememberedPlay, state: MemberState) -> None:
+    if state is MemberState.STALE:
+        play.do(Polled(play.now))
+        play.advance(play.member.poll_interval_s)
+        return
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25 if state is MemberState.FENCED else 30))
+
+
+def test_a_callback_that_runs_counts_from_its_begin() -> None:
+    """The time that it had waited for a poll was counted as its own."""
+    play = remembered()
+    play.stable(0, 1).told(orders(0))
+    play.now += 3.0
+    assert "revoked callback of orders[1] to return, for 0.5 s." in play.explained(began_at=play.now - 0.5)
 
 
 def test_an_application_that_does_not_poll_is_told_before_its_time_is_up() -> None:
