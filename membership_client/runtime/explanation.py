@@ -34,6 +34,8 @@ class Moment:
     """The callback that is wanted has not begun, because a Consumer runs it in poll()."""
     callback_began_at: float | None = None
     """When a Consumer began the callback that runs; None if it did not wait for a poll, or still does."""
+    is_subscribed: bool = False
+    """The application called subscribe(), also if the membership thread has not taken that in."""
     busy: str = ""
     """Where the thread is that runs callbacks or works on records."""
 
@@ -57,9 +59,17 @@ def _state_line(member: Member, moment: Moment) -> str:
     who = f"{member.config.group_id}/{local_name(member)}"
     since = "" if moment.state_since is None else f" for {moment.now - moment.state_since:.1f} s"
     state = "closed" if member.closed is not None else member.state.value
+    if _is_about_to_join(member, moment):
+        state = "about to join"
     epoch = f" at epoch {member.epoch}" if member.epoch > 0 else ""
     verb = "had" if member.owned and has_lost(member) else "owns"
     return f"{who} is {state}{epoch}{since}, and {verb} {named(member.owned.named(member.names))}."
+
+
+def _is_about_to_join(member: Member, moment: Moment) -> bool:
+    """Has the membership thread still to take in that the application subscribed?"""
+    idle = member.call is None and member.departure is None and member.closed is None
+    return member.state is S.UNSUBSCRIBED and moment.is_subscribed and idle
 
 
 def _poll_lines(member: Member, moment: Moment) -> list[str]:
@@ -145,6 +155,12 @@ def _joining(member: Member, moment: Moment) -> _Wait:
     return f"the instance id {member.config.group_instance_id}{holder}, {held_s}", advice
 
 
+def _unsubscribed(member: Member, moment: Moment) -> _Wait:
+    if _is_about_to_join(member, moment):
+        return _NEXT_STEP
+    return "the application to subscribe", "call subscribe()."
+
+
 def _reconciling(member: Member, moment: Moment) -> _Wait:
     if member.unresolved:
         return f"the names of {len(member.unresolved)} topics from the brokers", None
@@ -174,13 +190,13 @@ def _stable(member: Member, moment: Moment) -> _Wait:
 
 
 _BY_MEMBER: Mapping[MemberState, Callable[[Member, Moment], _Wait]] = {
+    S.UNSUBSCRIBED: _unsubscribed,
     S.JOINING: _joining,
     S.RECONCILING: _reconciling,
     S.ACK: _confirming,
     S.STABLE: _stable,
 }
 _ALWAYS: Mapping[MemberState, _Wait] = {
-    S.UNSUBSCRIBED: ("the application to subscribe", "call subscribe()."),
     S.LEAVING: ("the coordinator to confirm that it left", None),
     S.FENCED: ("the time of its next join", None),
     S.STALE: ("the application to poll", "poll; wrap long work in consumer.hold(), or raise max.poll.interval.ms."),

@@ -65,6 +65,16 @@ def test_a_consumer_tells_what_it_waits_for_and_afterwards_what_it_was(embedded:
     assert revoked.partitions == report.lost
 
 
+def test_a_consumer_that_has_just_subscribed_is_not_told_to_subscribe(embedded: EmbeddedKafka) -> None:
+    """Until the membership thread had taken the subscription in, the advice was to call subscribe()."""
+    with Consumer({"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop"}) as consumer:
+        for _ in range(20):
+            consumer.subscribe(["orders"])
+            assert "subscribe()" not in consumer.explain()
+            consumer.unsubscribe()
+            embedded.wait_for(lambda: consumer.snapshot.state is MemberState.UNSUBSCRIBED, PATIENCE_S)
+
+
 def _poll_once_and_work(consumer: Consumer, at_work: threading.Event, done: threading.Event) -> None:
     consumer.poll(0.05)
     charge_the_customer(at_work, done)

@@ -177,6 +177,14 @@ def test_a_new_member_says_to_subscribe() -> None:
     ]
 
 
+def test_a_subscription_that_the_membership_thread_has_not_taken_in_counts() -> None:
+    """Right after subscribe() the text said to call it."""
+    moment = Moment(now=0.0, state_since=None, last=None, last_ended_at=None, polled_at=None, is_subscribed=True)
+    text = explanation(remembered().member, moment)
+    assert text.startswith(f"{NAME} is about to join, and owns nothing.\nIt waits for its membership thread")
+    assert "Do: nothing, all is well." in text
+
+
 def test_a_stable_member_waits_for_nothing_and_tells_its_last_rebalance() -> None:
     """The whole answer of the usual case."""
     play = remembered()
