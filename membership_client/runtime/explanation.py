@@ -183,10 +183,17 @@ def _stable(member: Member, moment: Moment) -> _Wait:
             f"{whom} to answer: the last confirmation is {silent_s:.1f} s old",
             "look at the network and at that broker.",
         )
-    if member.owed_gap_s is not None and not member.owned:
-        advice = f"if that takes long: membership-client groups waiting {member.config.group_id}"
-        return "partitions, which the coordinator is still to assign or other members are to release", advice
-    return None, None
+    if member.owned:
+        return None, None
+    command = f"membership-client groups waiting {member.config.group_id}"
+    if member.owed_gap_s is not None:
+        what = "partitions, which the coordinator is still to assign or other members are to release"
+        return what, f"if that takes long: {command}"
+    # Neither protocol tells a member whether it is a standby or another member has not released its partitions yet.
+    advice = (
+        f"nothing, if it is to be a standby; `{command}` tells whether another member still holds partitions for it."
+    )
+    return "partitions: it has none, and none were announced to it so far", advice
 
 
 _BY_MEMBER: Mapping[MemberState, Callable[[Member, Moment], _Wait]] = {

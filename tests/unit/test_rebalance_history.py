@@ -302,6 +302,19 @@ def test_a_coordinator_that_does_not_answer_is_what_a_stable_member_waits_for() 
     assert "to answer: the last confirmation is" in play.explained()
 
 
+def test_a_member_without_partitions_is_told_where_to_look() -> None:
+    """Nothing was said to be waited for while another member had not released its partitions."""
+    play = remembered()
+    play.stable(0).told(orders())
+    play.let_callbacks_return()
+    play.answer(Heartbeat, accepted(2))
+    text = play.explained()
+    assert f"{NAME} is stable at epoch 2" in text
+    assert "and owns nothing." in text
+    assert "It waits for partitions: it has none, and none were announced to it so far." in text
+    assert "`membership-client groups waiting g` tells whether another member still holds partitions for it." in text
+
+
 def test_every_state_can_be_explained() -> None:
     """Also a leave under way, and a member that is closed."""
     play = remembered()
