@@ -13,15 +13,11 @@ from membership_client.testing import EmbeddedKafka
 
 PATIENCE_S = 40.0
 RECORDS = 17
-SETTINGS: dict[str, str | int] = {
-    "group.consumer.heartbeat.interval.ms": 100,
-    "group.consumer.assignment.interval.ms": 0,
-}
 
 
 @pytest.fixture
 def embedded() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(topics={"orders": 2}, settings=SETTINGS) as cluster:
+    with EmbeddedKafka(topics={"orders": 2}) as cluster:
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
         for number in range(RECORDS):
             producer.produce("orders", str(number), partition=0)
