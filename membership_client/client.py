@@ -147,6 +147,8 @@ class GroupMember:
         self._unraised: queue.SimpleQueue[MembershipError] = queue.SimpleQueue()
         self._forgiven: Problem | None = None
         self._forked = False
+        self._is_subscribed = False
+        """What the application asked for last. The membership thread may not have taken it in."""
         self._owned = NamedPartitions()
         forked.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
@@ -177,6 +179,7 @@ class GroupMember:
         if member.state is MemberState.FATAL and member.problem and not may_resubscribe(member.problem):
             raise error_for(member.problem, member.identity)
         self._forgiven = member.problem if member.state is MemberState.FATAL else None
+        self._is_subscribed = True
         self._worker.post(self._telemetry.asked(event))
         if self._thread.may_start():
             self._thread.start()
@@ -185,6 +188,7 @@ class GroupMember:
         """Give the partitions back and leave; stays usable. Returns at once: wait_until(UNSUBSCRIBED) waits."""
         self._check_usable()
         self._check_mode(leave)
+        self._is_subscribed = False
         self._worker.post(self._telemetry.asked(Unsubscribe(mode=leave, reason=reason_text(reason))))
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
@@ -321,12 +325,12 @@ class GroupMember:
 
     def explain(self) -> str:
         """What this member does now, what it waits for and since when, its last rebalance, and what to do. For people; any thread."""
-        return self._explain(waits_for_poll=False)
+        return self._explain(waits_for_poll=False, callback_began_at=None)
 
-    def _explain(self, *, waits_for_poll: bool) -> str:
-        """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls."""
+    def _explain(self, *, waits_for_poll: bool, callback_began_at: float | None) -> str:
+        """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls; else when it began."""
         if self._forked:
-            return forked.child_health().why
+            return forked.child_explanation()
         history, worker = self._history, self._worker
         moment = Moment(
             now=time.monotonic(),
@@ -335,6 +339,8 @@ class GroupMember:
             last_ended_at=history.ended_at,
             polled_at=worker.polled_at,
             waits_for_poll=waits_for_poll,
+            callback_began_at=callback_began_at,
+            is_subscribed=self._is_subscribed,
             busy=place_text(self._runner.thread()),
         )
         return explanation(worker.known, moment)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from membership_client.values import dataclass
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from membership_client.errors import MembershipError
+
+Number = TypeVar("Number", int, float)
 
 
 class TopicPartition(NamedTuple):
@@ -225,6 +227,13 @@ def _distance(offset: int | None, end: int | None) -> int | None:
     return None if offset is None or end is None else max(0, end - offset)
 
 
+def largest(lags: Iterable[Number | None]) -> Number | None:
+    """None if there is none, or if one is not known: it may be the largest."""
+    found = tuple(lags)
+    known = [lag for lag in found if lag is not None]
+    return max(known, default=None) if len(known) == len(found) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a Consumer has read each partition that it fetches."""
@@ -233,13 +242,13 @@ class Progress:
 
     @property
     def lag(self) -> int | None:
-        """The largest lag of a partition; None if no lag is known."""
-        return max((one.lag for one in self.partitions.values() if one.lag is not None), default=None)
+        """The largest lag of a partition; None without partitions, and while the lag of one is not known."""
+        return largest(one.lag for one in self.partitions.values())
 
     @property
     def time_lag_s(self) -> float | None:
-        """The largest time lag of a partition; None if none is known."""
-        return max((one.time_lag_s for one in self.partitions.values() if one.time_lag_s is not None), default=None)
+        """The largest time lag of a partition; None without partitions, and while that of one is not known."""
+        return largest(one.time_lag_s for one in self.partitions.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ class CallbackQueue:
         """The deadline of the application's close(), for the context of callbacks that begin meanwhile."""
         self.poller: int | None = None
         """The thread that polled last."""
+        self.began_at: float | None = None
+        """When the callback that runs began; None if none runs."""
         self.busy: Callable[[], int | None] = lambda: self._runs_on or self.poller
         """The thread that has a callback or records in hand."""
         self.start_aside: Callable[[], None] = self._start_aside
@@ -170,7 +172,8 @@ class CallbackQueue:
 
     def carry_out(self) -> None:
         """After RUN: run the callback and tell the member; then raise what it raised."""
-        call, handle, began_at = self._call, self._handle, self._clock()
+        call, handle = self._call, self._handle
+        self.began_at = began_at = self._clock()
         assert call is not None
         assert handle is not None
         try:
@@ -184,7 +187,7 @@ class CallbackQueue:
         with self._monitor:
             # First the member, then the bridge: ownership begins before the first record can be handed out.
             call.done(CallbackReturned(call.wanted.call_id, error, began_at, threading.current_thread().name))
-            self._call = self._handle = None
+            self._call = self._handle = self.began_at = None
             self.take_in(Returned(call.wanted.call_id))
 
     # --- beside long work --------------------------------------------------------------------------------------------

@@ -246,7 +246,8 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
     def explain(self) -> str:
         """What this consumer does now, what it waits for and since when, its last rebalance, and what to do. For people."""
-        return self._member._explain(waits_for_poll=self._runtime.queue.waiting)
+        queue = self._runtime.queue
+        return self._member._explain(waits_for_poll=queue.waiting, callback_began_at=queue.began_at)
 
     def owner_epoch(self, record: Record) -> int | None:
         """The member epoch in which the record's partition was assigned; None if this consumer does not own it now."""

@@ -70,6 +70,8 @@ class Librdkafka:
         """Asked by a reading thread that has the lock. Not while another one runs a callback: records of new partitions would
         be in the buffer before the callback has returned, where a thread that was about to take one would find them.
         """
+        self.starts: dict[TopicPartition, int] = {}
+        """The offset, or the logical one, from which each partition was assigned or sought last."""
         self._closed = False
         self._paused: frozenset[TopicPartition] = frozenset()
         self._raw = raw
@@ -133,6 +135,7 @@ class Librdkafka:
     def assign(self, partitions: Places) -> None:
         with self.lock.calling():
             self._raw.assign(partitions)
+            self.starts = _offsets_of(partitions)
             self.buffer.clear()
             self.buffer.restart(ours(partitions))
 
@@ -144,6 +147,7 @@ class Librdkafka:
     def incremental_assign(self, partitions: Places) -> None:
         with self.lock.calling():
             self._raw.incremental_assign(partitions)
+            self.starts |= _offsets_of(partitions)
             self.buffer.restart(ours(partitions))
 
     def incremental_unassign(self, partitions: Places) -> None:
@@ -171,6 +175,7 @@ class Librdkafka:
                 if error.args[0].code() != KafkaError._STATE or not ours([place]) <= self.assignment():
                     raise
                 self.move([place])
+            self.starts |= _offsets_of([place])
             self.buffer.drop(ours([place]))
             self.buffer.restart(ours([place]))
 
@@ -212,3 +217,7 @@ class Librdkafka:
                 self.incremental_unassign(theirs(fetched))
             self._paused -= gone
             self.buffer.drop(gone)
+
+
+def _offsets_of(places: Places) -> dict[TopicPartition, int]:
+    return {TopicPartition(place.topic, place.partition): place.offset for place in places}

@@ -79,9 +79,9 @@ class ProgressReader:
         first = waiting.get(partition)
         position = _known(positions[partition])
         end = self._end(partition)
-        # Nothing of it was handed out: reading starts at the first record that waits, or at the committed offset.
+        # Nothing of it was handed out: reading starts at the first record that waits, or where it was told to start.
         if position is None:
-            position = committed if first is None else first.offset()
+            position = self._start(partition, committed) if first is None else first.offset()
         if position is None and end == 0:
             position = 0
         return PartitionProgress(
@@ -90,6 +90,12 @@ class ProgressReader:
             end=end,
             time_lag_s=self._time_lag_s(partition, first, is_at_end=None not in {position, end} and position == end),
         )
+
+    def _start(self, partition: TopicPartition, committed: int | None) -> int | None:
+        """Without an offset of its own a partition starts at the committed one, but not after a seek to its begin or end."""
+        start = self._librdkafka.starts.get(partition, confluent_kafka.OFFSET_INVALID)
+        is_logical = start in {confluent_kafka.OFFSET_BEGINNING, confluent_kafka.OFFSET_END}
+        return None if is_logical else committed if _known(start) is None else start
 
     def _end(self, partition: TopicPartition) -> int | None:
         """What librdkafka has in memory. It raises for a partition of which it knows nothing yet."""

@@ -7,7 +7,7 @@ from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.events import CallbackKind, CallbackReturned, Effect, RunCallback, TellLost
 from membership_client.core.exception_summary import raised_by
 from membership_client.core.leaving import depart, without_callback
-from membership_client.core.member import Member, RunningCall, Transition, with_problem
+from membership_client.core.member import OUT_OF_GROUP, Member, RunningCall, Transition, with_problem
 from membership_client.core.requests import slow_down
 from membership_client.core.rule import Rule
 from membership_client.errors import Problem, ProblemKind
@@ -95,8 +95,7 @@ def _healed(member: Member) -> Member:
 def _lose_due(member: Member) -> float | None:
     if not member.owned or member.call is not None:
         return None
-    out = member.state in {S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED}
-    return ASAP if out else None
+    return ASAP if member.state in OUT_OF_GROUP else None
 
 
 def _lose(member: Member, now: float) -> Transition:

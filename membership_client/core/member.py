@@ -92,6 +92,9 @@ TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = MappingProxyType({*
 IN_GROUP = frozenset({S.JOINING, S.RECONCILING, S.ACK, S.STABLE})
 """States in which the member takes part in rebalances."""
 
+OUT_OF_GROUP = frozenset({S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED})
+"""States in which partitions that the member still counts as owned are lost."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from membership_client.core.member import IN_GROUP, Member
+from membership_client.core.member import IN_GROUP, OUT_OF_GROUP, Member
 from membership_client.core.topic_check import missing_problem
 from membership_client.errors import MembershipError, error_for
 from membership_client.types import Delay, Health, MemberState, Share, Snapshot, TopicPartition
@@ -18,6 +18,11 @@ def share_of(member: Member) -> Share:
         return Share.ASSIGNED
     pending = member.owed_gap_s is not None or member.state in IN_GROUP - {S.STABLE}
     return Share.PENDING if pending else Share.NONE
+
+
+def has_lost(member: Member) -> bool:
+    """Are the partitions lost that the member still counts as owned, because its lost callback has not returned?"""
+    return member.state in OUT_OF_GROUP or (member.state is S.LEAVING and member.epoch <= 0)
 
 
 def error_of(member: Member) -> MembershipError | None:

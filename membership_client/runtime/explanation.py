@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, JoinGroup, SyncGroup
 from membership_client.core.member import IN_GROUP, Member
 from membership_client.core.topic_check import missing_problem
-from membership_client.core.view import is_unconfirmed, unconfirmed_s
+from membership_client.core.view import has_lost, is_unconfirmed, unconfirmed_s
 from membership_client.errors import error_for
 from membership_client.partitions import named
 from membership_client.rebalance_report import RebalanceReport
@@ -32,6 +32,10 @@ class Moment:
     """When the application last polled; None if it does not poll."""
     waits_for_poll: bool = False
     """The callback that is wanted has not begun, because a Consumer runs it in poll()."""
+    callback_began_at: float | None = None
+    """When a Consumer began the callback that runs; None if it did not wait for a poll, or still does."""
+    is_subscribed: bool = False
+    """The application called subscribe(), also if the membership thread has not taken that in."""
     busy: str = ""
     """Where the thread is that runs callbacks or works on records."""
 
@@ -55,8 +59,17 @@ def _state_line(member: Member, moment: Moment) -> str:
     who = f"{member.config.group_id}/{local_name(member)}"
     since = "" if moment.state_since is None else f" for {moment.now - moment.state_since:.1f} s"
     state = "closed" if member.closed is not None else member.state.value
+    if _is_about_to_join(member, moment):
+        state = "about to join"
     epoch = f" at epoch {member.epoch}" if member.epoch > 0 else ""
-    return f"{who} is {state}{epoch}{since}, and owns {named(member.owned.named(member.names))}."
+    verb = "had" if member.owned and has_lost(member) else "owns"
+    return f"{who} is {state}{epoch}{since}, and {verb} {named(member.owned.named(member.names))}."
+
+
+def _is_about_to_join(member: Member, moment: Moment) -> bool:
+    """Has the membership thread still to take in that the application subscribed?"""
+    idle = member.call is None and member.departure is None and member.closed is None
+    return member.state is S.UNSUBSCRIBED and moment.is_subscribed and idle
 
 
 def _poll_lines(member: Member, moment: Moment) -> list[str]:
@@ -80,6 +93,9 @@ def _last_line(moment: Moment) -> str:
 
 _Wait = tuple[str | None, str | None]
 
+_NEXT_STEP: _Wait = ("its membership thread, which takes the next step within milliseconds", None)
+"""What the application did, or a callback's return, is known here before the membership thread has taken it in."""
+
 
 def _waits_for(member: Member, moment: Moment) -> _Wait:
     """What the member waits for and what to do; None for nothing."""
@@ -96,14 +112,17 @@ def _callback(member: Member, moment: Moment) -> _Wait:
     call = member.call
     assert call is not None
     kind, which = call.kind.value, named(call.partitions.named(member.names))
-    lasted = f"for {moment.now - call.began_at:.1f} s"
+    lasted = f"for {moment.now - (moment.callback_began_at or call.began_at):.1f} s"
     if call.delayed is not None:
         delay = Delay(call.delayed.why, moment.now - call.delayed.since)
         return f"the {kind} callback of {which}: {delay}", "look at what it waits for."
     if moment.waits_for_poll:
         advice = "poll more often, or wrap long work in consumer.hold()."
         return f"a call of poll(), {lasted}, to run the {kind} callback of {which}{moment.busy}", advice
-    advice = f"nothing, unless it should be quicker; the group waits at most {member.poll_interval_s:g} s for it."
+    limit = f"the group waits at most {member.poll_interval_s:g} s for it."
+    if has_lost(member):
+        limit = "the partitions are lost already, and this member does not join again before it returns."
+    advice = f"nothing, unless it should be quicker: {limit}"
     return f"the {kind} callback of {which} to return, {lasted}{moment.busy}", advice
 
 
@@ -136,10 +155,18 @@ def _joining(member: Member, moment: Moment) -> _Wait:
     return f"the instance id {member.config.group_instance_id}{holder}, {held_s}", advice
 
 
-def _reconciling(member: Member) -> _Wait:
+def _unsubscribed(member: Member, moment: Moment) -> _Wait:
+    if _is_about_to_join(member, moment):
+        return _NEXT_STEP
+    return "the application to subscribe", "call subscribe()."
+
+
+def _reconciling(member: Member, moment: Moment) -> _Wait:
     if member.unresolved:
         return f"the names of {len(member.unresolved)} topics from the brokers", None
-    return "the next attempt of the callback that raised", "mend the callback."
+    if member.call_backoff.not_before > moment.now:
+        return "the next attempt of the callback that raised", "mend the callback."
+    return _NEXT_STEP
 
 
 def _confirming(member: Member, moment: Moment) -> _Wait:
@@ -156,20 +183,27 @@ def _stable(member: Member, moment: Moment) -> _Wait:
             f"{whom} to answer: the last confirmation is {silent_s:.1f} s old",
             "look at the network and at that broker.",
         )
-    if member.owed_gap_s is not None and not member.owned:
-        advice = f"if that takes long: membership-client groups waiting {member.config.group_id}"
-        return "partitions, which the coordinator is still to assign or other members are to release", advice
-    return None, None
+    if member.owned:
+        return None, None
+    command = f"membership-client groups waiting {member.config.group_id}"
+    if member.owed_gap_s is not None:
+        what = "partitions, which the coordinator is still to assign or other members are to release"
+        return what, f"if that takes long: {command}"
+    # Neither protocol tells a member whether it is a standby or another member has not released its partitions yet.
+    advice = (
+        f"nothing, if it is to be a standby; `{command}` tells whether another member still holds partitions for it."
+    )
+    return "partitions: it has none, and none were announced to it so far", advice
 
 
 _BY_MEMBER: Mapping[MemberState, Callable[[Member, Moment], _Wait]] = {
+    S.UNSUBSCRIBED: _unsubscribed,
     S.JOINING: _joining,
-    S.RECONCILING: lambda member, _: _reconciling(member),
+    S.RECONCILING: _reconciling,
     S.ACK: _confirming,
     S.STABLE: _stable,
 }
 _ALWAYS: Mapping[MemberState, _Wait] = {
-    S.UNSUBSCRIBED: ("the application to subscribe", "call subscribe()."),
     S.LEAVING: ("the coordinator to confirm that it left", None),
     S.FENCED: ("the time of its next join", None),
     S.STALE: ("the application to poll", "poll; wrap long work in consumer.hold(), or raise max.poll.interval.ms."),

@@ -31,10 +31,15 @@ def child_health() -> Health:
     return Health(live=False, ready=False, why="forked")
 
 
+def child_explanation() -> str:
+    """The answer of explain() in a forked child."""
+    return f"This process is a forked child. {BELONGS_TO_PARENT}\nDo: make a new member in this process."
+
+
 def refuse_in_forked_children(thing: object, error: Error) -> None:
     """In children forked from now on all public methods and properties of `thing` raise `error(thing)`.
 
-    All but close(), which returns at once, and health(). None of the object's own code runs there: the threads that
+    All but close(), which returns at once, health() and explain(). None of the object's own code runs there: the threads that
     would answer are the parent's, and a lock that one of them held at the fork is never released in the child.
     """
     import ctypes  # noqa: F401, PLC0415 - takes long, and must be loaded before a fork
@@ -64,7 +69,8 @@ def _refusing(kind: type, error: Error) -> type:
     names: dict[str, object] = {name: _in_place_of(inspect.getattr_static(kind, name), refuse) for name in public}
     is_async = inspect.iscoroutinefunction(inspect.getattr_static(kind, "close"))
     names |= _ASYNC_ENDS if is_async else _ENDS
-    names |= {"health": lambda _: child_health(), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    names |= {"health": lambda _: child_health(), "explain": lambda _: child_explanation()}
+    names |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (kind,), names)
 
 

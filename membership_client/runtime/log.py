@@ -12,6 +12,7 @@ from membership_client.core.events import Answered, Budget, CallbackDelayed, Cal
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
+from membership_client.core.view import has_lost
 from membership_client.errors import ProblemKind
 from membership_client.partitions import first_shares
 from membership_client.rebalance_report import RebalanceReport
@@ -138,7 +139,8 @@ def _log_missing(who: str, log: MemberLogger, before: Member, after: Member) -> 
 
 def log_warning(member: Member, warning: BudgetWarning) -> None:
     """An operator should look at that thread before the budget is gone."""
-    consequence = _CONSEQUENCES[warning.budget]
+    lost = warning.budget is Budget.CALLBACK and has_lost(member)
+    consequence = _LOST_ALREADY if lost else _CONSEQUENCES[warning.budget]
     fields = {"budget": warning.budget.name.lower(), "busy_thread": warning.thread, "busy_at": list(warning.stack)}
     log = MemberLogger(member)
     log.warning("%s: %s. When it is all gone, %s.", name_of(member), warning, consequence, extra=fields)
@@ -149,6 +151,9 @@ _CONSEQUENCES = {
     Budget.CALLBACK: "the group does not wait for this member any longer, and gives its partitions to others",
     Budget.CLOSE: "it ends without waiting for the rest",
 }
+_LOST_ALREADY = (
+    "nothing changes: the partitions are lost already, and this member does not join again before it returns"
+)
 
 
 def _log_problem(who: str, log: MemberLogger, member: Member) -> None:

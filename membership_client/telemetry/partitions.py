@@ -10,10 +10,9 @@ from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from membership_client.telemetry import names
 from membership_client.telemetry.live_members import LiveMember, LiveMembers
 from membership_client.telemetry.names import owner_labels, partition_labels
-from membership_client.types import PartitionProgress, Progress
+from membership_client.types import PartitionProgress, Progress, largest
 
 OfPartition = Callable[[PartitionProgress], float | None]
-OfProgress = Callable[[Progress], float | None]
 
 
 class PartitionGauges:
@@ -41,18 +40,18 @@ class PartitionGauges:
                     yield Observation(value, live.labels | partition_labels(partition))
 
     def _largest_lag(self, _: CallbackOptions) -> Iterable[Observation]:
-        return self._largest(lambda progress: progress.lag)
+        return self._largest(lambda one: one.lag)
 
     def _largest_time_lag(self, _: CallbackOptions) -> Iterable[Observation]:
-        return self._largest(lambda progress: progress.time_lag_s)
+        return self._largest(lambda one: one.time_lag_s)
 
-    def _largest(self, number: OfProgress) -> Iterator[Observation]:
+    def _largest(self, number: OfPartition) -> Iterator[Observation]:
         """Of all members of the process with the same labels."""
         for labels, group in self._live_members.groups():
-            found = [number(live.progress()) for live in group if live.progress is not None]
-            known = [value for value in found if value is not None]
-            if known:
-                yield Observation(max(known), labels)
+            found = [live.progress() for live in group if live.progress is not None]
+            value = largest(number(one) for progress in found for one in progress.partitions.values())
+            if value is not None:
+                yield Observation(value, labels)
 
     def _progress(self) -> Iterator[tuple[LiveMember, Progress]]:
         for live in self._live_members:

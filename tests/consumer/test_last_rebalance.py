@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 
@@ -64,6 +65,16 @@ def test_a_consumer_tells_what_it_waits_for_and_afterwards_what_it_was(embedded:
     assert revoked.partitions == report.lost
 
 
+def test_a_consumer_that_has_just_subscribed_is_not_told_to_subscribe(embedded: EmbeddedKafka) -> None:
+    """Until the membership thread had taken the subscription in, the advice was to call subscribe()."""
+    with Consumer({"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop"}) as consumer:
+        for _ in range(20):
+            consumer.subscribe(["orders"])
+            assert "subscribe()" not in consumer.explain()
+            consumer.unsubscribe()
+            embedded.wait_for(lambda: consumer.snapshot.state is MemberState.UNSUBSCRIBED, PATIENCE_S)
+
+
 def _poll_once_and_work(consumer: Consumer, at_work: threading.Event, done: threading.Event) -> None:
     consumer.poll(0.05)
     charge_the_customer(at_work, done)
@@ -73,3 +84,17 @@ def charge_the_customer(at_work: threading.Event, done: threading.Event) -> None
     """A name that the text can be expected to show."""
     at_work.set()
     done.wait(PATIENCE_S)
+
+
+def test_a_callback_that_has_just_begun_does_not_count_its_wait_for_a_poll(embedded: EmbeddedKafka) -> None:
+    """Inside the callback the text said that it had not returned for as long as it had waited for a poll before."""
+    config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop"}
+    inside: list[str] = []
+    with Consumer(config) as first, Consumer(config) as second:
+        first.subscribe(["orders"], on_revoke=lambda consumer, _: inside.append(consumer.explain()))
+        embedded.wait_for(lambda: first.poll(0.05) is None and len(first.assignment()) == 2, PATIENCE_S)
+        second.subscribe(["orders"])
+        waited = r"a call of poll\(\), for [1-9][\d.]* s"
+        embedded.wait_for(lambda: second.poll(0.05) is None and re.search(waited, first.explain()), PATIENCE_S)
+        embedded.wait_for(lambda: first.poll(0.05) is None and inside, PATIENCE_S)
+    assert re.search(r"the revoked callback of orders\[\d\] to return, for 0\.\d s", inside[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import socket
@@ -188,6 +189,21 @@ def test_a_budget_that_runs_out_is_told_with_the_busy_thread_and_the_consequence
     (line,) = lines(log, logging.WARNING)
     assert told in line
     assert "When it is all gone, " in line
+
+
+def test_a_slow_lost_callback_has_no_partitions_to_give_to_others(log: pytest.LogCaptureFixture) -> None:
+    """The line said that the group gives them to others when the time is up: they are lost already."""
+    play = logged()
+    play.stable(0)
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25))
+    log_warning(play.member, dataclasses.replace(_WORKING, budget=Budget.CALLBACK))
+    line = lines(log, logging.WARNING)[-1]
+    assert "gives its partitions to others" not in line
+    assert (
+        "nothing changes: the partitions are lost already, and this member does not join again before it returns"
+        in line
+    )
 
 
 def test_passing_trouble_is_not_a_warning(log: pytest.LogCaptureFixture) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from membership_client.core.callbacks import returned
 from membership_client.core.events import (
     CallbackKind,
     CallbackReturned,
@@ -52,7 +53,7 @@ class RememberedPlay(Play):
         assert self.history.last is not None
         return self.history.last
 
-    def explained(self, *, busy: str = "", waits_for_poll: bool = False) -> str:
+    def explained(self, *, busy: str = "", waits_for_poll: bool = False, began_at: float | None = None) -> str:
         moment = Moment(
             now=self.now,
             state_since=self.history.state_since,
@@ -60,6 +61,7 @@ class RememberedPlay(Play):
             last_ended_at=self.history.ended_at,
             polled_at=self.member.polled_at,
             waits_for_poll=waits_for_poll,
+            callback_began_at=began_at,
             busy=busy,
         )
         return explanation(self.member, moment)
@@ -175,6 +177,14 @@ def test_a_new_member_says_to_subscribe() -> None:
     ]
 
 
+def test_a_subscription_that_the_membership_thread_has_not_taken_in_counts() -> None:
+    """Right after subscribe() the text said to call it."""
+    moment = Moment(now=0.0, state_since=None, last=None, last_ended_at=None, polled_at=None, is_subscribed=True)
+    text = explanation(remembered().member, moment)
+    assert text.startswith(f"{NAME} is about to join, and owns nothing.\nIt waits for its membership thread")
+    assert "Do: nothing, all is well." in text
+
+
 def test_a_stable_member_waits_for_nothing_and_tells_its_last_rebalance() -> None:
     """The whole answer of the usual case."""
     play = remembered()
@@ -197,6 +207,68 @@ def test_a_callback_is_named_with_its_partitions_its_time_and_where_its_thread_s
     text = play.explained(busy=busy, waits_for_poll=True)
     assert f"It waits for a call of poll(), for 3.0 s, to run the revoked callback of orders[1]{busy}." in text
     assert "Do: poll more often, or wrap long work in consumer.hold()." in text
+
+
+def test_a_callback_that_returned_without_an_error_is_not_blamed() -> None:
+    """In the milliseconds until the membership thread takes the return in, the text told of a callback that raised."""
+    play = remembered()
+    play.joining().answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics()
+    call = play.member.call
+    assert call is not None
+    member = returned(play.member, CallbackReturned(call.call_id), play.now)[0]
+    text = explanation(member, Moment(now=play.now, state_since=None, last=None, last_ended_at=None, polled_at=None))
+    assert "reconciling at epoch 2, and owns orders[0]." in text
+    assert "It waits for its membership thread, which takes the next step within milliseconds." in text
+    assert "raised" not in text
+    assert "Do: nothing, all is well." in text
+
+
+def test_a_callback_that_raised_is_what_is_waited_for() -> None:
+    """It is called again after a backoff."""
+    play = remembered()
+    play.joining().answer(Heartbeat, accepted(2, orders(0)))
+    play.name_topics().returns("ValueError: no disk")
+    text = play.explained()
+    assert "It waits for the next attempt of the callback that raised." in text
+    assert "Problem: The assigned callback raised ValueError." in text
+
+
+@pytest.mark.parametrize("state", [MemberState.FENCED, MemberState.STALE, MemberState.FATAL])
+def test_the_group_does_not_wait_for_a_lost_callback(state: MemberState) -> None:
+    """The text said that the group waits 300 s for it, and that the member owns partitions which are others' by then."""
+    play = remembered()
+    play.stable(0, 1)
+    _out_of_the_group(play, state)
+    text = play.explained()
+    assert f"{NAME} is {state.value}" in text
+    assert "and had orders[0-1]." in text
+    assert "It waits for the lost callback of orders[0-1] to return" in text
+    assert "the group waits" not in text
+    if state is MemberState.FENCED:
+        assert (
+            "Do: nothing, unless it should be quicker: the partitions are lost already, "
+            "and this member does not join again before it returns." in text
+        )
+    play.let_callbacks_return()
+    assert "and owns nothing." in play.explained()
+
+
+def _out_of_the_group(play: RememberedPlay, state: MemberState) -> None:
+    if state is MemberState.STALE:
+        play.do(Polled(play.now))
+        play.advance(play.member.poll_interval_s)
+        return
+    play.advance(INTERVAL_S)
+    play.answer(Heartbeat, Refused(25 if state is MemberState.FENCED else 30))
+
+
+def test_a_callback_that_runs_counts_from_its_begin() -> None:
+    """The time that it had waited for a poll was counted as its own."""
+    play = remembered()
+    play.stable(0, 1).told(orders(0))
+    play.now += 3.0
+    assert "revoked callback of orders[1] to return, for 0.5 s." in play.explained(began_at=play.now - 0.5)
 
 
 def test_an_application_that_does_not_poll_is_told_before_its_time_is_up() -> None:
@@ -228,6 +300,19 @@ def test_a_coordinator_that_does_not_answer_is_what_a_stable_member_waits_for() 
     play.stable(0)
     play.now += 4 * INTERVAL_S
     assert "to answer: the last confirmation is" in play.explained()
+
+
+def test_a_member_without_partitions_is_told_where_to_look() -> None:
+    """Nothing was said to be waited for while another member had not released its partitions."""
+    play = remembered()
+    play.stable(0).told(orders())
+    play.let_callbacks_return()
+    play.answer(Heartbeat, accepted(2))
+    text = play.explained()
+    assert f"{NAME} is stable at epoch 2" in text
+    assert "and owns nothing." in text
+    assert "It waits for partitions: it has none, and none were announced to it so far." in text
+    assert "`membership-client groups waiting g` tells whether another member still holds partitions for it." in text
 
 
 def test_every_state_can_be_explained() -> None:
