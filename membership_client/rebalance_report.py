@@ -83,7 +83,7 @@ class RebalanceReport:
     lost: frozenset[TopicPartition]
     """What it owned before, and does not after it: revoked or lost. What went and came back is in `callbacks` only."""
     callbacks: tuple[RebalanceCallback, ...] = field(default=())
-    """In the order in which they ended."""
+    """In the order in which they ended; the newest hundred."""
 
     def __str__(self) -> str:
         told = [str(call) for call in self.callbacks if call.is_notable]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Iterable
 
 from membership_client.core import reasons
 from membership_client.core.exception_summary import Raised
@@ -19,6 +21,9 @@ from membership_client.runtime.rebalance_tracker import (
 )
 from membership_client.types import Cause, CauseKind, TopicPartition
 
+_MOST_CALLBACKS = 100
+"""Of one rebalance, the newest: in a group that never comes to rest, a rebalance has no end."""
+
 
 class RebalanceHistory:
     """`on_step` is an observer of one member, for the membership thread. The rest may be read by any thread."""
@@ -32,7 +37,7 @@ class RebalanceHistory:
         self._tracker = RebalanceTracker()
         self._before: Member | None = None
         """The member before the rebalance that is under way."""
-        self._callbacks: list[RebalanceCallback] = []
+        self._callbacks: deque[RebalanceCallback] = deque(maxlen=_MOST_CALLBACKS)
 
     def on_step(self, step: Step) -> None:
         if step.after.state is not step.before.state:
@@ -42,7 +47,8 @@ class RebalanceHistory:
 
     def _take(self, fact: Fact, step: Step) -> None:
         if isinstance(fact, RebalanceBegan):
-            self._before, self._callbacks = step.before, []
+            self._before = step.before
+            self._callbacks.clear()
         elif isinstance(fact, CallbackEnded):
             call = step.before.call if fact.returned else step.after.call
             if call is not None:
@@ -69,7 +75,7 @@ def _type_and_place(error: Raised) -> str:
 
 
 def _report(
-    ended: RebalanceEnded, before: Member, after: Member, callbacks: list[RebalanceCallback]
+    ended: RebalanceEnded, before: Member, after: Member, callbacks: Iterable[RebalanceCallback]
 ) -> RebalanceReport:
     return RebalanceReport(
         state=after.state,

@@ -634,7 +634,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     Equivalent(
         "runtime/worker.py",
         "Worker._perform",
-        "Warn()",
+        "Warn() | LookAtCallback()",
         "(left out)",
         "Nothing is done for a warning; the type checker wants a case for each effect.",
     ),
