@@ -11,7 +11,7 @@ from tests.mutations.project import copy_of_the_project, run_in
 
 pytestmark = pytest.mark.deep
 
-MOST_SEEDS = 100
+MOST_SEEDS = 400
 
 BUGS = {
     "which the coordinator believes to be free": "what a callback is bringing is left out of what we hold",
