@@ -127,8 +127,14 @@ class Server:
             elif isinstance(key.fileobj, socket.socket):
                 self._accept(key.fileobj, key.data)
         self._brokers.advance(self._clock())
+        while ready := [
+            connection for connection in self._connections if connection.waiting and not connection.is_busy
+        ]:
+            for connection in ready:
+                self._handle(connection)
+        # Last, because a request of one connection may be what the answer of another one waited for.
         for connection in tuple(self._connections):
-            self._proceed(connection)
+            self._write(connection)
 
     def _accept(self, listener: socket.socket, node_id: int) -> None:
         try:
@@ -153,15 +159,14 @@ class Server:
         if not received:
             self._close(connection)
 
-    def _proceed(self, connection: _Connection) -> None:
-        """Handle what has come, and write what is ready."""
+    def _handle(self, connection: _Connection) -> None:
+        """What has come, up to a request whose answer has to wait."""
         while connection.waiting and not connection.is_busy and not connection.is_closed:
             connection.is_busy = True
             payload = connection.waiting.popleft()
             self._brokers.receive(
                 connection.node_id, payload, self._clock(), lambda answer: self._answer(connection, answer)
             )
-        self._write(connection)
 
     def _answer(self, connection: _Connection, answer: bytes | NoAnswer) -> None:
         """May be called within `receive`, or later; `changed` is held."""
