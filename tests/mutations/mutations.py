@@ -16,11 +16,17 @@ class Mutation:
     after: str
 
     def apply(self, root: Path) -> None:
-        path = root / "membership_client" / "core" / self.file
-        source = path.read_text()
+        self._path(root).write_text(self.applied(root))
+
+    def applied(self, root: Path) -> str:
+        """The text of the file with the bug."""
+        source = self._path(root).read_text()
         if source.count(self.before) != 1:
             raise LookupError(f"{self.name}: {self.before!r} occurs {source.count(self.before)} times in {self.file}")
-        path.write_text(source.replace(self.before, self.after))
+        return source.replace(self.before, self.after)
+
+    def _path(self, root: Path) -> Path:
+        return root / "membership_client" / "core" / self.file
 
 
 MUTATIONS = (
@@ -142,8 +148,8 @@ MUTATIONS = (
     Mutation(
         "nothing is lost on a fence",
         "callbacks.py",
-        "    out = member.state in {S.FENCED, S.STALE, S.FATAL, S.UNSUBSCRIBED}",
-        "    out = member.state in {S.STALE, S.FATAL, S.UNSUBSCRIBED}",
+        "    return ASAP if member.state in OUT_OF_GROUP else None",
+        "    return ASAP if member.state in OUT_OF_GROUP - {S.FENCED} else None",
     ),
     Mutation(
         "a rejoin keeps the old epoch",

@@ -25,3 +25,9 @@ def of_this_commit() -> list[Mutation]:
 def test_the_suite_notices(mutation: Mutation, tmp_path: Path) -> None:
     """As the test of the same name in test_mutations.py, which has all of them."""
     expect_notice(mutation, tmp_path)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_every_mutation_finds_its_line(mutation: Mutation) -> None:
+    """A change of the core that moves the line is told here, not an hour later by the deep tier."""
+    assert mutation.applied(ROOT)

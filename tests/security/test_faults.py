@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from membership_client import ConnectionProblem, GroupMember, MemberState, NotKafkaError
+from membership_client import ConnectionProblem, GroupMember, MemberState, NotKafkaError, WaitTimeoutError
 from membership_client.testing import ClusterAdmin, KafkaCluster, Listener
 from membership_client.testing.wire import parse_addresses
 from tests.integration.members import eventually
@@ -69,9 +68,14 @@ def test_no_fault_under_tls_leaves_a_member_silent(
 
 
 def broken(proxy: Proxy, fault: Break, member: GroupMember) -> bool:
-    """Again and again, to whatever connection there is by now. Has the member noticed?"""
+    """Again and again, to whatever connection there is by now. Has the member noticed?
+
+    It waits for the moment instead of looking at it afterwards: after a reset the member has a new connection in milliseconds.
+    """
     fault(proxy)
-    time.sleep(0.1)
-    error = member.error
-    assert error is None or isinstance(error, ConnectionProblem | NotKafkaError)
-    return error is not None
+    try:
+        error = member.wait_until(lambda now: now.error is not None, 0.1).error
+    except WaitTimeoutError:
+        return False
+    assert isinstance(error, ConnectionProblem | NotKafkaError)
+    return True
