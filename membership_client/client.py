@@ -94,7 +94,12 @@ _TOPIC_NAMES = TopicNames()
 
 
 class GroupMember:
-    """Keeps this process in a consumer group, on a thread of its own.
+    """Keeps this process in a consumer group, on a thread of its own. It reads no records: Consumer does.
+
+        with GroupMember({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as member:
+            member.subscribe(["orders"])
+            snapshot = member.wait_until(MemberState.STABLE, timeout_s=30)
+            print(snapshot.owned)
 
     Every method may be called from any thread. Those that ask for something (`subscribe`, `unsubscribe`) return at
     once; `wait_until` waits for the outcome. `close` is bounded, idempotent and may be called in a signal handler.

@@ -59,6 +59,10 @@ KIP_848_ONLY = {
 class MemberConfig:
     """Everything a member can be told. Immutable; a bad value raises ConfigError here and nowhere later.
 
+        config = MemberConfig(bootstrap_servers="localhost:9092", group_id="tills", group_instance_id="till-3")
+        with GroupMember(config) as member:
+            member.subscribe(["orders"])
+
     `MemberConfig(bootstrap_servers="...", group_id="...")` and
     `MemberConfig.from_dict({"bootstrap.servers": "...", "group.id": "..."})` mean the same.
     """

@@ -1,40 +1,40 @@
 """The errors of membership, as types whose texts say what to do next.
 
     MembershipError
-    ├── ConfigError                  (also a ValueError) a key or value that cannot work
-    ├── ListenerError                (also a TypeError) a callback that could never be called
-    ├── MemberClosedError            used after close()
-    │   └── ForkedMemberError        used in a forked child
-    ├── WaitTimeoutError             (also a TimeoutError) wait_until() gave up
-    ├── CallbackFailedError          the application's callback raised
-    ├── ConnectionProblem            no coordinator at the moment; the member keeps trying
-    │   └── NotKafkaError            something else answers on that port
-    ├── UnreadableAssignmentError    the leader's assignment cannot be read (classic); over with its next plan
-    ├── TopicAuthorizationError      no access to a topic; over when access is granted
-    ├── UnknownTopicError            a subscribed topic does not exist; over when it is created
-    ├── GroupNotFoundError           no coordinator knows the group
-    ├── OffsetError                  offsets could not be committed or read
-    │   ├── NotOwnedError            the partition is others' by now
-    │   │   └── TopicGoneError       its topic was deleted, and maybe created anew
-    │   ├── OffsetAccessError        no access to the group or a topic
-    │   └── OffsetTimeoutError       (also a TimeoutError) not in time; a repetition may succeed
-    └── FatalError                   the member has ended
-        ├── FencedInstanceIdError    another process took our group.instance.id
-        ├── InstanceIdInUseError     another process holds it and did not release it
-        ├── GroupFullError           the group is at its size limit
-        ├── GroupAuthorizationError  no access to the group
-        ├── ClusterAuthorizationError no access to the cluster
-        ├── AuthenticationError      the broker does not accept our credentials
-        ├── CertificateError         the broker's certificate is not trusted
-        ├── InvalidRegexError        the broker cannot read the pattern
-        ├── UnsupportedAssignorError the broker has no such assignor
-        ├── NoCommonStrategyError    no assignment strategy is common to all members (classic)
-        ├── AssignorFailedError      the assignor raised while this member led the group (classic)
-        ├── SessionTimeoutRefusedError the broker does not allow such a session.timeout.ms (classic)
-        ├── GroupTypeError           the group is of another kind
-        ├── BrokerTooOldError        the broker lacks the protocol, or a part of it that we need
-        ├── UnexpectedBrokerError    an answer for which there is no rule
-        └── MembershipThreadError    the membership thread ended by a bug
+    ├── ConfigError  (also a ValueError)
+    ├── ListenerError  (also a TypeError)
+    ├── MemberClosedError
+    │   └── ForkedMemberError
+    ├── WaitTimeoutError  (also a TimeoutError)
+    ├── CallbackFailedError
+    ├── ConnectionProblem
+    │   └── NotKafkaError
+    ├── UnreadableAssignmentError
+    ├── TopicAuthorizationError
+    ├── UnknownTopicError
+    ├── GroupNotFoundError
+    ├── OffsetError
+    │   ├── NotOwnedError
+    │   │   └── TopicGoneError
+    │   ├── OffsetAccessError
+    │   └── OffsetTimeoutError  (also a TimeoutError)
+    └── FatalError
+        ├── FencedInstanceIdError
+        ├── InstanceIdInUseError
+        ├── GroupFullError
+        ├── GroupAuthorizationError
+        ├── ClusterAuthorizationError
+        ├── AuthenticationError
+        ├── CertificateError
+        ├── InvalidRegexError
+        ├── UnsupportedAssignorError
+        ├── NoCommonStrategyError
+        ├── AssignorFailedError
+        ├── SessionTimeoutRefusedError
+        ├── GroupTypeError
+        ├── BrokerTooOldError
+        ├── UnexpectedBrokerError
+        └── MembershipThreadError
 
 A `Problem` is the same thing as a value: the pure core records problems, the edges raise errors made of them.
 """
@@ -127,72 +127,100 @@ class MembershipError(Exception):
 
 
 class ConfigError(MembershipError, ValueError):
-    pass
+    """A key, a value or an argument that cannot work. Nothing was started, sent or changed."""
 
 
 class ListenerError(MembershipError, TypeError):
-    pass
+    """A callback that could never be called: it is no function, or its arguments do not fit."""
 
 
 class MemberClosedError(MembershipError):
+    """It was used after `close()`."""
+
     advice = "Create a new one."
 
 
 class ForkedMemberError(MemberClosedError):
+    """It was made in another process, of which this one is a fork."""
+
     advice = "Members do not survive a fork: create the GroupMember in the child process."
 
 
 class WaitTimeoutError(MembershipError, TimeoutError):
-    pass
+    """`wait_until()` gave up. The member goes on."""
 
 
 class CallbackFailedError(MembershipError):
+    """The application's callback raised. The log has the traceback."""
+
     advice = "A failed assign is tried again; partitions of a failed revoke are given up all the same."
 
 
 class ConnectionProblem(MembershipError):  # noqa: N818 - it passes, so "problem" is the truth
+    """There is no coordinator at the moment. It passes: the member keeps trying."""
+
     advice = "The member keeps trying; check bootstrap.servers and the brokers if this lasts."
 
 
 class NotKafkaError(ConnectionProblem):
+    """Something else than Kafka answers on that port."""
+
     advice = "Check the port in bootstrap.servers; the member keeps trying."
 
 
 class UnreadableAssignmentError(MembershipError):
+    """The assignment that the leader of a classic group wrote cannot be read. Over with the leader's next plan."""
+
     advice = "Check that client and its assignor; until another plan comes this member owns nothing."
 
 
 class TopicAuthorizationError(MembershipError):
+    """There is no access to a topic. Over when access is granted."""
+
     advice = "Grant DESCRIBE and READ on the topics; the member recovers by itself."
 
 
 class UnknownTopicError(MembershipError):
+    """A subscribed topic does not exist. Over when it is created."""
+
     advice = "Correct the name, or create the topic: the member notices it within some seconds, by itself."
 
 
 class GroupNotFoundError(MembershipError, LookupError):
+    """No coordinator knows the group."""
+
     advice = "Check its name; a group exists once a member has joined or offsets were committed."
 
 
 class OffsetError(MembershipError):
+    """Offsets could not be committed or read."""
+
     advice = "What was committed before stays committed."
     broker_code: int | None = None
     """What the coordinator answered, by Kafka's number; None if it answered nothing."""
 
 
 class NotOwnedError(OffsetError):
+    """The partition belongs to another member by now."""
+
     advice = "Drop the work on these partitions: their new owner repeats it from the last commit that was accepted."
 
 
 class TopicGoneError(NotOwnedError):
+    """The topic was deleted, and maybe created anew."""
+
     advice = "Nothing was committed for it: a new topic of that name is read from its own beginning."
 
 
 class OffsetAccessError(OffsetError):
+    """There is no access to the group, or to a topic of the commit."""
+
     advice = "Grant it, then ask again."
 
 
 class OffsetTimeoutError(OffsetError, TimeoutError):
+    """Offsets were not committed or read in time. A repetition may succeed."""
+
     advice = "Ask again; an open transaction or a coordinator that is away can delay it for long."
 
 
@@ -203,11 +231,15 @@ class FatalError(MembershipError):
 
 
 class FencedInstanceIdError(FatalError):
+    """Another process took our `group.instance.id`."""
+
     advice = "Another process took over this group.instance.id: stop this one, or give each process its own id."
     may_resubscribe = False
 
 
 class InstanceIdInUseError(FatalError):
+    """Another process holds our `group.instance.id` and did not release it."""
+
     advice = (
         "Stop the other process or give this one its own group.instance.id; if the holder is dead, "
         "wait for its session to expire, or set group.instance.id.conflict=takeover."
@@ -215,6 +247,8 @@ class InstanceIdInUseError(FatalError):
 
 
 class GroupFullError(FatalError):
+    """The group is at its size limit."""
+
     advice = (
         "Raise group.consumer.max.size (classic: group.max.size) on the brokers, run fewer members, "
         "or set retry_when_full_s to wait for room."
@@ -222,39 +256,57 @@ class GroupFullError(FatalError):
 
 
 class GroupAuthorizationError(FatalError):
+    """There is no access to the group."""
+
     advice = "Grant READ on the group, then subscribe() again."
 
 
 class ClusterAuthorizationError(FatalError):
+    """There is no access to the cluster."""
+
     advice = "Grant it on the cluster, then subscribe() again."
 
 
 class AuthenticationError(FatalError):
+    """The broker does not accept our user name, password, token or certificate."""
+
     advice = "Check security.protocol, sasl.* or ssl.certificate.* and what the broker knows, then subscribe() again."
 
 
 class CertificateError(FatalError):
+    """The broker's certificate is not trusted."""
+
     advice = "Nothing was sent to that broker, which may not be the one it claims to be."
 
 
 class InvalidRegexError(FatalError):
+    """The broker cannot read the pattern."""
+
     advice = "The pattern must be RE2/J syntax, which has no look-around and no back references."
 
 
 class UnsupportedAssignorError(FatalError):
+    """The broker has no such assignor."""
+
     advice = "Set group.remote.assignor to one the brokers offer, or leave it unset."
     may_resubscribe = False
 
 
 class NoCommonStrategyError(FatalError):
+    """No assignment strategy is common to all members of the classic group."""
+
     advice = "Set partition.assignment.strategy to one that every member of the group has, or use another group.id."
 
 
 class AssignorFailedError(FatalError):
+    """The assignor raised while this member led the classic group."""
+
     advice = "Mend the assignor, or set partition.assignment.strategy to another one."
 
 
 class SessionTimeoutRefusedError(FatalError):
+    """The brokers do not allow such a `session.timeout.ms` in a classic group."""
+
     advice = (
         "Keep session.timeout.ms between the brokers' group.min.session.timeout.ms and group.max.session.timeout.ms."
     )
@@ -262,20 +314,28 @@ class SessionTimeoutRefusedError(FatalError):
 
 
 class GroupTypeError(FatalError):
+    """The group is of another kind."""
+
     advice = "Use another group.id, set group.protocol to what the group speaks, or have the group migrated first."
 
 
 class BrokerTooOldError(FatalError):
+    """The broker lacks the protocol, or a part of it that we need."""
+
     advice = (
         "Use brokers of Kafka 4.0 or later with the consumer protocol (group.version) enabled, or group.protocol=auto."
     )
 
 
 class UnexpectedBrokerError(FatalError):
+    """The broker gave an answer for which there is no rule."""
+
     advice = "This is not expected of a healthy broker: please report it with the broker's version."
 
 
 class MembershipThreadError(FatalError):
+    """The membership thread ended by a bug."""
+
     advice = (
         "This is a bug of membership-client: please report it with the traceback that is in the log. Close this member; "
         "the coordinator gives its partitions to others when its session has ended. A new member can join at once."

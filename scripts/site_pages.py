@@ -8,9 +8,14 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from types import ModuleType
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+import membership_client.admin.errors
+import membership_client.errors
+from membership_client.errors import FatalError, MembershipError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,6 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that have no file in docs/, and the scripts that scripts/docs has fetched."""
     pages = {"index.md": _read("README.md"), "contributing.md": _read("CONTRIBUTING.md")}
     pages |= {"changelog.md": _read("CHANGELOG.md"), "examples.md": _examples(), "reference.md": _reference()}
+    pages |= {"errors.md": _errors()}
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     for script in (ROOT / "build" / "site-scripts").glob("*.js"):
@@ -86,6 +92,33 @@ def _reference() -> str:
         parts.append(f"## {package}")
         parts += [f"::: {package}.{name}" for name in sorted(_public(ROOT / directory / "__init__.py"))]
     return "\n\n".join(parts)
+
+
+def _errors() -> str:
+    """A table of all errors, from their docstrings and the advice that ends their texts."""
+    modules = (membership_client.errors, membership_client.admin.errors)
+    ours = (found for module in modules for found in vars(module).values() if _is_error_of(module, found))
+    rows = (f"| `{error.__name__}` | {error.__doc__} | {error.advice} | {_ends(error)} |" for error in ours)
+    return "\n".join(
+        (
+            "# Errors\n",
+            "For whoever has one in the log. Each text ends with what to do; this page has all of them. A fatal error ends the member,"
+            " after all others it goes on.\n",
+            "| error | what happened | what to do | fatal |",
+            "|---|---|---|---|",
+            *rows,
+        )
+    )
+
+
+def _is_error_of(module: ModuleType, found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, MembershipError) and found.__module__ == module.__name__
+
+
+def _ends(error: type[MembershipError]) -> str:
+    if not issubclass(error, FatalError):
+        return ""
+    return "yes" if error.may_resubscribe else "yes; a new member is needed"
 
 
 def _public(file: Path) -> list[str]:

@@ -145,6 +145,8 @@ _CONSUMERS = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
+    """One group of a list, without its members."""
+
     group_id: str
     protocol: str
     """`consumer` (KIP-848) or `classic`; empty if the broker does not report it (before Kafka 3.7)."""

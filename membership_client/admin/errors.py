@@ -3,17 +3,17 @@
     MembershipError
     ├── GroupNotFoundError, ConfigError   as everywhere
     ├── ConnectionProblem
-    │   └── NoAnswerError            the cluster did not answer in time
+    │   └── NoAnswerError
     ├── GroupAuthorizationError
-    │   └── NotAuthorizedError       no access to the group, its topics or its settings
+    │   └── NotAuthorizedError
     └── AdminError
-        ├── UnsupportedByBrokerError the brokers are too old for this
-        ├── InvalidGroupError        an empty group id, or not a group of consumers
-        ├── GroupNotEmptyError       the group has members, so its offsets cannot be changed
-        ├── UnknownMemberError       the group has no such member
-        ├── MemberAliveError         the member to remove looks alive, or may be alive
-        ├── OffsetsNotChangedError   not all offsets were changed; says which were
-        └── SettingRefusedError      (also a ValueError) the brokers refuse a setting of a group
+        ├── UnsupportedByBrokerError
+        ├── InvalidGroupError
+        ├── GroupNotEmptyError
+        ├── UnknownMemberError
+        ├── MemberAliveError
+        ├── OffsetsNotChangedError
+        └── SettingRefusedError  (also a ValueError)
 
 Brokers answer with error codes; `expect` and `refusal` turn them into these errors.
 """
@@ -37,10 +37,14 @@ class AdminError(MembershipError):
 
 
 class NoAnswerError(ConnectionProblem):
+    """The cluster did not answer in time."""
+
     advice = "Check the address, the brokers, and the security settings (TLS, SASL)."
 
 
 class NotAuthorizedError(GroupAuthorizationError):
+    """There is no access to the group, its topics or its settings."""
+
     advice = (
         "Describing a group needs DESCRIBE on the group and its topics; removing members needs READ on the group; changing "
         "offsets needs READ on both, and forgetting them DELETE on the group; settings need DESCRIBE_CONFIGS and ALTER_CONFIGS."
@@ -48,14 +52,18 @@ class NotAuthorizedError(GroupAuthorizationError):
 
 
 class UnsupportedByBrokerError(AdminError):
-    pass
+    """The brokers are too old for this."""
 
 
 class InvalidGroupError(AdminError):
+    """The group id is empty, or that of no group of consumers."""
+
     advice = "Only groups of consumers can be administered here."
 
 
 class GroupNotEmptyError(AdminError):
+    """The group has members, so its offsets cannot be changed."""
+
     advice = (
         "Stop its members first: a live member would go on from its own position, and brokers refuse the change. "
         "A static member that has stopped stays in the group until it is removed, or its session ends."
@@ -63,15 +71,17 @@ class GroupNotEmptyError(AdminError):
 
 
 class UnknownMemberError(AdminError):
-    pass
+    """The group has no such member."""
 
 
 class MemberAliveError(AdminError):
+    """The member to remove looks alive, or may be alive."""
+
     advice = "Stop the member, or force its removal: it then loses its partitions, and joins again if it is alive."
 
 
 class OffsetsNotChangedError(AdminError):
-    """`changed` has the offsets that were changed in spite of the error; `refused` has a reason for each of the others."""
+    """Not all offsets were changed: `changed` has those that were, `refused` a reason for each of the others."""
 
     def __init__(
         self, detail: str, changed: Mapping[TopicPartition, int | None], refused: Mapping[TopicPartition, str]
@@ -82,7 +92,7 @@ class OffsetsNotChangedError(AdminError):
 
 
 class SettingRefusedError(AdminError, ValueError):
-    pass
+    """The brokers refuse a setting of a group."""
 
 
 DENIED = frozenset(

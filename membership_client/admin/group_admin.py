@@ -44,6 +44,10 @@ WATCH_S = 10.0
 class GroupAdmin:
     """Administers groups of both protocols, over connections of its own. Use it from one thread.
 
+        with GroupAdmin("localhost:9092") as admin:
+            for group in admin.list():
+                print(group.group_id, group.state)
+
     `config` is `host:port,...`, or a mapping with librdkafka's names: bootstrap.servers, client.id, request.timeout.ms
     and the keys for TLS and SASL. Every method may raise GroupNotFoundError, NotAuthorizedError, UnsupportedByBrokerError
     and InvalidGroupError; it raises NoAnswerError if the cluster does not answer in time, and MemberClosedError after

@@ -18,6 +18,8 @@ QUIET_S = 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietMember:
+    """A member that commits nothing although records wait for it."""
+
     member: MemberView
     waiting: Mapping[TopicPartition, int]
     """Records that wait for it, by partition."""

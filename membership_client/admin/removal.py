@@ -101,6 +101,8 @@ def _error(code: int, group_id: str, name: str) -> MembershipError | None:
 
 
 class Life(enum.Enum):
+    """Whether a member is alive, as far as that can be seen from outside."""
+
     ALIVE = "looks alive"
     UNKNOWN = "may be alive"
     GONE = "looks dead"

@@ -156,6 +156,7 @@ _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 def write_csv(offsets: Mapping[TopicPartition, int]) -> str:
+    """Offsets as lines of `topic,partition,offset`, which `read_csv` reads."""
     text = io.StringIO()
     rows = ((*partition, offset.offset) for partition, offset in sorted(checked_offsets(offsets).items()))
     csv.writer(text, lineterminator="\n").writerows(rows)

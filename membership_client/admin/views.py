@@ -78,6 +78,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
+    """One group with its members, at one moment. In a classic group its epochs are None."""
+
     group_id: str
     protocol: Literal["consumer", "classic"]
     state: str

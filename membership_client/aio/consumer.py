@@ -58,6 +58,10 @@ _ONE = Demand(1)
 class Consumer(Calls):
     """`membership_client.Consumer`, with callbacks on the event loop in which it was made.
 
+        async with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as consumer:
+            await consumer.subscribe(["orders"])
+            message = await consumer.poll(1.0)
+
     One thread of its own makes the calls into librdkafka, one after the other, so whatever calls into it is awaited. Only records
     that librdkafka has fetched are read on the loop.
     As in the Consumer, callbacks run while the application awaits records, leaves a hold(), or closes, and

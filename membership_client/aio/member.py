@@ -36,6 +36,10 @@ from membership_client.types import CloseReport, Health, LeaveMode, Offset, Snap
 class GroupMember:
     """`membership_client.GroupMember`, with callbacks on the event loop in which it was made.
 
+        async with GroupMember({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as member:
+            member.subscribe(["orders"])
+            await member.wait_until(MemberState.STABLE, timeout_s=30)
+
     They may be coroutines: one that is still under way when the group stops waiting for it, or when its partitions are
     lost, is cancelled and counts as failed. Heartbeats depend on the loop no more than on anything else: one that is
     blocked costs its own time only. What has to wait is awaited; all else is plain, and never blocks.

@@ -92,6 +92,11 @@ def _call(consumer: Consumer, method: Callable[..., Any], *arguments: Any, **mor
 class Consumer(HandingOut, confluent_kafka.Consumer):
     """Takes what confluent_kafka.Consumer takes, does what it does, and is in the group through a GroupMember.
 
+        with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as consumer:
+            consumer.subscribe(["orders"], on_revoke=lambda consumer, partitions: consumer.commit())
+            message = consumer.poll(1.0)
+            print(consumer.explain())
+
     Callbacks run on a polling thread, inside poll(), consume(), unsubscribe() or close(). Heartbeats depend on none of
     them: a record may take as long as `max.poll.interval.ms` allows, or any time inside `hold()`. Errors are KafkaException
     and, at the same time, the type that says what happened. Several threads may share a consumer.

@@ -171,6 +171,11 @@ os.register_at_fork(after_in_child=_in_forked_child)
 def serve(*members: object, port: int, host: str | None = None) -> HealthServer:
     """Answer `/livez`, `/readyz` and `/startupz` on this port, on a thread of its own; with `?verbose` as JSON.
 
+        with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as consumer:
+            with serve(consumer, port=0) as probes:
+                print(f"http://localhost:{probes.port}/livez")
+
+
     Of these GroupMembers and Consumers, also of asyncio, or of all in this process, which may be made later. Port 0 takes a
     free one, which is `.port` of what is returned; its `close()` ends it. Without a host it listens on all addresses.
     ConfigError if it cannot listen there.

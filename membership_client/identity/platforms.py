@@ -17,6 +17,8 @@ class UnstableIdentityError(ConfigError):
 
 
 class SlotsTakenError(MembershipError):
+    """Other processes of this host have all slots."""
+
     advice = "Stop one of these processes, or allow more slots."
 
 

@@ -72,6 +72,13 @@ class CallbackContext:
 class RebalanceListener:
     """Override what you need; each of the three callbacks may leave out its second argument.
 
+        class SaveFirst(RebalanceListener):
+            def on_partitions_revoked(self, partitions, context):
+                print("gives up", partitions, "because", context.cause)
+
+        with GroupMember({"bootstrap.servers": "localhost:9092", "group.id": "tills"}, listener=SaveFirst()) as member:
+            member.subscribe(["orders"])
+
     All callbacks of one member run one at a time, in order, on a thread of their own: never on the thread that keeps
     the membership alive, so heartbeats go on however long a callback takes. What it is called with is the change, not
     the whole assignment. A partition is passed to `on_partitions_revoked` or `on_partitions_lost` exactly once after

@@ -72,6 +72,12 @@ _own: dict[str, Assignor] = {}
 def register_assignor(name: str, assign: AssignFunction, *, cooperative: bool = False) -> None:
     """Make a function an assignor, for `partition.assignment.strategy` of members created afterwards.
 
+        def all_to_the_first(subscriptions, topics):
+            everything = [TopicPartition(topic, number) for topic in topics for number in range(topics[topic].partitions)]
+            return {min(subscriptions): everything}
+
+        register_assignor("all-to-the-first", all_to_the_first)
+
     It gets what every member said and how the topics are laid out, and returns partitions by member id. It runs on the
     membership thread of the member that leads the group, must be pure, and may be called with any member's subscription.
     """

@@ -47,7 +47,8 @@ class EmbeddedKafka:
     """Kafka brokers in pure Python on 127.0.0.1, ready at once, served by one thread of this process.
 
         with EmbeddedKafka(topics={"orders": 6}) as kafka:
-            consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "shop"})
+            with Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "shop"}) as consumer:
+                consumer.subscribe(["orders"])
 
     Clients of any library and any process may connect. Groups behave as those of Kafka 4.3: the coordinator is held to a real
     broker by this project's tests. Records are in memory, at most 256 MiB: then the oldest go.

@@ -115,6 +115,17 @@ def explore(
 ) -> Explored:
     """Play many stories made of these events, one for each seed: `seeds=100` are the seeds 0 to 99.
 
+        def program(instance):
+            consumer = instance.consumer({"group.id": "tills", "auto.offset.reset": "earliest"})
+            consumer.subscribe(["orders"])
+            while True:
+                message = consumer.poll(1.0)
+                if message is not None and message.error() is None:
+                    instance.processed(message)
+
+        explore(program, events=[Join, Fence], checks=[at_least_once], seeds=10)
+
+
     The first that fails is made shorter while it still fails, and raised as StoryError with the code that plays it again.
     `program`, `checks` and the rest are those of `play`.
     """
