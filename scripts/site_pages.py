@@ -99,16 +99,16 @@ def _errors() -> str:
     modules = (membership_client.errors, membership_client.admin.errors)
     ours = (found for module in modules for found in vars(module).values() if _is_error_of(module, found))
     rows = (f"| `{error.__name__}` | {error.__doc__} | {error.advice} | {_ends(error)} |" for error in ours)
-    return "\n".join(
-        (
-            "# Errors\n",
-            "For whoever has one in the log. Each text ends with what to do; this page has all of them. A fatal error ends the member,"
-            " after all others it goes on.\n",
-            "| error | what happened | what to do | fatal |",
-            "|---|---|---|---|",
-            *rows,
-        )
-    )
+    return "\n".join((_ERRORS_BEGIN, *rows))
+
+
+_ERRORS_BEGIN = """# Errors
+
+For people who found an error of this library in a log. Each text ends with what to do; this page lists all of them. A fatal error
+ends the member; after any other the member goes on.
+
+| error | what happened | what to do | fatal |
+|---|---|---|---|"""
 
 
 def _is_error_of(module: ModuleType, found: object) -> bool:
