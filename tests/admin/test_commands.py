@@ -253,7 +253,7 @@ def test_the_cluster_may_be_named_in_a_properties_file(
         (["list"], "The cluster's address is missing"),
         (["list", "--command-config", "no-such-file"], "no-such-file"),
         (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"], "Given up after 0.3 s"),
-        (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0.4"], "Connection refused. Check the address"),
+        (["list", "--bootstrap-server", "127.0.0.1:1", "--timeout", "3"], "Connection refused. Check the address"),
         (["remove", "shop", "--bootstrap-server", "h:1"], "Give either the members to remove, or --all."),
         (
             ["offsets", "reset", "shop", "--to-latest", "--bootstrap-server", "h:1"],
