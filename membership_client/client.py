@@ -56,7 +56,6 @@ from membership_client.errors import (
 from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime import forked
 from membership_client.runtime.busy_thread import busy_thread, place_text, warning_of
-from membership_client.runtime.explanation import Moment, explanation
 from membership_client.runtime.listener import CallbackRunner, ThreadRunner, callbacks_of, warned_of
 from membership_client.runtime.log import StepLog, log_warning, logger
 from membership_client.runtime.member_setup import (
@@ -336,6 +335,8 @@ class GroupMember:
         """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls; else when it began."""
         if self._forked:
             return forked.child_explanation()
+        from membership_client.runtime.explanation import Moment, explanation  # noqa: PLC0415 - few programs ask
+
         history, worker = self._history, self._worker
         moment = Moment(
             now=time.monotonic(),

@@ -14,7 +14,6 @@ from confluent_kafka import Message
 from membership_client.client import GroupMember
 from membership_client.consumer.callback_queue import Call, CallbackQueue
 from membership_client.consumer.commits import Commits
-from membership_client.consumer.duration_reset import DurationReset
 from membership_client.consumer.events import events_of, poll_interval_exceeded
 from membership_client.consumer.fetch_assignment import FetchAssignment
 from membership_client.consumer.hooks import no_hook
@@ -27,7 +26,6 @@ from membership_client.consumer.poll_time import Spent
 from membership_client.consumer.progress import ProgressReader
 from membership_client.consumer.settings import Settings
 from membership_client.consumer.start_offsets import OffsetWait, Starts, look_up, milliseconds_ago, reason
-from membership_client.consumer.statistics import Sources
 from membership_client.core.events import CallbackKind, Warn
 from membership_client.core.machine import Step
 from membership_client.errors import CallbackFailedError, MembershipError, NotOwnedError, OffsetTimeoutError
@@ -85,6 +83,8 @@ class Runtime:
         )
         self.commits = Commits(raw, self.librdkafka, self.member, settings, tell=self.tell, in_scope=self._in_scope)
         if settings.reset_s is not None:
+            from membership_client.consumer.duration_reset import DurationReset  # noqa: PLC0415 - only this reset needs it
+
             resetting = DurationReset(raw.offsets_for_times, self.librdkafka, settings.reset_s)
             self.librdkafka.consume_raw = resetting.after(self.librdkafka.consume_raw)
         self.assignment = FetchAssignment(self.librdkafka, self.commits.pending, self.commits.committer, settings)
@@ -97,8 +97,7 @@ class Runtime:
         self.progress = ProgressReader(raw, self.librdkafka, self.commits.pending, self._counts)
         self.member._telemetry.watch(self.member._worker, self.progress.for_exporter)
         if settings.statistics is not None:
-            buffer, pending = self.librdkafka.buffer, self.commits.pending
-            settings.statistics.sources = Sources(self._membership, buffer, pending)
+            settings.statistics.read_from(self._membership, self.librdkafka.buffer, self.commits.pending)
 
     @property
     def subscribed(self) -> bool:

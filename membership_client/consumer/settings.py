@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
@@ -25,10 +25,12 @@ from membership_client.arguments import (
 )
 from membership_client.config import MemberConfig
 from membership_client.consumer.keys import KEYS, Reach, with_reach
-from membership_client.consumer.statistics import Statistics
 from membership_client.errors import ConfigError
 from membership_client.security import Security, split_security
 from membership_client.values import dataclass
+
+if TYPE_CHECKING:
+    from membership_client.consumer.statistics import Statistics
 
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 
@@ -166,6 +168,8 @@ def _statistics(given: Mapping[str, Any]) -> Statistics | None:
     tell = given.get("stats_cb")
     if not callable(tell):
         return None
+    from membership_client.consumer.statistics import Statistics  # noqa: PLC0415 - loads json
+
     read_committed = word_from(given.get("isolation.level", "read_committed")) != "read_uncommitted"
     return Statistics(tell, auto_store=_flag(given, "enable.auto.offset.store"), read_committed=read_committed)
 

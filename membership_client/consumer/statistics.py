@@ -47,7 +47,7 @@ class Statistics:
     """Stands before the application's `stats_cb`. Text that it cannot fill in is passed on as librdkafka wrote it."""
 
     def __init__(self, tell: Callable[[str], object], *, auto_store: bool, read_committed: bool) -> None:
-        self.sources: Sources | None = None
+        self._sources: Sources | None = None
         self._tell = tell
         self._auto_store = auto_store
         self._end = "ls_offset" if read_committed else "hi_offset"
@@ -56,6 +56,10 @@ class Statistics:
         self._rebalances = 0
         self._reason = ""
         self._warned = False
+
+    def read_from(self, snapshot: Callable[[], Snapshot | None], buffer: Buffer, pending: PendingOffsets) -> None:
+        """Until this is called, texts are passed on as librdkafka wrote them."""
+        self._sources = Sources(snapshot, buffer, pending)
 
     def __call__(self, text: str) -> object:
         return self._tell(self._filled(text))
@@ -73,7 +77,7 @@ class Statistics:
     # --- where librdkafka tells its statistics -----------------------------------------------------------------------
 
     def _filled(self, text: str) -> str:
-        sources = self.sources
+        sources = self._sources
         if sources is None:
             return text
         try:

@@ -16,7 +16,6 @@ from membership_client import Consumer
 from membership_client.consumer.buffer import Buffer
 from membership_client.consumer.pending_offsets import PendingOffsets
 from membership_client.consumer.settings import settings_of
-from membership_client.consumer.statistics import Sources
 from tests.consumer.conftest import NewWorld
 from tests.consumer.helpers import World
 from tests.integration.members import PATIENCE_S
@@ -173,7 +172,7 @@ def test_text_that_cannot_be_filled_in(caplog: pytest.LogCaptureFixture) -> None
     statistics = settings_of(config).statistics
     assert statistics is not None
     statistics("before the consumer is whole")
-    statistics.sources = Sources(lambda: None, Buffer(), PendingOffsets(lambda places: places, auto_store=True))
+    statistics.read_from(lambda: None, Buffer(), PendingOffsets(lambda places: places, auto_store=True))
     with caplog.at_level(logging.WARNING, "membership_client"):
         statistics('{"topics": {"orders": {}}}')
         statistics("no JSON")
