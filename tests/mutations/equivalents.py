@@ -245,13 +245,6 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "A fiftieth that grows by 1.08 each time is never exactly a tenth.",
     ),
     Equivalent(
-        "core/assignors/sticky.py",
-        "_free",
-        "taken[topic] < layout.partitions",
-        "(left out)",
-        "It only spares time: of a topic that is taken as a whole nothing is left.",
-    ),
-    Equivalent(
         "core/coordinator.py",
         "_refused",
         "group_id=member.config.group_id",
@@ -306,13 +299,6 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "member.target is not None and member.target.partitions == keepable(member)",
         "True and member.target.partitions == keepable(member)",
         "In these states there is a target; the types need the check.",
-    ),
-    Equivalent(
-        "core/assignors/sticky.py",
-        "_free",
-        "taken[topic] < layout.partitions",
-        "taken[topic] <= layout.partitions",
-        "It only spares time: of a topic that is taken as a whole nothing is left.",
     ),
     Equivalent(
         "core/assignors/range_and_round_robin.py",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, filterfalse, islice
 from operator import itemgetter
 
 from membership_client.core.assignors.members import FormerOwners, GroupRacks, Plan, in_order, partitions_of, settle
@@ -69,7 +69,6 @@ def _granted(place: int, share: list[TopicPartition], claims: FormerOwners) -> l
 
 
 _by_number = itemgetter(1, 0)
-_topic = itemgetter(0)
 
 
 def share_equally(
@@ -77,8 +76,7 @@ def share_equally(
 ) -> list[list[TopicPartition]]:
     """Shares by place. They differ by one partition at most, and no held partition moves without need."""
     racks = GroupRacks.of(members, topics)
-    held = _kept(topics, claims, racks)
-    free = _free(topics, held)
+    held, free = _kept_and_free(topics, claims, racks)
     total = sum(layout.partitions for layout in topics.values())
     quotas = Quotas(held, *divmod(total, len(members)))
     if given_up := list(_trim(quotas)):
@@ -90,23 +88,21 @@ def share_equally(
     return held
 
 
-def _kept(
+def _kept_and_free(
     topics: Mapping[str, TopicLayout], claims: FormerOwners, racks: GroupRacks | None
-) -> list[list[TopicPartition]]:
-    """The partitions that members held, by place, without those that no longer exist or are in other racks."""
+) -> tuple[list[list[TopicPartition]], list[TopicPartition]]:
+    """What members held, by place, without partitions that no longer exist or are in other racks; and the rest, in order."""
+    existing = [*chain.from_iterable(partitions_of(topic, topics[topic]) for topic in sorted(topics))]
+    free = [*filterfalse(claims.owner.__contains__, existing)]
+    if racks is None and len(claims.owner) + len(free) == len(existing):
+        # Every owned partition exists. A look at each of them would take a third of the plan's time.
+        return [*map(list, claims.held)], free
     count_of = {topic: layout.partitions for topic, layout in topics.items()}.get
     kept = [[p for p in share if 0 <= p[1] < count_of(p[0], 0)] for share in claims.held]
-    if racks is None:
-        return kept
-    return [[p for p in share if racks.near(place, p)] for place, share in enumerate(kept)]
-
-
-def _free(topics: Mapping[str, TopicLayout], held: Sequence[Sequence[TopicPartition]]) -> list[TopicPartition]:
-    """Partitions without an owner, in order."""
-    taken = Counter(map(_topic, chain.from_iterable(held)))
-    incomplete = {topic for topic, layout in topics.items() if taken[topic] < layout.partitions}
-    known = {p for share in held for p in share if p[0] in incomplete} if taken else frozenset()
-    return [p for topic in sorted(incomplete) for p in partitions_of(topic, topics[topic]) if p not in known]
+    if racks is not None:
+        kept = [[p for p in share if racks.near(place, p)] for place, share in enumerate(kept)]
+    taken = frozenset(chain.from_iterable(kept))
+    return kept, [*filterfalse(taken.__contains__, existing)]
 
 
 def _trim(quotas: Quotas) -> Iterable[TopicPartition]:
