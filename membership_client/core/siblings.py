@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from membership_client.core.backoff import FRESH
 from membership_client.core.events import Effect, Heartbeat, JoinGroup, LeaveGroup, Send, SiblingChange, SiblingChanged
 from membership_client.core.member import IN_GROUP, Member, Transition
 from membership_client.types import GroupProtocol, MemberState
@@ -44,7 +45,8 @@ def announced(before: Member, effects: Sequence[Effect], after: Member) -> Sibli
 def _change(before: Member, effects: Sequence[Effect], after: Member) -> SiblingChange | None:
     if _has_left(before, after):
         return SiblingChange.LEFT
-    if any(isinstance(effect, Send) and _rebalances(effect) for effect in effects):
+    # A join that is refused and sent again, as by a full group every second, would keep all siblings busy.
+    if before.dialogue_backoff == FRESH and any(map(_rebalances, effects)):
         return SiblingChange.JOINS
     if after.protocol is GroupProtocol.CLASSIC:
         return None  # Whatever else changes in such a group is preceded by joins.
@@ -61,9 +63,9 @@ def _has_left(before: Member, after: Member) -> bool:
     return isinstance(request, LeaveGroup) or (isinstance(request, Heartbeat) and request.epoch == -1)
 
 
-def _rebalances(send: Send) -> bool:
+def _rebalances(effect: Effect) -> bool:
     """Is it a join? Without any id it is only answered with a member id."""
-    request = send.request
+    request = effect.request if isinstance(effect, Send) else None
     return isinstance(request, JoinGroup) and bool(request.member_id or request.instance_id)
 
 

@@ -23,6 +23,7 @@ from membership_client.core.events import (
     SiblingChange,
     SiblingChanged,
     Subscribe,
+    Tick,
     Unsubscribe,
 )
 from membership_client.core.machine import step
@@ -135,6 +136,16 @@ def test_a_classic_join_is_told_when_it_is_sent() -> None:
     assert telling(play, Answered(play.open(FindCoordinator).request_id, CoordinatorFound(OTHER_BROKER))) is None
     assert telling(play, Answered(play.open(JoinGroup).request_id, MemberIdGiven("given"))) == changed(JOINS, 0)
     assert telling(play, Answered(play.open(JoinGroup).request_id, admitted(3))) is None
+
+
+def test_a_join_that_is_sent_again_is_not_told_again() -> None:
+    """A member that waits for room in a full group sends one each second: its siblings sent fifteen heartbeats per interval."""
+    play = ClassicPlay.new(retry_when_full_s=1.0).joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, Refused(81))
+    play.now += 1.0
+    assert telling(play, Tick()) is None
+    assert play.join_request().member_id == "given"
 
 
 def test_siblings_share_a_group_and_the_address_of_its_coordinator() -> None:
