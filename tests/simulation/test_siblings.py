@@ -54,8 +54,8 @@ def play(count: int, actions: list[Action], *, strategy: str | None, put_off_s: 
 
 def run_until_shared(world: World, partitions: int, within_s: float) -> float:
     """How long it takes until the members that run are stable and own them all."""
-    since, until = world.now, world.now + within_s
-    while world.now < until:
+    since, members = world.now, []
+    while world.now < since + within_s:
         world.run_until(world.now + 0.02)
         members = [process.member for process in world.alive if process.wish is not None]
         is_stable = all(member.state is MemberState.STABLE for member in members)

@@ -21,10 +21,10 @@ from tests.worker.scene import Scene
 PATIENCE_S = 40.0
 
 
-def stable_siblings(count: int = 2, **config: object) -> tuple[Siblings, list[Scene]]:
+def stable_siblings() -> tuple[Siblings, list[Scene]]:
     """Stable members that know of each other. Each has brokers of its own, at the same addresses."""
     siblings = Siblings()
-    scenes = [Scene.set(**config).stable() for _ in range(count)]
+    scenes = [Scene.set().stable() for _ in range(2)]
     for scene in scenes:
         siblings.add(scene.worker)
     return siblings, scenes
@@ -66,7 +66,7 @@ def test_a_step_without_a_change_wakes_no_member() -> None:
 def test_members_of_other_groups_and_clusters_are_not_told() -> None:
     """A process may have members of many groups."""
     siblings, (first, _) = stable_siblings()
-    others = [Scene.set(**{"group.id": "another"}).stable(), Scene.set()]
+    others = [Scene.set(callbacks_s=0.0, **{"group.id": "another"}).stable(), Scene.set()]
     for other in others:
         siblings.add(other.worker)
     siblings.tell(first.worker, leaves(first))
