@@ -71,6 +71,7 @@ from membership_client.runtime.membership_thread import Closing, MembershipThrea
 from membership_client.runtime.offsets import MemberOffsets
 from membership_client.runtime.ownership import Ownership, OwnershipNumbers, being_assigned
 from membership_client.runtime.rebalance_history import RebalanceHistory
+from membership_client.runtime.siblings import siblings_of_process
 from membership_client.runtime.topic_names import NamedPartitions, TopicNames
 from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
 from membership_client.runtime.worker import Observer, Worker
@@ -137,6 +138,8 @@ class GroupMember:
         ours = (ownership.on_step, history.on_step, StepLog(history).on_step, self._journal.on_step)
         observers = (*ours, self._telemetry.on_step, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
+        self._siblings = siblings_of_process()
+        self._siblings.add(self._worker)
         self._worker.keeper = keeper_of(self._config, self._transport)
         self._offsets = MemberOffsets(self._worker, ownership)
         self._telemetry.watch(self._worker)
@@ -435,6 +438,7 @@ class GroupMember:
         except BaseException:  # noqa: BLE001 - whatever it is, the member says so
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
+            self._siblings.remove(self._worker)
             self._tally.sum_up()
             self._journal.close()
             self._telemetry.end()
@@ -442,6 +446,7 @@ class GroupMember:
 
     def _on_step(self, step: Step) -> None:
         """On the membership thread, after every step."""
+        self._siblings.tell(self._worker, step)
         for effect in step.effects:
             if isinstance(effect, Warn):
                 self._warn(effect, step.after)

@@ -468,6 +468,31 @@ class KeeperReported:
     """When it sent the last heartbeat that the coordinator accepted; None if there is none."""
 
 
+class SiblingChange(enum.Enum):
+    """What happened to a sibling: another member of the same group in the same process."""
+
+    NEW_EPOCH = "new epoch"
+    """The coordinator told it a newer epoch, so there is a newer target for all members (KIP-848)."""
+
+    GAVE_BACK = "gave back"
+    """The coordinator knows that it has given partitions back, so others may get them (KIP-848)."""
+
+    LEFT = "left"
+    """It has left the group."""
+
+    JOINS = "joins"
+    """It sends a join, for which the group rebalances (classic)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingChanged:
+    """A sibling changed, so the coordinator may have news for this member: it sends its heartbeat at once."""
+
+    change: SiblingChange
+    epoch: int
+    """The epoch of the sibling."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tick:
     """Nothing happened except that time passed."""
@@ -486,6 +511,7 @@ Event = (
     | CoordinatorDoubted
     | MembershipDoubted
     | KeeperReported
+    | SiblingChanged
     | Tick
 )
 

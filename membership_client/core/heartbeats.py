@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
+from membership_client.core import siblings
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.consumer_protocol import JOIN_EPOCH, claims_of, heartbeat, keepalive, statement
 from membership_client.core.events import HeartbeatAccepted
@@ -61,7 +62,7 @@ def _heartbeat_due(member: Member) -> float | None:
         return None
     if member.coordinator is None or member.dialogue is not None:
         return None  # The requests of an instance id conflict come first, by a rule before this one.
-    due = member.heartbeat_due if _says_all(member) else ASAP
+    due = min(member.heartbeat_due, siblings.due(member)) if _says_all(member) else ASAP
     return max(due, member.dialogue_backoff.not_before)
 
 
@@ -73,7 +74,7 @@ def _send_heartbeat(member: Member, now: float) -> Transition:
         claims = claims_of(member, subscription)
         request = heartbeat(member, claims)
         member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
-    return replace(member, enrolled=True, heartbeat_due=now + member.interval_s), effects
+    return replace(siblings.sent(member, now), enrolled=True, heartbeat_due=now + member.interval_s), effects
 
 
 HEARTBEAT = Rule(_heartbeat_due, _send_heartbeat)
@@ -114,7 +115,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
         return slow_down(replace(member, accepted=None), "dialogue_backoff", now)
     known = flight.claims or member.accepted
     member = replace(
-        recovered(member),
+        recovered(siblings.answered(member, answer.epoch)),
         settled=GroupProtocol.CONSUMER,
         epoch=answer.epoch,
         confirmed_at=now,

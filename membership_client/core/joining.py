@@ -8,6 +8,7 @@ from membership_client.core.budgets import restarted
 from membership_client.core.classic.protocol import fresh
 from membership_client.core.member import (
     Member,
+    Prompt,
     Transition,
     move,
 )
@@ -62,6 +63,7 @@ def begin(member: Member) -> Member:
         stated=None,
         greeted=False,
         owed_gap_s=None,
+        prompt=Prompt(not_before=member.prompt.not_before),
         names={},
         denied_until=None,
     )

@@ -11,6 +11,7 @@ from membership_client.core.member import IN_GROUP, Departure, InFlight, Member,
 from membership_client.core.policy import Reaction
 from membership_client.core.requests import forget_coordinator, send, slow_down, unanswered
 from membership_client.core.rule import Rule
+from membership_client.core.siblings import settled
 from membership_client.errors import Problem, ProblemKind
 from membership_client.types import Cause, CloseStep, GroupProtocol, LeaveMode, MemberState
 from membership_client.values import replace
@@ -48,7 +49,7 @@ def depart(
     # The answer to the leave request of an earlier departure must not count for this one.
     dialogue = None if member.dialogue and says_goodbye(member.dialogue) else member.dialogue
     return replace(
-        move(member, state),
+        settled(move(member, state)),
         departure=departure,
         cause=cause,
         target=None,

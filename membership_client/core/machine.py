@@ -32,6 +32,7 @@ from membership_client.core import (
     reasons,
     reconciliation,
     refusals,
+    siblings,
     topic_check,
 )
 from membership_client.core.classic import group_join, group_leader, join_keepalive
@@ -65,6 +66,7 @@ from membership_client.core.events import (
     Refused,
     ResolveTopics,
     Response,
+    SiblingChanged,
     Subscribe,
     SyncGroup,
     Tick,
@@ -447,6 +449,7 @@ _HANDLERS: dict[type[Any], Callable[[Member, Any, float], Transition]] = {
     CoordinatorDoubted: _on_coordinator_doubted,
     MembershipDoubted: _on_membership_doubted,
     KeeperReported: keeper.reported,
+    SiblingChanged: siblings.told,
     Tick: _on_tick,
 }
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from membership_client.config import MemberConfig
-from membership_client.core.backoff import FRESH, Backoff
+from membership_client.core.backoff import ASAP, FRESH, Backoff
 from membership_client.core.events import CallbackDelayed, CallbackKind, Effect, GroupJoined, Request, Subscribe
 from membership_client.errors import Identity, Problem
 from membership_client.partitions import NOTHING, Partitions
@@ -245,6 +245,21 @@ class IdConflict:
     holder: Holder | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A heartbeat that siblings make due, beside the regular ones: see siblings.py."""
+
+    due: float | None = None
+    needless_from: int | None = None
+    """An answer with this epoch or a newer one makes it needless; None if only a later heartbeat can tell."""
+    repeat_since: float | None = None
+    """When a sibling changed in a way that the coordinator may not know yet."""
+    told_epoch: int = 0
+    """The newest epoch that siblings have told since the member joined."""
+    not_before: float = ASAP
+    """The limit allows no such heartbeat earlier."""
+
+
 # Without slots, so that `replace` can copy it quickly.
 @dataclass(frozen=True, kw_only=True)
 class Member:
@@ -273,6 +288,7 @@ class Member:
     denial_backoff: Backoff = FRESH
     owed_gap_s: float | None = None
     """The next gap between early heartbeats while more partitions may be coming; None once that is over."""
+    prompt: Prompt = Prompt()
 
     settled: GroupProtocol | None = None
     """What `auto` turned out to mean with these brokers; None before that."""

@@ -7,13 +7,15 @@ import inspect
 import os
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from membership_client.types import CloseReport, Health, LeaveMode
 
 BELONGS_TO_PARENT = "This member belongs to the parent process."
 
 _ENTRANCES = frozenset({"__enter__", "__aenter__", "__iter__", "__next__", "__aiter__", "__anext__"})
+
+T = TypeVar("T")
 
 Error = Callable[[Any], Exception]
 """What the methods of an object raise."""
@@ -125,10 +127,15 @@ def register(member: _Closable) -> None:
 
 def registered() -> list[Any]:
     """The members of this process that no garbage collection has taken yet. Any thread."""
+    return present(_members)
+
+
+def present(things: weakref.WeakSet[T]) -> list[T]:
+    """Those that no garbage collection has taken yet. Any thread, while others add and remove."""
     while True:
         try:
-            return list(_members)
-        except RuntimeError:  # Another thread has made a member meanwhile.
+            return list(things)
+        except RuntimeError:  # Another thread has added or removed one meanwhile.
             continue
 
 

@@ -23,6 +23,7 @@ from membership_client.core.events import (
     ResolveTopics,
     RunCallback,
     Send,
+    SiblingChanged,
     Stop,
     TellLost,
     Tick,
@@ -98,6 +99,8 @@ class Worker:
         self._names = names or TopicNames()
         self._clock = clock or time.monotonic  # Looked up now: the test kit runs members in virtual time.
         self._inbox: deque[Event | Errand] = deque()
+        self._siblings_changed: set[SiblingChanged] = set()
+        """Those that have not been taken in. Other threads add to it; each call of its methods is atomic."""
         self._errands = Errands()
         self._noted_poll: float | None = None
         self._returned: CallbackReturned | None = None
@@ -119,6 +122,12 @@ class Worker:
         """Hand an event to the owning thread. Never blocks, takes no lock."""
         self._inbox.append(event)
         self._transport.wakeup()
+
+    def sibling_changed(self, event: SiblingChanged) -> None:
+        """As `post`, unless the same waits to be taken in already."""
+        if event not in self._siblings_changed:
+            self._siblings_changed.add(event)
+            self.post(event)
 
     def _take_return(self, event: CallbackReturned) -> None:
         """Any thread."""
@@ -180,6 +189,9 @@ class Worker:
 
     def _take_in(self, posted: Event | Errand) -> None:
         if not isinstance(posted, Errand):
+            if isinstance(posted, SiblingChanged):
+                # Before the step: the same may happen once more after it.
+                self._siblings_changed.discard(posted)
             self._take(posted)
         elif (request := self._errands.start(posted, self.member)) is not None:
             self._transport.send(request)

@@ -51,6 +51,7 @@ from membership_client.core.events import (
     RunCallback,
     Send,
     SessionTimeoutDescribed,
+    SiblingChanged,
     Stop,
     Subscribe,
     SyncGroup,
@@ -140,6 +141,8 @@ def describe_event(event: Event, names: Names) -> str:  # noqa: C901, PLR0911 - 
             return "a commit was refused as one of no member"
         case KeeperReported():
             return f"the keeper was asked under epoch {event.asked_epoch}, and was told {event.epoch}"
+        case SiblingChanged():
+            return f"a sibling at epoch {event.epoch}: {event.change.value}"
         case Polled() | Tick():
             return type(event).__name__.lower()
 

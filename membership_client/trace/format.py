@@ -89,6 +89,7 @@ EVENTS = (
     record("CoordinatorDoubted", events.CoordinatorDoubted, node=...),
     record("MembershipDoubted", events.MembershipDoubted),
     record("KeeperReported", events.KeeperReported, asked_epoch=..., epoch=..., confirmed_at=None),
+    record("SiblingChanged", events.SiblingChanged, change=..., epoch=...),
     record("Tick", events.Tick),
 )
 
@@ -244,6 +245,7 @@ START = (
         denied_until=None,
         denial_pace=Renamed("denial_backoff", _BACKOFF),
         owed_gap_s=None,
+        prompt={"is": "Prompt"},
         settled=None,
         classic={"is": "Classic", "topic_ids": {}},
         target=None,
@@ -325,6 +327,7 @@ START = (
     ),
     record("Claims", member.Claims, subscription=..., owned=..., reconciled=...),
     record("Pace", Backoff, failures=0, not_before="-inf"),
+    record("Prompt", member.Prompt, due=None, needless_from=None, repeat_since=None, told_epoch=0, not_before="-inf"),
     record("Target", member.Target, partitions=..., number=..., follow_up=False),
     record("InFlight", member.InFlight, request_id=..., request=..., to=..., sent_at=..., claims=None, enrolled=False),
     record(
@@ -385,6 +388,7 @@ ENUMERATIONS = (
     enumeration("LeaveMode", LeaveMode, "DEFAULT LEAVE REMAIN TEMPORARY"),
     enumeration("CallbackKind", events.CallbackKind, "ASSIGNED REVOKED LOST"),
     enumeration("Budget", events.Budget, "POLL CALLBACK CLOSE"),
+    enumeration("SiblingChange", events.SiblingChange, "NEW_EPOCH GAVE_BACK LEFT JOINS"),
     enumeration("ContestStep", member.IdConflictStep, "IDENTIFY MEASURE RELEASE RETRY"),
     enumeration(
         "FailureKind",

@@ -17,6 +17,7 @@ from tests.benchmarks import (
     recording,
     rolling_restart,
     second_member,
+    siblings,
     static_crash,
     throughput,
 )
@@ -29,6 +30,7 @@ MEASUREMENTS: dict[str, Measure] = {
     "first-assignment": first_assignment.measure,
     "first-record": first_record.measure,
     "second-member": second_member.measure,
+    "siblings": siblings.measure,
     "static-crash": static_crash.measure,
     "rolling-restart": rolling_restart.measure,
     "lateness": lateness.measure,

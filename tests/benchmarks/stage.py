@@ -24,6 +24,8 @@ class Sizes:
     """How many heartbeats are watched while Python burns CPU."""
     idle_members: int = 100
     idle_s: float = 30.0
+    siblings: int = 100
+    """How many members of one process join at once."""
     crowd: int = 1000
     """How many members one process holds."""
     partitions: tuple[int, ...] = (500, 5_000, 50_000)
@@ -52,6 +54,7 @@ TRIAL = Sizes(
     beats=5,
     idle_members=2,
     idle_s=0.2,
+    siblings=3,
     crowd=3,
     partitions=(50, 500),
     assigned=(3, 4, 5),

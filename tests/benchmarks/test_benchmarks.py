@@ -36,7 +36,7 @@ def test_a_trial_run(tmp_path: Path) -> None:
     found = tmp_path / "figures.json"
     run = run_trial("tests.benchmarks", found)
     figures = json.loads(found.read_text())["figures"]
-    assert len(figures) == len(run.stdout.splitlines()) - 1 == 35
+    assert len(figures) == len(run.stdout.splitlines()) - 1 == 38
     assert all("ours" in figure["values"] for figure in figures)
 
 

@@ -63,11 +63,17 @@ class _Author:
         for _ in range(self._random.randint(6, 18)):
             actions += self._trouble()
         keepers, held = self._holds()
+        shares, late_s, lost = self._siblings()
         actions += held
         return Script(
             seed=self._seed,
             topics=tuple((topic, self._random.randint(1, 7)) for topic in self._topics),
-            plans=tuple(replace(plan, strategy=self._strategy(), keeper=plan.name in keepers) for plan in self._plans),
+            plans=tuple(
+                replace(plan, strategy=self._strategy(), keeper=plan.name in keepers, shares=shares.get(plan.name))
+                for plan in self._plans
+            ),
+            siblings_late_s=late_s,
+            siblings_lost=lost,
             actions=tuple(sorted(actions, key=lambda action: action.at)),
             calm_at=self._calm_at,
             settings=settings,
@@ -90,6 +96,15 @@ class _Author:
                 late_s, dies = chances.choice((0.5, 3.0, 15.0)), chances.random() < 0.4
                 actions.append(KeeperTrouble(at=at - 1.0, until=until + 1.0, who=who, late_s=late_s, dies=dies))
         return frozenset(names), actions
+
+    def _siblings(self) -> tuple[dict[str, str], float, float]:
+        """Which members share a process, and how well they hear of each other. Drawn aside, as `_holds`."""
+        chances = random.Random(f"siblings {self._seed}")
+        if chances.random() < 0.4:
+            return {}, 0.0, 0.0
+        processes = chances.choice(("p", "p", "pq"))
+        shares = {plan.name: chances.choice(processes) for plan in self._plans if chances.random() < 0.8}
+        return shares, chances.choice((0.0, 0.01, 0.3, 1.0)), chances.choice((0.0, 0.0, 0.3))
 
     def _strategy(self) -> str | None:
         """Every third seed is a classic group. Its script is what it would have been: only the protocol differs."""

@@ -8,6 +8,7 @@ from tests.simulation.director import direct
 from tests.simulation.manners import manners
 from tests.simulation.rest import Quiet, unrest
 from tests.simulation.script import Script
+from tests.simulation.siblings import FewHeartbeats
 from tests.simulation.world import ViolationError, World
 
 
@@ -28,7 +29,7 @@ def play(script: Script) -> World:
     """The world at rest; raises FailedRunError if a rule is broken on the way, or rest is not found."""
     quiet = Quiet()
     own = [OneClassicOwner(), NothingOnceExpelled(), GivenBack()] if script.classic else [OneOwner()]
-    world = World(script, [*own, *safety(), *manners(), quiet])
+    world = World(script, [*own, *safety(), *manners(), FewHeartbeats(), quiet])
     direct(world)
     try:
         world.run_until(script.calm_at)

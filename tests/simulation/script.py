@@ -28,6 +28,8 @@ class Plan:
     """Speaks the classic protocol with that assignor; None speaks KIP-848."""
     keeper: bool = False
     """Has `heartbeat.keeper=process`."""
+    shares: str | None = None
+    """Members with the same word are siblings: they run in one process as far as `core/siblings.py` goes."""
 
 
 # --- what may happen -------------------------------------------------------------------------------------------------
@@ -259,6 +261,10 @@ class Script:
     callback_s: tuple[float, float] = (0.0, 0.05)
     stays: bool = True
     """Whether the group is watched for a while after it came to rest."""
+    siblings_late_s: float = 0.0
+    """Siblings are told up to this much later than a sibling changed, each for itself and so in any order."""
+    siblings_lost: float = 0.0
+    """The chance that one of them is not told."""
     too_old: bool = False
     """The brokers do not know the consumer protocol."""
 

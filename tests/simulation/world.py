@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from membership_client.core.events import Heartbeat, LeaveGroup, Request, Response, Send, Subscribe
 from membership_client.core.machine import Step
+from membership_client.core.siblings import announced, are_siblings, concerns
 from membership_client.testing.fake_cluster import FakeCluster
 from tests.simulation.chance import Chance
 from tests.simulation.keeper import SimulatedKeeper
@@ -111,6 +113,24 @@ class World:
         self.record.add_step(process.member_id, taken)
         for stepped in self._on_stepped:
             stepped(self, process, taken)
+        self._tell_siblings(process, taken)
+
+    def _tell_siblings(self, process: Process, taken: Step) -> None:
+        """As `runtime/siblings.py`, but late, in any order, or not at all."""
+        event = announced(taken.before, taken.effects, taken.after)
+        for other in self.alive if event is not None and process.plan.shares else ():
+            if other is process or other.plan.shares != process.plan.shares:
+                continue
+            about = (process.member_id, other.member_id, taken.after.ids)
+            heard = not self.chance.happens(self.script.siblings_lost, "not told", about)
+            if (
+                event is not None
+                and heard
+                and are_siblings(taken.after, other.member)
+                and concerns(other.member, event)
+            ):
+                late_s = self.chance.between(0.0, self.script.siblings_late_s, "told", about)
+                self.at(self.now + late_s, partial(other.receive, event))
 
     def _handled(self, endpoint: Endpoint, send: Send, response: Response) -> None:
         if isinstance(endpoint, SimulatedKeeper):

@@ -8,7 +8,7 @@ kept, so that is all. In a cooperative one a share that takes something away is 
 
 from __future__ import annotations
 
-from membership_client.core import reasons
+from membership_client.core import reasons, siblings
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.classic.group_leader import FlawedPlanError, admitted, makes_plan, plan, planned
 from membership_client.core.classic.protocol import (
@@ -89,7 +89,7 @@ def _join(member: Member, now: float) -> Transition:
     member, effects = send(member, "dialogue", request, now, to=member.coordinator, claims=claims)
     # Without a member id or an instance id the coordinator could not tell which member leaves.
     known = bool(request.member_id or request.instance_id)
-    return replace(member, enrolled=member.enrolled or known), effects
+    return replace(siblings.settled(member), enrolled=member.enrolled or known), effects
 
 
 def _sync(member: Member, now: float) -> Transition:
@@ -216,13 +216,13 @@ def _heartbeat_due(member: Member) -> float | None:
     stays = member.state in IN_GROUP and not is_entering(member)
     if not (stays or lingers(member)) or member.coordinator is None or member.dialogue is not None:
         return None
-    return max(member.heartbeat_due, member.dialogue_backoff.not_before)
+    return max(min(member.heartbeat_due, siblings.due(member)), member.dialogue_backoff.not_before)
 
 
 def send_heartbeat(member: Member, now: float, slot: Slot = "dialogue") -> Transition:
     """Send a heartbeat. The next one is due an interval later, even if this one fails."""
     member, effects = send(member, slot, heartbeat(member), now, to=member.coordinator)
-    return replace(member, heartbeat_due=now + member.interval_s), effects
+    return replace(siblings.sent(member, now), heartbeat_due=now + member.interval_s), effects
 
 
 HEARTBEAT = Rule(_heartbeat_due, send_heartbeat)
@@ -290,7 +290,7 @@ def rebalances(member: Member, flight: InFlight, now: float) -> Member:
         return slow_down(member, "dialogue_backoff", now)
     if isinstance(flight.request, SyncGroup):
         return restarted(member, reasons.REBALANCING)
-    member = _counted_on(member, flight)
+    member = siblings.settled(_counted_on(member, flight))
     return enforced(member, reasons.REBALANCING)
 
 

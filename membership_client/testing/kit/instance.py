@@ -13,6 +13,7 @@ from membership_client.arguments import checked_mapping, shown, with_dots
 from membership_client.consumer.keys import KEYS
 from membership_client.consumer.settings import settings_of
 from membership_client.errors import ConfigError, MembershipError
+from membership_client.runtime.siblings import Siblings
 from membership_client.testing.kit.history import What
 from membership_client.testing.kit.membership import Membership
 from membership_client.testing.kit.message import VirtualMessage
@@ -52,6 +53,7 @@ class Instance:
         self.label = name if incarnation == 1 else f"{name}.{incarnation}"
         self._consumers: list[VirtualConsumer | VirtualAioConsumer] = []
         self._members: list[VirtualTransport] = []
+        self.siblings = Siblings()
         self._recorder = Recorder(self.label, world.add_for, self._released)
         self.interrupted = False
         self.is_cancelled = False

@@ -12,6 +12,7 @@ from membership_client.config import MemberConfig
 from membership_client.errors import ConfigError
 from membership_client.runtime.member_setup import new_member_id as real_new_member_id
 from membership_client.runtime.member_setup import transport_of as real_transport_of
+from membership_client.runtime.siblings import Siblings, siblings_of_process
 from membership_client.runtime.topic_names import TopicNames
 from membership_client.runtime.worker import Transport
 from membership_client.security import Security
@@ -37,8 +38,13 @@ def members_of(world: World) -> Iterator[None]:
         instance = _instance(world)
         return real_new_member_id() if instance is None else world.new_member_id(instance.label)
 
+    def siblings() -> Siblings:
+        instance = _instance(world)
+        return siblings_of_process() if instance is None else instance.siblings
+
     with (
         mock.patch.object(client, "transport_of", transport_of),
+        mock.patch.object(client, "siblings_of_process", siblings),
         mock.patch.object(client, "new_member_id", new_member_id),
         # Topics of another run may have the same ids.
         mock.patch.object(client, "_TOPIC_NAMES", TopicNames()),
