@@ -106,6 +106,8 @@ class DeltaTable:
         except PySparkException as error:
             if error.getCondition() in _ABSENT:
                 return []
+            if error.getCondition() == "DELTA_ONLY_OPERATION":
+                raise SparkSettingsError(f"{self._name} is no Delta table. Give DeltaSink another name.") from error
             raise
         return [(row.version, row.userMetadata) for row in rows]
 
