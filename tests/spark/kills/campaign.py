@@ -33,7 +33,7 @@ PATIENCE_S = 300.0
 RECORDS, PAUSE_S = 10, 0.1
 """How many records arrive, and how long until the next ones."""
 
-JVM_SHARE, DUEL_SHARE, RANDOM_SHARE = 0.1, 0.3, 0.3
+JVM_SHARE, DUEL_SHARE, RANDOM_SHARE = 0.08, 0.3, 0.25
 """Of kills in which the JVM goes, too; in which two drivers run; that come at any moment instead of at a point."""
 
 EXPECTED = frozenset({"SupersededError", "FencedInstanceIdError"})

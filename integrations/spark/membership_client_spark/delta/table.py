@@ -67,7 +67,7 @@ class DeltaTable:
         }
         try:
             self._write(rows, options)
-        except PySparkException:
+        except Exception:  # Delta's conflicts have no type in Python.
             # Another driver's commit, or ours after all: the answer to a commit may be lost on its way.
             found = self.manifest(manifest.epoch)
             if found is None:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Tables of a few rows: by default Delta would read their logs in fifty tasks.
+    # Tables of a few rows: by default Delta would read their logs in fifty tasks, and VACUUM would list files in 10,000.
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
 
