@@ -8,7 +8,7 @@ from os import PathLike
 from membership_client import ConfigError
 from membership_client.arguments import shown
 from membership_client_spark.arguments import checked_names, checked_path
-from membership_client_spark.delta.table import DeltaTable, Write, appending, running
+from membership_client_spark.delta.table import Append, DeltaTable, Statement, Writer
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.manifest_sink import ManifestSink, Transform
@@ -51,10 +51,10 @@ class DeltaSink(ManifestSink):
             self._check_merge(table, run)
         return table
 
-    def _writer(self, name: str, path: str | None) -> Write:
+    def _writer(self, name: str, path: str | None) -> Writer:
         if self._merge is None:
-            return appending(name, path, self._partition_by)
-        return running(self._merge.replace("{table}", name))
+            return Append(name, path, self._partition_by)
+        return Statement(self._merge.replace("{table}", name))
 
     def _check_merge(self, table: DeltaTable, run: PipelineRun) -> None:
         if is_connect(run.spark):

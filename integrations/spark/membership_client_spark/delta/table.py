@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,8 +19,16 @@ from pyspark.sql import DataFrame, SparkSession
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.pipeline.manifest import Manifest, ManifestError
 
-Write = Callable[[DataFrame, Mapping[str, str]], None]
-"""Commits rows, with the options of the DataFrameWriter that it is given, in one commit."""
+
+class Writer(Protocol):
+    """How rows get into a table."""
+
+    def create(self, rows: DataFrame) -> None:
+        """Makes the table, without rows, if it is not there. May fail if another driver does the same at the same time."""
+
+    def write(self, rows: DataFrame, options: Mapping[str, str]) -> None:
+        """Commits rows, with these options of the DataFrameWriter, in one commit."""
+
 
 _MARK, _END = '{"membership-client": ', "}"
 """Around a manifest in the metadata of a commit, so that it is taken for nothing else."""
@@ -37,11 +46,12 @@ _ABSENT = frozenset({"DELTA_TABLE_ONLY_OPERATION", "TABLE_OR_VIEW_NOT_FOUND"})
 class DeltaTable:
     """Belongs to the pipeline's thread."""
 
-    def __init__(self, spark: SparkSession, group: str, name: str, write: Write) -> None:
+    def __init__(self, spark: SparkSession, group: str, name: str, writer: Writer) -> None:
         self._spark = spark
         self._group = group
         self._name = name
-        self._write = write
+        self._writer = writer
+        self._is_created = False
 
     def exists(self) -> bool:
         return bool(self._history(1))
@@ -60,13 +70,14 @@ class DeltaTable:
 
     def publish(self, rows: DataFrame, manifest: Manifest, check: Callable[[], None]) -> bool:
         check()
+        self._create_once(rows)
         options = {
             "txnAppId": _APPLICATION,
             "txnVersion": str(manifest.epoch),
             "userMetadata": f"{_MARK}{manifest.to_text()}{_END}",
         }
         try:
-            self._write(rows, options)
+            self._writer.write(rows, options)
         except Exception:  # Delta's conflicts have no type in Python.
             # Another driver's commit, or ours after all: the answer to a commit may be lost on its way.
             found = self.manifest(manifest.epoch)
@@ -75,6 +86,17 @@ class DeltaTable:
         else:
             found = self.manifest(manifest.epoch)
         return found is not None and found.run == manifest.run
+
+    def _create_once(self, rows: DataFrame) -> None:
+        """Before the first epoch, because Delta leaves the metadata out of a commit that makes a table with a name."""
+        if self._is_created:
+            return
+        try:
+            self._writer.create(rows)
+        except Exception:  # See above.
+            if not self.exists():
+                raise
+        self._is_created = True
 
     def clean(self, group: str) -> None:
         """Nothing: the files of an attempt that was not committed are VACUUM's."""
@@ -121,25 +143,41 @@ class DeltaTable:
 # --- the two ways to commit rows -------------------------------------------------------------------------------------
 
 
-def appending(name: str, path: str | None, partition_by: tuple[str, ...]) -> Write:
-    """Appends to the table of that name, or at that path. Creates it, partitioned as asked, if it is not there."""
+@dataclass(frozen=True, slots=True)
+class Append:
+    """To the table of that name, or at that path."""
 
-    def write(rows: DataFrame, options: Mapping[str, str]) -> None:
-        writer = rows.write.format("delta").mode("append").options(**options)
-        if partition_by:
-            writer = writer.partitionBy(*partition_by)
-        if path is None:
-            writer.saveAsTable(name)
+    name: str
+    path: str | None
+    partition_by: tuple[str, ...]
+
+    def create(self, rows: DataFrame) -> None:
+        """Partitioned as asked."""
+        self._save(rows.limit(0), "ignore", {})
+
+    def write(self, rows: DataFrame, options: Mapping[str, str]) -> None:
+        self._save(rows, "append", options)
+
+    def _save(self, rows: DataFrame, mode: str, options: Mapping[str, str]) -> None:
+        writer = rows.write.format("delta").mode(mode).options(**options)
+        if self.partition_by:
+            writer = writer.partitionBy(*self.partition_by)
+        if self.path is None:
+            writer.saveAsTable(self.name)
         else:
-            writer.save(path)
-
-    return write
+            writer.save(self.path)
 
 
-def running(statement: str) -> Write:
-    """Runs a statement with `{rows}` in it. Not for Spark Connect."""
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Of SQL, with `{rows}` in it, about a table that is there. Not for Spark Connect."""
 
-    def write(rows: DataFrame, options: Mapping[str, str]) -> None:
+    text: str
+
+    def create(self, rows: DataFrame) -> None:
+        """Nothing."""
+
+    def write(self, rows: DataFrame, options: Mapping[str, str]) -> None:
         # A session of its own: in the user's one, the settings would also be those of what other threads write.
         own = _clone(rows.sparkSession)
         own.conf.set("spark.databricks.delta.write.txnAppId", options["txnAppId"])
@@ -148,14 +186,12 @@ def running(statement: str) -> Write:
         view = f"epoch_{uuid.uuid4().hex}"
         rows.createGlobalTempView(view)
         try:
-            own.sql(statement.replace("{rows}", f"global_temp.{view}")).collect()
+            own.sql(self.text.replace("{rows}", f"global_temp.{view}")).collect()
         finally:
             own.catalog.dropGlobalTempView(view)
 
-    return write
-
 
 def _clone(spark: SparkSession) -> SparkSession:
-    """A session with the same settings, database and temporary views, for which `newSession` is too new."""
+    """A session with the same settings, database and temporary views, which one made by `newSession` would not have."""
     java = cast("Any", spark)._jsparkSession.cloneSession()  # noqa: SLF001 - Python has no other way to it
     return SparkSession(spark.sparkContext, java)

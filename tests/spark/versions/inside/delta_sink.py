@@ -71,12 +71,20 @@ def clean_log(spark: SparkSession, path: Path, *, keep: int) -> None:
     delta.clearCache()
 
 
+def test_a_new_table_with_a_name_has_the_ranges_too(tables: SparkSession) -> None:
+    """Delta leaves the metadata out of a commit that makes such a table: the first epoch was there without its ranges."""
+    name = f"new_{uuid.uuid4().hex[:8]}"
+    opened(tables, name)(tables.range(3), 1, RANGES)
+    assert DeltaSink(name).resume(run_of(tables)) == Published(1, ENDS)
+    assert tables.table(name).count() == 3
+
+
 def test_one_commit_has_rows_and_ranges(tables: SparkSession, tmp_path: Path) -> None:
     """So no kill can come between them; and the next driver reads them from the table."""
     sink = DeltaSink(tmp_path)
     assert sink.resume(run_of(tables)) == Published(0, {})
     sink(tables.range(3), 7, RANGES)
-    (commit,) = log(tmp_path)
+    _created, commit = log(tmp_path)
     assert commit["txn"]["appId"] == "membership-client"
     assert commit["txn"]["version"] == 7
     told = json.loads(commit["commitInfo"]["userMetadata"])["membership-client"]
