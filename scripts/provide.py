@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import fetch_pyspark
 import warm_kafka
 from fetch_jars import Bundle, FetchError, fetch_anew
 from membership_client.testing.jars import KAFKA_VERSION, cache_directory, kafka_directory
@@ -35,6 +36,18 @@ KAFKA = """\
 AVRO_VERSION = "4.1.1"
 AVRO = f"""\
     <dependency org="org.apache.spark" name="spark-avro_2.13" rev="{AVRO_VERSION}" transitive="false"/>"""
+
+# Table formats are published for a Spark some months after it: each has the newest pyspark that it runs on.
+# Ivy would also bring a Hadoop, a Jackson and a Scala, which are in pyspark.
+DELTA_VERSION = "4.4.0"
+DELTA_PYSPARK = "4.2.0"
+DELTA = f"""\
+    <dependency org="io.delta" name="delta-spark_4.2_2.13" rev="{DELTA_VERSION}" transitive="false"/>
+    <dependency org="io.delta" name="delta-storage" rev="{DELTA_VERSION}" transitive="false"/>
+    <dependency org="io.delta" name="delta-kernel-api" rev="{DELTA_VERSION}" transitive="false"/>
+    <dependency org="io.delta" name="delta-kernel-defaults" rev="{DELTA_VERSION}" transitive="false"/>
+    <dependency org="io.delta" name="delta-kernel-unitycatalog" rev="{DELTA_VERSION}" transitive="false"/>
+    <dependency org="io.unitycatalog" name="unitycatalog-client" rev="0.6.0" transitive="false"/>"""
 
 JAVA = Program(
     "Java 17 or newer",
@@ -134,6 +147,21 @@ def avro() -> None:
     jars(Bundle(f"Spark's from_avro {AVRO_VERSION}", cache_directory() / name, f"{name}.sha256", AVRO))
 
 
+def delta() -> None:
+    """Delta Lake, and the pyspark that it runs on."""
+    name = f"delta-{DELTA_VERSION}"
+    jars(Bundle(f"Delta Lake {DELTA_VERSION} (13 MB)", cache_directory() / name, f"{name}.sha256", DELTA))
+    pyspark(DELTA_PYSPARK)
+
+
+def pyspark(version: str) -> None:
+    """Another one than that of .venv."""
+    target = cache_directory() / f"pyspark-{version}"
+    with one_process_at_a_time(target.name):
+        if not fetch_pyspark.is_installed(version, target):
+            fetch_pyspark.install(version, target)
+
+
 def jars(bundle: Bundle) -> None:
     """Compares those in the cache with their checksums; fetches them if any is missing or altered."""
     java()
@@ -152,6 +180,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "spark-archive": spark_archive,
     "kafka": kafka,
     "avro": avro,
+    "delta": delta,
 }
 
 

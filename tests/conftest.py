@@ -50,7 +50,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What the chosen tests need is brought before the first of them: a download is no part of a test's time."""
     old_kafka = f"kafka-{session.config.getoption('--old-kafka')}"
-    by_fixture = {"chromium": "browser", "spark": "avro", "old_kafka_version": old_kafka, "promtool": "prometheus"}
+    by_fixture = {
+        "chromium": "browser",
+        "delta_spark": "delta",
+        "old_kafka_version": old_kafka,
+        "promtool": "prometheus",
+        "spark": "avro",
+    }
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     if any(item.get_closest_marker("kafka") for item in session.items):
         need("kafka")

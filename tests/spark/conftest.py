@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _STARTED = pytest.StashKey[list[DriverProcess]]()
 
-_LIMITS = {
+PATIENT_LIMITS = {
     "group.consumer.min.session.timeout.ms": 1_000,
     "group.consumer.max.session.timeout.ms": 600_000,
     "group.consumer.min.heartbeat.interval.ms": 100,
@@ -60,7 +60,7 @@ def _quick_jvms() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def patient_kafka() -> Iterator[KafkaCluster]:
     """Its groups may have sessions of any length: long ones for what must cost no rebalance, short ones for the contrary."""
-    with KafkaCluster(settings=_LIMITS) as cluster:
+    with KafkaCluster(settings=PATIENT_LIMITS) as cluster:
         yield cluster
 
 

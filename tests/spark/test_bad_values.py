@@ -68,6 +68,8 @@ KINDS: dict[str, Kind] = {
     "skew_s": Kind(5.0, _SECONDS),
     "available_now": Kind(False, frozenset({"True", "False"})),
     "path": _PATH,
+    "table": _PATH,
+    "merge": Kind(None, frozenset({"None"})),
     "paths": Kind("shop", _PATH.takes | _SEQUENCES, inside={"[]": (lambda value: [value], _PATH.takes)}),
     "transform": Kind(None, CALLABLE | {"None"}),
     "partition_by": Kind((), _SEQUENCES, inside={"[]": (lambda value: [value], TEXTS)}),
@@ -79,6 +81,7 @@ RUNNING = ("membership_client_spark.SlotJob.", "membership_client_spark.Epochs."
 OURS = {
     "membership_client_spark.SlotJob",
     "membership_client_spark.Epochs",
+    "membership_client_spark.DeltaSink.resume",
     "membership_client_spark.ParquetSink.resume",
     "membership_client_spark.Resumable",
     "membership_client_spark.Resumable.resume",
@@ -99,7 +102,7 @@ def _callable(place: Place) -> Callable[..., Any]:
 def test_every_entry_point_is_found() -> None:
     """They are looked for in the package's own list of names."""
     names = {place.path.removeprefix("membership_client_spark.") for place in PLACES}
-    assert names == {"Audit.write", "ParquetSink", "audit", "consume", "epochs", "slot_instance_id"}
+    assert names == {"Audit.write", "DeltaSink", "ParquetSink", "audit", "consume", "epochs", "slot_instance_id"}
 
 
 def test_names_of_enum_members_are_plain() -> None:

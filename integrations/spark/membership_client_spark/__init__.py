@@ -3,6 +3,7 @@
 import membership_client_spark.extra  # noqa: F401 - first, so that its error names a missing package
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
+from membership_client_spark.delta.sink import DeltaSink
 from membership_client_spark.epochs import Epochs, epochs
 from membership_client_spark.errors import (
     EpochTakenError,
@@ -16,7 +17,6 @@ from membership_client_spark.errors import (
 )
 from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import ManifestError
 from membership_client_spark.pipeline.interface import (
     EpochReport,
     EpochsProgress,
@@ -25,6 +25,7 @@ from membership_client_spark.pipeline.interface import (
     Resumable,
     SlotView,
 )
+from membership_client_spark.pipeline.manifest import ManifestError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.slot import Slot
 from membership_client_spark.slot_progress import SlotProgress
@@ -33,6 +34,7 @@ __all__ = [
     "Audit",
     "AuditSummary",
     "AuditTargetError",
+    "DeltaSink",
     "EpochReport",
     "EpochTakenError",
     "Epochs",

@@ -12,15 +12,9 @@ import pytest
 
 from membership_client import TopicPartition
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import (
-    ATTEMPTS,
-    LocalStorage,
-    Manifest,
-    ManifestError,
-    directory_of,
-    new_attempt,
-)
+from membership_client_spark.parquet.storage import ATTEMPTS, LocalStorage, directory_of
 from membership_client_spark.pipeline.interface import PipelineRun
+from membership_client_spark.pipeline.manifest import Manifest, ManifestError, new_attempt
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 5))

@@ -14,8 +14,9 @@ from membership_client.testing import KafkaCluster
 from membership_client_spark import SparkSettingsError, SupersededError
 from membership_client_spark.errors import EpochTakenError, ForeignSinkError
 from membership_client_spark.parquet.sink import ParquetSink
-from membership_client_spark.parquet.storage import HadoopStorage, LocalStorage, new_attempt
+from membership_client_spark.parquet.storage import HadoopStorage, LocalStorage
 from membership_client_spark.pipeline.interface import PipelineRun, Published
+from membership_client_spark.pipeline.manifest import new_attempt
 from membership_client_spark.pipeline.ranges import OffsetRange
 from tests.integration.members import eventually
 from tests.spark.pipeline.stage import PATIENCE_S, Stage

@@ -1,0 +1,1 @@
+"""A Delta table that has every record exactly once."""

@@ -1,0 +1,45 @@
+"""Other versions of pyspark than that of .venv, with the jars of a table format, for programs in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from membership_client.testing.jars import cache_directory
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPyspark:
+    """scripts/provide.py brings both."""
+
+    version: str
+    jars: str
+    """The name of their directory in the cache."""
+
+    def environment(self) -> dict[str, str]:
+        """For a Python of .venv that is to find this pyspark first, and the jars in $SPARK_TEST_JARS."""
+        packages = cache_directory() / f"pyspark-{self.version}"
+        jars = ",".join(map(str, sorted((cache_directory() / self.jars).glob("*.jar"))))
+        return os.environ | {"PYTHONPATH": f"{packages}{os.pathsep}{ROOT}", "SPARK_TEST_JARS": jars}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Python with these arguments. Its output is one text."""
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+
+DELTA = OtherPyspark("4.2.0", "delta-4.4.0")
+"""The newest Delta Lake, and the newest pyspark that it is published for."""
