@@ -36,6 +36,14 @@ AVRO_VERSION = "4.1.1"
 AVRO = f"""\
     <dependency org="org.apache.spark" name="spark-avro_2.13" rev="{AVRO_VERSION}" transitive="false"/>"""
 
+# The newest that are published, by now for a Spark of before; all that they stand on besides is in pip's pyspark.
+CONNECTOR_VERSION = "4.2.0"
+CONNECTOR = f"""\
+    <dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="{CONNECTOR_VERSION}" transitive="false"/>
+    <dependency org="org.apache.spark" name="spark-token-provider-kafka-0-10_2.13" rev="4.0.0" transitive="false"/>
+    <dependency org="org.apache.kafka" name="kafka-clients" rev="4.2.0" transitive="false"/>
+    <dependency org="org.apache.commons" name="commons-pool2" rev="2.12.0" transitive="false"/>"""
+
 JAVA = Program(
     "Java 17 or newer",
     lambda: find_java() is not None,
@@ -134,6 +142,13 @@ def avro() -> None:
     jars(Bundle(f"Spark's from_avro {AVRO_VERSION}", cache_directory() / name, f"{name}.sha256", AVRO))
 
 
+def connector() -> None:
+    """Spark's own Kafka source, which pip's pyspark lacks."""
+    name = f"spark-sql-kafka-{CONNECTOR_VERSION}"
+    what = f"Spark's Kafka source {CONNECTOR_VERSION} (12 MB)"
+    jars(Bundle(what, cache_directory() / name, f"{name}.sha256", CONNECTOR))
+
+
 def jars(bundle: Bundle) -> None:
     """Compares those in the cache with their checksums; fetches them if any is missing or altered."""
     java()
@@ -152,6 +167,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "spark-archive": spark_archive,
     "kafka": kafka,
     "avro": avro,
+    "connector": connector,
 }
 
 

@@ -50,12 +50,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What the chosen tests need is brought before the first of them: a download is no part of a test's time."""
     old_kafka = f"kafka-{session.config.getoption('--old-kafka')}"
-    by_fixture = {"chromium": "browser", "spark": "avro", "old_kafka_version": old_kafka, "promtool": "prometheus"}
+    by_fixture = {"chromium": "browser", "old_kafka_version": old_kafka, "promtool": "prometheus"}
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     if any(item.get_closest_marker("kafka") for item in session.items):
         need("kafka")
     for fixture in sorted(by_fixture.keys() & fixtures):
         need(by_fixture[fixture])
+    if "spark" in fixtures:
+        need("avro")
+        need("connector")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -64,9 +64,9 @@ def patient_kafka() -> Iterator[KafkaCluster]:
         yield cluster
 
 
-def avro_jar() -> Path:
-    """What pip's pyspark lacks for `from_avro`."""
-    return max(cache_directory().glob("spark-avro-*/*.jar"))
+def extra_jars() -> str:
+    """What pip's pyspark lacks for `from_avro` and for its own Kafka source, as `spark.jars`."""
+    return ",".join(str(jar) for kind in ("avro", "sql-kafka") for jar in cache_directory().glob(f"spark-{kind}-*/*.jar"))
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         for name, value in environment(tmp_path_factory.mktemp("spark")).items():
             if name in {"JAVA_HOME", "PYTHONPATH"} or "SPARK" in name:
                 patch.setenv(name, value)
-        settings = sessions.local({"spark.jars": str(avro_jar())})
+        settings = sessions.local({"spark.jars": extra_jars()})
         session = SparkSession.builder.master(settings.master).config(map=dict(settings.properties)).getOrCreate()
         yield session
         session.stop()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark.arguments import Get
 
@@ -56,6 +56,24 @@ def server_host(spark: SparkSession) -> str:
 def is_connect(spark: SparkSession) -> bool:
     """By the module of its class: importing the class itself needs packages that classic Spark does not need."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def default_parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once, as far as it is known; 1 over Spark Connect, whose clients cannot ask."""
+    return 1 if is_connect(spark) else spark.sparkContext.defaultParallelism
+
+
+def numbers_of_unknown_size(spark: SparkSession, count: int) -> DataFrame:
+    """The numbers from 0, each in a task of its own. Spark does not know how few they are.
+
+    Of `spark.range` it does, takes what a task makes of a number for small as well, and broadcasts it in joins. Over Spark
+    Connect there is no other source.
+    """
+    numbers = spark.range(0, count, 1, count)
+    if is_connect(spark):
+        return numbers
+    frame, session = cast("Any", numbers)._jdf, cast("Any", spark)._jsparkSession  # noqa: SLF001 - Python has no other way
+    return DataFrame(session.createDataFrame(frame.toJavaRDD(), frame.schema()), cast("Any", spark))
 
 
 def tag_jobs(spark: SparkSession, tag: str) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from membership_client.testing.admin import ClusterAdmin
 from membership_client_spark import epochs
-from membership_client_spark.arrow import DDL, record_batch
+from membership_client_spark.arrow import COLUMNS, ddl, record_batch
 from membership_client_spark.pipeline.interface import EpochReport
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.spark.setting import Setting
@@ -97,5 +97,5 @@ def _plain(setting: Setting, topic: str) -> float:
             consumer.close()
 
     began = time.monotonic()
-    _into_nothing(setting.spark.range(0, _SLOTS, 1, _SLOTS).mapInArrow(read, DDL), 0, None)
+    _into_nothing(setting.spark.range(0, _SLOTS, 1, _SLOTS).mapInArrow(read, ddl(COLUMNS)), 0, None)
     return time.monotonic() - began

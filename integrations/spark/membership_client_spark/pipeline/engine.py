@@ -34,7 +34,7 @@ from membership_client_spark.pipeline.planning import (
 )
 from membership_client_spark.pipeline.positions import Positions, Watermarks
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
-from membership_client_spark.pipeline.reading import epoch_frame
+from membership_client_spark.pipeline.reader import Reader
 from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.slot_failure import setup_note
@@ -67,6 +67,7 @@ class PipelineArguments:
 
     spark: SparkSession
     foreach_epoch: ForeachEpoch
+    reader: Reader
     settings: PipelineSettings
     topics: tuple[str, ...]
     name: str
@@ -221,7 +222,7 @@ class Engine:
     def _process(self, plan: EpochPlan) -> bool:
         """False if another driver has published the epoch."""
         epoch = self._tally.running = self._positions.last_epoch + 1
-        frame = epoch_frame(self._arguments.spark, plan.tasks(), self._arguments.settings.readers)
+        frame = self._arguments.reader.frame(plan.ranges, plan.slots())
         try:
             self._arguments.foreach_epoch(frame, epoch, plan.ranges)
         except EpochTakenError as error:
