@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pytest
 
 from membership_client.testing import KafkaCluster
-from membership_client.testing.jars import cache_directory
 from tests.security.conftest import endpoint, secured  # noqa: F401 - fixtures
 from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.driver_process import DriverProcess
 from tests.spark.clusters.environment import environment
+from tests.spark.clusters.jars import extra_jars
 from tests.spark.clusters.logs import tail
 from tests.spark.clusters.processes import is_running
 from tests.spark.clusters.standalone import StandaloneCluster
@@ -62,11 +62,6 @@ def patient_kafka() -> Iterator[KafkaCluster]:
     """Its groups may have sessions of any length: long ones for what must cost no rebalance, short ones for the contrary."""
     with KafkaCluster(settings=_LIMITS) as cluster:
         yield cluster
-
-
-def extra_jars() -> str:
-    """What pip's pyspark lacks for `from_avro` and for its own Kafka source, as `spark.jars`."""
-    return ",".join(str(jar) for kind in ("avro", "sql-kafka") for jar in cache_directory().glob(f"spark-{kind}-*/*.jar"))
 
 
 @pytest.fixture(scope="session")

@@ -125,6 +125,18 @@ class Epochs:
         """The progress at this moment; also after the end."""
         return self._engine.progress()
 
+    def __str__(self) -> str:
+        return f"{self._name} ({self._state()}): {self.progress()}"
+
+    def __repr__(self) -> str:
+        now = self.progress()
+        return f"<Epochs {self._name!r}: {self._state()}, {now.epochs:,} epochs, lag {now.lag:,}>"
+
+    def _state(self) -> str:
+        if not self._ended.is_set():
+            return "running"
+        return "ended" if self._error is None else f"ended by {type(self._error).__name__}"
+
     def __enter__(self) -> Self:
         return self
 

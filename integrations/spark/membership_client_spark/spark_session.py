@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -74,6 +76,22 @@ def numbers_of_unknown_size(spark: SparkSession, count: int) -> DataFrame:
         return numbers
     frame, session = cast("Any", numbers)._jdf, cast("Any", spark)._jsparkSession  # noqa: SLF001 - Python has no other way
     return DataFrame(session.createDataFrame(frame.toJavaRDD(), frame.schema()), cast("Any", spark))
+
+
+@contextmanager
+def described_jobs(spark: SparkSession, text: str) -> Iterator[None]:
+    """Jobs that this thread starts have the text in Spark's UI, afterwards what they had before. Nothing over Spark Connect."""
+    if is_connect(spark):
+        yield
+        return
+    context, key = spark.sparkContext, "spark.job.description"
+    before = context.getLocalProperty(key)
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # The application may have ended meanwhile, which the error in hand says better.
+            context.setJobDescription(cast("str", before))
 
 
 def tag_jobs(spark: SparkSession, tag: str) -> None:

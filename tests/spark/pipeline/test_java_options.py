@@ -42,8 +42,7 @@ def test_a_password_is_quoted_as_java_reads_it() -> None:
     """A quotation mark, a backslash or a new line would otherwise end the entry, or add to it."""
     options = java_options({"security.protocol": "sasl_plaintext", **_PASSWORD})
     assert options["kafka.sasl.jaas.config"] == (
-        "org.apache.kafka.common.security.scram.ScramLoginModule required "
-        'username="al" password="a\\"b\\\\c\\nd";'
+        'org.apache.kafka.common.security.scram.ScramLoginModule required username="al" password="a\\"b\\\\c\\nd";'
     )
     assert options["kafka.sasl.mechanism"] == "SCRAM-SHA-256"
     assert has_secrets(options)

@@ -67,9 +67,7 @@ class PythonReader:
 Reader = NativeReader | PythonReader
 
 
-def reader_of(
-    choice: str, spark: SparkSession, config: Mapping[str, Any], reading: Reading, name: str
-) -> Reader:
+def reader_of(choice: str, spark: SparkSession, config: Mapping[str, Any], reading: Reading, name: str) -> Reader:
     """The reader that was chosen, or the faster one that can be used; the log says which.
 
     SparkSettingsError if Spark's own source is wanted and not there, ConfigError if it cannot be used with `config`.
