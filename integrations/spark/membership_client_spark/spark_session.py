@@ -75,7 +75,7 @@ def numbers_of_unknown_size(spark: SparkSession, count: int) -> DataFrame:
     if is_connect(spark):
         return numbers
     frame, session = cast("Any", numbers)._jdf, cast("Any", spark)._jsparkSession  # noqa: SLF001 - Python has no other way
-    return DataFrame(session.createDataFrame(frame.toJavaRDD(), frame.schema()), cast("Any", spark))
+    return DataFrame(session.createDataFrame(frame.toDF().toJavaRDD(), frame.schema()), cast("Any", spark))
 
 
 @contextmanager

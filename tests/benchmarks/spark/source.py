@@ -9,6 +9,7 @@ import statistics
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from membership_client.testing.admin import ClusterAdmin
@@ -56,17 +57,12 @@ def measure(setting: Setting) -> list[Figure]:
     records = min(setting.records, 1_000_000)
     fill(setting, topic, records, _PARTITIONS)
     sides = {
-        name: {
-            "spark's": lambda action=action: _theirs(setting, topic, action),  # type: ignore[misc]
-            **{
-                reader: lambda reader=reader, name=name: _ours(setting, topic, records, reader, name)  # type: ignore[misc]
-                for reader in _PROMISES
-            },
-        }
+        name: {"spark's": partial(_theirs, setting, topic, action)}
+        | {reader: partial(_ours, setting, topic, records, reader, name) for reader in _PROMISES}
         for name, action in ACTIONS.items()
     }
     parquet = {
-        "spark's": lambda: _streamed_parquet(setting, topic),
+        "spark's": partial(_streamed_parquet, setting, topic),
         "spark": lambda: _epoch(setting, topic, records, "spark", ParquetSink(_new_path(setting))),
     }
     figures = [figure for name, one in sides.items() for figure in _compare(setting, name, one, records, _PROMISES)]

@@ -158,7 +158,8 @@ class Engine:
         """Sets the goal. True if the group has reached it before it starts: then no member needs to join."""
         places = self._watermarks.partitions(self._arguments.topics)
         self._goal = self._watermarks.all_ends(places)
-        return is_reached(self._goal, self._watermarks.begins(places), self._slots.last_committed(places))
+        begins, committed = self._watermarks.begins(places), self._slots.last_committed(places)
+        return is_reached(self._goal, begins, committed, self._arguments.settings.reset)
 
     def _step(self) -> None:
         self._slots.check()

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from membership_client import ConfigError
-from membership_client.security import Security, split_security
-from membership_client.security.settings import Sasl, Tls
+from membership_client import ConfigError, Security
 
 _NAMES = {
     "bootstrap.servers": "bootstrap.servers",
@@ -69,9 +67,10 @@ class NotTranslatableError(ConfigError):
 
 def java_options(config: Mapping[str, Any]) -> dict[str, str]:
     """The options, each with the prefix `kafka.`. They may have secrets; NotTranslatableError shows none."""
-    security, rest = split_security(config)
-    given = {key: value for key, value in rest.items() if value is not None}
-    known = {"isolation.level": "read_committed", **_translated(given), **_security(security)}
+    given = {key: value for key, value in config.items() if value is not None}
+    security = Security.from_dict({key: value for key, value in given.items() if key in Security.KEYS})
+    rest = {key: value for key, value in given.items() if key not in Security.KEYS}
+    known = {"isolation.level": "read_committed", **_translated(rest), **_security(security)}
     return {f"kafka.{key}": value for key, value in known.items()}
 
 
@@ -93,15 +92,15 @@ def _word(value: object) -> str:
 
 def _security(security: Security) -> dict[str, str]:
     found = {"security.protocol": security.protocol.upper()}
-    if security.tls:
-        found |= _trust(security.tls) | _identity(security.tls)
-    return found | _login(security.sasl) if security.sasl else found
+    return found | _trust(security) | _identity(security) | _login(security)
 
 
 # --- TLS: certificates as texts, so that executors need no files -----------------------------------------------------
 
 
-def _trust(tls: Tls) -> dict[str, str]:
+def _trust(security: Security) -> dict[str, str]:
+    if (tls := security.tls) is None:
+        return {}
     if not tls.verifies:
         raise NotTranslatableError("Java always verifies certificates (enable.ssl.certificate.verification=false)")
     if tls.crl_location or tls.cipher_suites:
@@ -115,7 +114,9 @@ def _trust(tls: Tls) -> dict[str, str]:
     return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities, **checked}
 
 
-def _identity(tls: Tls) -> dict[str, str]:
+def _identity(security: Security) -> dict[str, str]:
+    if (tls := security.tls) is None:
+        return {}
     if tls.store_location and tls.store_password:
         return {
             "ssl.keystore.type": "PKCS12",
@@ -146,7 +147,9 @@ def _read(location: str | None) -> str | None:
 # --- SASL ------------------------------------------------------------------------------------------------------------
 
 
-def _login(sasl: Sasl) -> dict[str, str]:
+def _login(security: Security) -> dict[str, str]:
+    if (sasl := security.sasl) is None:
+        return {}
     if sasl.password is None:
         raise NotTranslatableError(f"sasl.mechanism={sasl.mechanism} would need settings of the executors' JVMs")
     module = "plain.PlainLoginModule" if sasl.mechanism == "PLAIN" else "scram.ScramLoginModule"

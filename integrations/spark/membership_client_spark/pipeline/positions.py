@@ -122,14 +122,19 @@ def start_of(
 
 
 def is_reached(
-    goal: Mapping[TopicPartition, int], begins: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, Offset]
+    goal: Mapping[TopicPartition, int],
+    begins: Mapping[TopicPartition, int],
+    committed: Mapping[TopicPartition, Offset],
+    reset: Reset,
 ) -> bool:
-    """Whether nothing waits before these ends: the group has committed just them, or there is no record at all.
+    """Whether nothing waits before these ends: the group has committed just them, or there never was a record.
 
     Anything else, such as a commit beyond the end, takes a member to look at it.
     """
     return all(
-        committed[place].offset == end if place in committed else end == 0 and begins.get(place) == 0
+        committed[place].offset == end
+        if place in committed
+        else end == 0 and begins.get(place) == 0 and reset != "error"
         for place, end in goal.items()
     )
 
