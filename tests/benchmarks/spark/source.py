@@ -61,7 +61,7 @@ def measure(setting: Setting) -> list[Figure]:
         | {reader: partial(_ours, setting, topic, records, reader, name) for reader in _PROMISES}
         for name, action in ACTIONS.items()
     }
-    parquet = {
+    parquet: dict[str, Callable[[], float]] = {
         "spark's": partial(_streamed_parquet, setting, topic),
         "spark": lambda: _epoch(setting, topic, records, "spark", ParquetSink(_new_path(setting))),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from membership_client import (
 from membership_client.admin import GroupAdmin
 from membership_client.testing import KafkaCluster
 from membership_client_spark import epochs
-from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
+from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError, SparkSettingsError
 from tests.integration.members import eventually
 from tests.spark.pipeline.cleaning import clean_logs_often, delete_before, offsets_in
 from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage
@@ -417,6 +418,23 @@ def test_spark_shows_which_jobs_are_whose(kafka: KafkaCluster, spark: SparkSessi
     assert texts == [f"{stage.topic}: epoch 1", f"{stage.topic}: epoch 2"]
     assert spark.sparkContext.getLocalProperty("spark.job.description") == "the program's"
     spark.sparkContext.setJobDescription("")
+
+
+def test_executors_that_cannot_read_are_told_of_before_there_is_a_record(
+    kafka: KafkaCluster, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another Python than the driver's was a ModuleNotFoundError of the first epoch, a minute after the start."""
+    text = "No module named 'confluent_kafka'"
+    (tmp_path / "confluent_kafka.py").write_text(f'raise ModuleNotFoundError("{text}", name="confluent_kafka")')
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    stage = Stage(kafka.bootstrap_servers)
+    with stage.run(spark, Collecting()) as pipeline, pytest.raises(SparkSettingsError, match=text) as raised:
+        pipeline.wait(PATIENCE_S)
+    assert "PYSPARK_PYTHON" in str(raised.value)
+    assert repr(pipeline).startswith(f"<Epochs '{stage.topic}': ended by SparkSettingsError")
 
 
 def test_without_a_place_to_start_error_means_error(kafka: KafkaCluster, spark: SparkSession) -> None:

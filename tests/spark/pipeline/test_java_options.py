@@ -26,16 +26,18 @@ def translated(config: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_plain_configuration_reads_committed_records_and_names_no_group() -> None:
-    """read_committed is librdkafka's default and not Java's; keys of librdkafka's own working are left out."""
+    """read_committed is librdkafka's default and not Java's, which also creates topics that are missing; keys of librdkafka's own working are left out."""
     tuned = {"queued.min.messages": 10, "socket.keepalive.enable": True, "log_level": 3, "session.timeout.ms": 9000}
     assert translated({**tuned, "client.rack": "a", "fetch.wait.max.ms": 50}) == {
+        "kafka.allow.auto.create.topics": "false",
         "kafka.bootstrap.servers": "b:1",
         "kafka.client.rack": "a",
         "kafka.fetch.max.wait.ms": "50",
         "kafka.isolation.level": "read_committed",
         "kafka.security.protocol": "PLAINTEXT",
     }
-    assert translated({"isolation.level": "read_uncommitted"})["kafka.isolation.level"] == "read_uncommitted"
+    assert translated({"isolation.level": "READ_UNCOMMITTED", "check.crcs": True})["kafka.check.crcs"] == "true"
+    assert translated({"isolation.level": "READ_UNCOMMITTED"})["kafka.isolation.level"] == "read_uncommitted"
 
 
 def test_a_password_is_quoted_as_java_reads_it() -> None:

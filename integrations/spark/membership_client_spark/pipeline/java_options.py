@@ -8,7 +8,11 @@ from typing import Any
 
 from membership_client import ConfigError, Security
 
+_DEFAULTS = {"allow.auto.create.topics": "false", "isolation.level": "read_committed"}
+"""librdkafka's, where Java has others."""
+
 _NAMES = {
+    "allow.auto.create.topics": "allow.auto.create.topics",
     "bootstrap.servers": "bootstrap.servers",
     "metadata.broker.list": "bootstrap.servers",
     "check.crcs": "check.crcs",
@@ -70,7 +74,7 @@ def java_options(config: Mapping[str, Any]) -> dict[str, str]:
     given = {key: value for key, value in config.items() if value is not None}
     security = Security.from_dict({key: value for key, value in given.items() if key in Security.KEYS})
     rest = {key: value for key, value in given.items() if key not in Security.KEYS}
-    known = {"isolation.level": "read_committed", **_translated(rest), **_security(security)}
+    known = _DEFAULTS | _translated(rest) | _security(security)
     return {f"kafka.{key}": value for key, value in known.items()}
 
 
@@ -83,11 +87,12 @@ def _translated(given: Mapping[str, Any]) -> dict[str, str]:
     for key in sorted(given.keys() - _NAMES.keys()):
         if not key.startswith(_LEFT_OUT):
             raise NotTranslatableError(f"{key} has no counterpart in Kafka's Java client")
-    return {_NAMES[key]: _word(value) for key, value in given.items() if key in _NAMES}
+    return {_NAMES[key]: _word(key, value) for key, value in given.items() if key in _NAMES}
 
 
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _word(key: str, value: object) -> str:
+    """Java spells its words in lower case, and librdkafka takes any."""
+    return str(value).lower() if isinstance(value, bool) or key == "isolation.level" else str(value)
 
 
 def _security(security: Security) -> dict[str, str]:
