@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +37,26 @@ def native_frame(
         "kafkaConsumer.pollTimeoutMs": str(_PATIENCE_MS),
         **({"minPartitions": str(tasks)} if tasks is not None and tasks > len(ranges) else {}),
     }
-    return spark.read.format("kafka").options(**options, **chosen).load().select(*columns)
+    with _unlogged():
+        return spark.read.format("kafka").options(**options, **chosen).load().select(*columns)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """py4j logs all that this thread sends to the JVM at DEBUG, and options may be secrets."""
+    thread = threading.get_ident()
+    loggers = [logging.getLogger(f"py4j.{module}") for module in ("clientserver", "java_gateway")]
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    for logger in loggers:
+        logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_other)
 
 
 def has_kafka_source(spark: SparkSession) -> bool:
