@@ -48,6 +48,13 @@ DELTA = f"""\
     <dependency org="io.delta" name="delta-kernel-defaults" rev="{DELTA_VERSION}" transitive="false"/>
     <dependency org="io.delta" name="delta-kernel-unitycatalog" rev="{DELTA_VERSION}" transitive="false"/>
     <dependency org="io.unitycatalog" name="unitycatalog-client" rev="0.6.0" transitive="false"/>"""
+# The newest that are published, by now for a Spark of before; all that they stand on besides is in pip's pyspark.
+CONNECTOR_VERSION = "4.2.0"
+CONNECTOR = f"""\
+    <dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="{CONNECTOR_VERSION}" transitive="false"/>
+    <dependency org="org.apache.spark" name="spark-token-provider-kafka-0-10_2.13" rev="4.0.0" transitive="false"/>
+    <dependency org="org.apache.kafka" name="kafka-clients" rev="4.2.0" transitive="false"/>
+    <dependency org="org.apache.commons" name="commons-pool2" rev="2.12.0" transitive="false"/>"""
 
 JAVA = Program(
     "Java 17 or newer",
@@ -160,6 +167,11 @@ def pyspark(version: str) -> None:
     with one_process_at_a_time(target.name):
         if not fetch_pyspark.is_installed(version, target):
             fetch_pyspark.install(version, target)
+def connector() -> None:
+    """Spark's own Kafka source, which pip's pyspark lacks."""
+    name = f"spark-sql-kafka-{CONNECTOR_VERSION}"
+    what = f"Spark's Kafka source {CONNECTOR_VERSION} (12 MB)"
+    jars(Bundle(what, cache_directory() / name, f"{name}.sha256", CONNECTOR))
 
 
 def jars(bundle: Bundle) -> None:
@@ -181,6 +193,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "kafka": kafka,
     "avro": avro,
     "delta": delta,
+    "connector": connector,
 }
 
 

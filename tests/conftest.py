@@ -55,13 +55,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         "delta_spark": "delta",
         "old_kafka_version": old_kafka,
         "promtool": "prometheus",
-        "spark": "avro",
     }
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     if any(item.get_closest_marker("kafka") for item in session.items):
         need("kafka")
     for fixture in sorted(by_fixture.keys() & fixtures):
         need(by_fixture[fixture])
+    if "spark" in fixtures:
+        need("avro")
+        need("connector")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

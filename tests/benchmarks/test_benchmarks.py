@@ -11,6 +11,7 @@ import pytest
 
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.report import table
+from tests.needs import need
 from tests.spark.clusters import class_archive
 from tests.spark.clusters.environment import environment
 
@@ -43,11 +44,12 @@ def test_a_trial_run(tmp_path: Path) -> None:
 @pytest.mark.kafka
 @pytest.mark.timeout(600)
 def test_a_trial_run_on_spark(tmp_path: Path) -> None:
-    """Epochs and slots beside plain confluent-kafka, on an executor that is killed."""
+    """Epochs and slots beside plain confluent-kafka, on an executor that is killed, and beside Spark's own source."""
+    need("connector")
     found = tmp_path / "figures.json"
     run_trial("tests.benchmarks.spark", found)
     figures = json.loads(found.read_text())["figures"]
-    assert [figure["values"].keys() for figure in figures] == [{"ours", "confluent"}] * 3
+    assert [figure["values"].keys() for figure in figures] == [{"ours", "confluent"}] * 3 + [{"ours"}] * 9
 
 
 @pytest.mark.timeout(600)

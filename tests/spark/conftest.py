@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pytest
 
 from membership_client.testing import KafkaCluster
-from membership_client.testing.jars import cache_directory
 from tests.security.conftest import endpoint, secured  # noqa: F401 - fixtures
 from tests.spark.clusters import class_archive, sessions
 from tests.spark.clusters.driver_process import DriverProcess
 from tests.spark.clusters.environment import environment
+from tests.spark.clusters.jars import extra_jars
 from tests.spark.clusters.logs import tail
 from tests.spark.clusters.processes import is_running
 from tests.spark.clusters.standalone import StandaloneCluster
@@ -64,11 +64,6 @@ def patient_kafka() -> Iterator[KafkaCluster]:
         yield cluster
 
 
-def avro_jar() -> Path:
-    """What pip's pyspark lacks for `from_avro`."""
-    return max(cache_directory().glob("spark-avro-*/*.jar"))
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session in this process, in local mode, for all tests that do not kill drivers. A task may be tried four times."""
@@ -78,7 +73,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         for name, value in environment(tmp_path_factory.mktemp("spark")).items():
             if name in {"JAVA_HOME", "PYTHONPATH"} or "SPARK" in name:
                 patch.setenv(name, value)
-        settings = sessions.local({"spark.jars": str(avro_jar())})
+        settings = sessions.local({"spark.jars": extra_jars()})
         session = SparkSession.builder.master(settings.master).config(map=dict(settings.properties)).getOrCreate()
         yield session
         session.stop()

@@ -72,6 +72,9 @@ KINDS: dict[str, Kind] = {
     "merge": Kind(None, frozenset({"None"})),
     "paths": Kind("shop", _PATH.takes | _SEQUENCES, inside={"[]": (lambda value: [value], _PATH.takes)}),
     "transform": Kind(None, CALLABLE | {"None"}),
+    "reader": Kind("python"),
+    "columns": Kind(("value",)),
+    "read_tasks": Kind(None, frozenset({"None", "1"})),
     "partition_by": Kind((), _SEQUENCES, inside={"[]": (lambda value: [value], TEXTS)}),
     "slot": Kind(1, frozenset({"0", "1", "2**31", "2**63"})),
 }

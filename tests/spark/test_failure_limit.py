@@ -93,7 +93,16 @@ def test_what_a_slot_itself_knows_to_be_final_ends_it_at_once() -> None:
     ],
 )
 def test_an_executor_that_is_set_up_wrongly_is_told_in_a_sentence(last: SlotFailure, sentence: str) -> None:
-    """With what to do about it."""
-    error = given_up(*[last] * SAME_FAILURES)
+    """With what to do about it, and at once: it was tried for a minute, three jobs of four tasks each."""
+    error = given_up(last)
+    assert str(error).startswith("Slot 3: it cannot start:")
     assert sentence in str(error)
     assert last.text in str(error)
+
+
+def test_an_executor_that_is_set_up_wrongly_later_may_be_the_only_one() -> None:
+    """A slot that ran before is tried elsewhere, as after any other failure."""
+    last = failure("ModuleNotFoundError", "No module named 'pyarrow'")
+    assert given_up(failure(), *[last] * SAME_FAILURES) is not None
+    limit = FailureLimit(0)
+    assert limit.error_after(last, progressed=True) is None

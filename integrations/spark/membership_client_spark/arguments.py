@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException
 
 from membership_client import ConfigError
 from membership_client.arguments import checked_pattern, checked_topic, is_text, plain, shown
+from membership_client_spark.arrow import COLUMNS
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.incarnation import slot_instance_id
 
@@ -83,6 +84,14 @@ def checked_names(argument: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection) or not all(map(is_text, value)):
         raise ConfigError(f"{argument} must be a list of names, not {shown(value)}.")
     return tuple(map(plain, value))
+
+
+def checked_columns(value: object) -> tuple[str, ...]:
+    """ConfigError unless it is a list of columns of Spark's Kafka source, at least one, and none twice."""
+    names = checked_names("columns", value)
+    if not names or not set(names) <= set(COLUMNS) or len(set(names)) < len(names):
+        raise ConfigError(f"columns must be some of {', '.join(COLUMNS)}, each once, not {shown(list(names))}.")
+    return names
 
 
 def checked_path(argument: str, value: object) -> str:

@@ -135,6 +135,11 @@ class SlotJob:
     def __str__(self) -> str:
         return table(self.progress())
 
+    def __repr__(self) -> str:
+        state = "failed" if self._error else "ended" if self._ended.is_set() else "running"
+        slots = self.progress()
+        return f"<SlotJob {self._plan.name!r}: {state}, {len(slots)} slots, lag {sum(one.lag for one in slots):,}>"
+
     def scale(self, slots: int, *, reason: str | None = None) -> None:
         """Changes the number of slots while the job runs.
 

@@ -10,17 +10,21 @@ from typing import Self
 from pyspark.sql import SparkSession
 
 from membership_client import WaitTimeoutError
-from membership_client.arguments import checked_flag, checked_function, reason_text
+from membership_client.arguments import checked_choice, checked_flag, checked_function, reason_text
 from membership_client_spark.arguments import (
+    checked_columns,
+    checked_count,
     checked_seconds,
     checked_session,
     checked_slots,
     checked_topics,
     checked_wait,
 )
+from membership_client_spark.arrow import COLUMNS
 from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, PipelineArguments
 from membership_client_spark.pipeline.interface import EpochsProgress
 from membership_client_spark.pipeline.planning import Bounds
+from membership_client_spark.pipeline.reader import READERS, ReaderChoice, Reading, reader_of
 from membership_client_spark.pipeline.settings import settings_of
 from membership_client_spark.slot_member import Config
 
@@ -38,6 +42,9 @@ def epochs(
     max_seconds: float | None = None,
     every_s: float = 0.0,
     available_now: bool = False,
+    reader: ReaderChoice = "auto",
+    columns: Sequence[str] = COLUMNS,
+    read_tasks: int | None = None,
 ) -> Epochs:
     """Calls `foreach_epoch(df, epoch_id, offset_ranges)` for one epoch after the other, on a thread of its own.
 
@@ -51,21 +58,35 @@ def epochs(
     epochs before. `every_s` is the least time between the starts of two epochs. With `available_now` the pipeline ends
     when it has read all records that were there when it started.
 
+    `reader` is `"spark"` for Spark's own Kafka source (spark-sql-kafka-0-10), `"python"` for tasks in Python, or `"auto"` for
+    the first of them that can be used; the log says which. The DataFrames have these `columns`, in this order; the fewer they
+    are, the faster is the Python reader. `read_tasks` is the number of tasks that read an epoch; None takes as many as Spark
+    runs at once, if each of them has enough to read.
+
     Returns at once. ConfigError for arguments that cannot work.
     """
     checked_session(spark)
     checked_function("foreach_epoch", foreach_epoch, of="an epoch's DataFrame, id and ranges")
+    choice = checked_choice("reader", reader, READERS)
+    reading = Reading(
+        columns=checked_columns(columns),
+        tasks=None if read_tasks is None else checked_count("read_tasks", read_tasks),
+    )
+    checked_slots(name, slots)
+    settings = settings_of(config)
     arguments = PipelineArguments(
         spark=spark,
         foreach_epoch=foreach_epoch,
-        settings=settings_of(config),
+        settings=settings,
         topics=checked_topics(topics),
         name=name,
         bounds=Bounds(max_records=max_records, max_bytes=max_bytes, max_seconds=max_seconds),
         every_s=checked_seconds("every_s", every_s),
         available_now=checked_flag("available_now", available_now),
+        # The last one, because it asks Spark.
+        reader=reader_of(choice, spark, settings.readers, reading, name),
     )
-    return Epochs(Engine(arguments, checked_slots(name, slots)), name)
+    return Epochs(Engine(arguments, slots), name)
 
 
 class Epochs:
@@ -103,6 +124,18 @@ class Epochs:
     def progress(self) -> EpochsProgress:
         """The progress at this moment; also after the end."""
         return self._engine.progress()
+
+    def __str__(self) -> str:
+        return f"{self._name} ({self._state()}): {self.progress()}"
+
+    def __repr__(self) -> str:
+        now = self.progress()
+        return f"<Epochs {self._name!r}: {self._state()}, {now.epochs:,} epochs, lag {now.lag:,}>"
+
+    def _state(self) -> str:
+        if not self._ended.is_set():
+            return "running"
+        return "ended" if self._error is None else f"ended by {type(self._error).__name__}"
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ from membership_client import ConfigError, MembershipError
 
 
 class SparkSettingsError(ConfigError):
-    """A setting of Spark does not work with static members. Raised before anything is started."""
+    """Spark cannot run this as it is set up: a setting, its class path, or the Python of its executors. No record was read."""
 
 
 class SupersededError(MembershipError):

@@ -138,13 +138,16 @@ class FailureLimit:
             return self._error(_FINAL[name], failure.text, failure)
         if _passes(name):
             return None
+        advice = setup_advice(failure)
+        if advice and self._last is None and not progressed:
+            return self._error(SlotFailedError, f"it cannot start: {advice}", failure)
         is_same = self._last is not None and failure.is_like(self._last) and not progressed
         self._last, self._count = failure, self._count + 1 if is_same else 1
         if self._count < SAME_FAILURES:
             return None
         return self._error(
             SlotFailedError,
-            f"it failed {self._count} times in the same way: {setup_advice(failure) or f'{failure}.'}",
+            f"it failed {self._count} times in the same way: {advice or f'{failure}.'}",
             failure,
         )
 

@@ -12,6 +12,7 @@ import confluent_kafka
 
 from membership_client import Consumer
 from membership_client_spark.incarnation import Incarnation
+from membership_client_spark.tables import text_table
 
 # --- on the driver ---------------------------------------------------------------------------------------------------
 
@@ -126,11 +127,7 @@ def _reported(entry: _Entry, report: dict[str, Any]) -> _Entry:
 
 def table(progress: Iterable[SlotProgress]) -> str:
     """A text table for people."""
-    rows = [_HEADS, *map(_row, progress)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return text_table(_HEADS, list(map(_row, progress)))
 
 
 def _row(one: SlotProgress) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from membership_client import MembershipError
 from membership_client_spark.leases.ledger import Ending
 from membership_client_spark.slot import SlotTask, run_slot
 from membership_client_spark.slot_failure import FailureLimit, failure_in
-from membership_client_spark.spark_session import cancel_jobs, tag_jobs
+from membership_client_spark.spark_session import cancel_jobs, described_jobs, tag_jobs
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -76,6 +76,10 @@ class SlotRunner:
 
     def _run(self) -> None:
         tag_jobs(self._spark, self._tag)
+        with described_jobs(self._spark, f"{self._task.name}: slot {self._task.slot}"):
+            self._run_jobs()
+
+    def _run_jobs(self) -> None:
         wait_s = _FIRST_WAIT_S
         while not self._is_ending.is_set():
             began, handled = time.monotonic(), self._handled()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark.arguments import Get
 
@@ -56,6 +58,40 @@ def server_host(spark: SparkSession) -> str:
 def is_connect(spark: SparkSession) -> bool:
     """By the module of its class: importing the class itself needs packages that classic Spark does not need."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def default_parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once, as far as it is known; 1 over Spark Connect, whose clients cannot ask."""
+    return 1 if is_connect(spark) else spark.sparkContext.defaultParallelism
+
+
+def numbers_of_unknown_size(spark: SparkSession, count: int) -> DataFrame:
+    """The numbers from 0, each in a task of its own. Spark does not know how few they are.
+
+    Of `spark.range` it does, takes what a task makes of a number for small as well, and broadcasts it in joins. Over Spark
+    Connect there is no other source.
+    """
+    numbers = spark.range(0, count, 1, count)
+    if is_connect(spark):
+        return numbers
+    frame, session = cast("Any", numbers)._jdf, cast("Any", spark)._jsparkSession  # noqa: SLF001 - Python has no other way
+    return DataFrame(session.createDataFrame(frame.toDF().toJavaRDD(), frame.schema()), cast("Any", spark))
+
+
+@contextmanager
+def described_jobs(spark: SparkSession, text: str) -> Iterator[None]:
+    """Jobs that this thread starts have the text in Spark's UI, afterwards what they had before. Nothing over Spark Connect."""
+    if is_connect(spark):
+        yield
+        return
+    context, key = spark.sparkContext, "spark.job.description"
+    before = context.getLocalProperty(key)
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # The application may have ended meanwhile, which the error in hand says better.
+            context.setJobDescription(cast("str", before))
 
 
 def tag_jobs(spark: SparkSession, tag: str) -> None:

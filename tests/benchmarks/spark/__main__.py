@@ -12,10 +12,11 @@ from pathlib import Path
 from membership_client.testing import KafkaCluster
 from tests.benchmarks.command import parse, tell
 from tests.benchmarks.figures import Figure
-from tests.benchmarks.spark import reading, recovery
+from tests.benchmarks.spark import reading, recovery, source
 from tests.benchmarks.spark.setting import Setting
 from tests.spark.clusters import sessions
 from tests.spark.clusters.environment import environment
+from tests.spark.clusters.jars import extra_jars
 
 _LIMITS = {
     "group.consumer.min.session.timeout.ms": 1_000,
@@ -24,7 +25,7 @@ _LIMITS = {
 }
 """Wide enough for the sessions of a trial."""
 
-MEASUREMENTS = {"reading": reading.measure, "recovery": recovery.measure}
+MEASUREMENTS = {"reading": reading.measure, "recovery": recovery.measure, "source": source.measure}
 
 
 def main() -> int:
@@ -40,7 +41,7 @@ def main() -> int:
 def run(arguments: argparse.Namespace, bootstrap_servers: str, directory: Path) -> list[Figure]:
     from pyspark.sql import SparkSession
 
-    wanted = sessions.local_cluster({"spark.task.maxFailures": "1000"})
+    wanted = sessions.local_cluster({"spark.task.maxFailures": "1000", "spark.jars": extra_jars()})
     spark = SparkSession.builder.master(wanted.master).config(map=dict(wanted.properties)).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     try:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from membership_client.testing.admin import ClusterAdmin
 from membership_client_spark import epochs
-from membership_client_spark.arrow import DDL, record_batch
+from membership_client_spark.arrow import COLUMNS, ddl, record_batch
 from membership_client_spark.pipeline.interface import EpochReport
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.spark.setting import Setting
@@ -28,7 +28,7 @@ _BATCH = 20_000
 def measure(setting: Setting) -> list[Figure]:
     topic = f"reading-{uuid.uuid4().hex[:8]}"
     ClusterAdmin(setting.bootstrap_servers).create_topic(topic, _SLOTS)
-    _fill(setting, topic)
+    fill(setting, topic, setting.records, _SLOTS)
     rates: dict[str, list[float]] = {"ours": [], "confluent": []}
     for number in range(setting.rounds + 1):
         for kind in ("ours", "confluent") if number % 2 else ("confluent", "ours"):
@@ -41,16 +41,17 @@ def measure(setting: Setting) -> list[Figure]:
             name="records of an epoch",
             unit="records/s",
             values={"ours": statistics.median(rates["ours"]), "confluent": statistics.median(rates["confluent"])},
-            how=f"{setting.records} of 100 bytes into nothing, {_SLOTS} tasks, median of {setting.rounds}",
+            how=f"{setting.records} of about 125 bytes into nothing, {_SLOTS} tasks, median of {setting.rounds}",
             limit=Limit(at_least=0.9, of_confluent=True),
         )
     ]
 
 
-def _fill(setting: Setting, topic: str) -> None:
+def fill(setting: Setting, topic: str, records: int, partitions: int) -> None:
+    """Records of 100 to 150 bytes, over all partitions in turn."""
     producer = confluent_kafka.Producer({"bootstrap.servers": setting.bootstrap_servers, "linger.ms": 50})
-    for number in range(setting.records):
-        producer.produce(topic, b"x" * 100, partition=number % _SLOTS)
+    for number in range(records):
+        producer.produce(topic, b"x" * (100 + number % 50), partition=number % partitions)
         if number % 10_000 == 0:
             producer.flush()
     producer.flush()
@@ -70,7 +71,14 @@ def _epoch(setting: Setting, topic: str) -> EpochReport:
         "auto.offset.reset": "earliest",
     }
     pipeline = epochs(
-        setting.spark, _into_nothing, config=config, topics=[topic], name="r", slots=_SLOTS, available_now=True
+        setting.spark,
+        _into_nothing,
+        config=config,
+        topics=[topic],
+        name="r",
+        slots=_SLOTS,
+        available_now=True,
+        reader="python",
     )
     last = pipeline.wait(setting.patience_s).last
     assert last is not None
@@ -97,5 +105,5 @@ def _plain(setting: Setting, topic: str) -> float:
             consumer.close()
 
     began = time.monotonic()
-    _into_nothing(setting.spark.range(0, _SLOTS, 1, _SLOTS).mapInArrow(read, DDL), 0, None)
+    _into_nothing(setting.spark.range(0, _SLOTS, 1, _SLOTS).mapInArrow(read, ddl(COLUMNS)), 0, None)
     return time.monotonic() - began

@@ -67,8 +67,8 @@ class Stage:
     def run(
         self, spark: SparkSession, foreach_epoch: ForeachEpoch, config: dict[str, Any] | None = None, **options: Any
     ) -> Epochs:
-        """With two slots by default."""
-        given: dict[str, Any] = {"slots": 2, "name": self.topic, **options}
+        """With two slots and the Python reader by default."""
+        given: dict[str, Any] = {"slots": 2, "name": self.topic, "reader": "python", **options}
         return epochs(spark, foreach_epoch, config=config or self.config(), topics=[self.topic], **given)
 
     def read_all(

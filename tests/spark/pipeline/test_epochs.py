@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,10 +15,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
-from membership_client import ConfigError, GroupMember, MemberState, Offset, TopicPartition, WaitTimeoutError
+from membership_client import (
+    ConfigError,
+    GroupMember,
+    GroupNotFoundError,
+    MemberState,
+    Offset,
+    TopicPartition,
+    WaitTimeoutError,
+)
+from membership_client.admin import GroupAdmin
 from membership_client.testing import KafkaCluster
 from membership_client_spark import epochs
-from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
+from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError, SparkSettingsError
 from tests.integration.members import eventually
 from tests.spark.pipeline.cleaning import clean_logs_often, delete_before, offsets_in
 from tests.spark.pipeline.stage import PATIENCE_S, Collecting, Stage
@@ -221,7 +231,8 @@ def test_aborted_transactions_and_markers_are_no_records(kafka: KafkaCluster, sp
     assert len(seen.epochs) == 1
 
 
-def test_a_compacted_topic_has_gaps(kafka: KafkaCluster, spark: SparkSession) -> None:
+@pytest.mark.parametrize("reader", ["python", "spark"])
+def test_a_compacted_topic_has_gaps(kafka: KafkaCluster, spark: SparkSession, reader: str) -> None:
     """Ranges that begin, end or lie within a gap are read all the same."""
     clean_logs_often(kafka)
     config = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100"}
@@ -238,7 +249,7 @@ def test_a_compacted_topic_has_gaps(kafka: KafkaCluster, spark: SparkSession) ->
     producer.produce(stage.topic, b"", b"the segment before this one may be compacted now")
     producer.flush()
     eventually(lambda: len(offsets_in(stage)) == 52, "the topic is compacted")
-    stage.read_all(spark, look, max_records=60)
+    stage.read_all(spark, look, max_records=60, reader=reader)
     assert seen == offsets_in(stage)
     assert sum(stage.committed().values()) == 251
 
@@ -375,6 +386,55 @@ def test_a_topic_that_is_not_there_cannot_be_read_to_its_end(kafka: KafkaCluster
     stage.topic += "-misspelt"
     with stage.run(spark, Collecting(), available_now=True) as pipeline, pytest.raises(ConfigError, match="no topic"):
         pipeline.wait(PATIENCE_S)
+
+
+def test_a_run_that_finds_nothing_to_read_joins_no_group(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """It took five to seven seconds of joining, for an empty topic as for one that was read to its end."""
+    stage, seen = Stage(kafka.bootstrap_servers), Collecting()
+    stage.read_all(spark, seen)
+    with GroupAdmin(kafka.bootstrap_servers) as admin, pytest.raises(GroupNotFoundError):
+        admin.describe(stage.topic)
+    stage.fill(40)
+    stage.read_all(spark, seen)
+    before = stage.group_epoch()
+    stage.read_all(spark, seen)
+    assert (stage.group_epoch(), len(seen.epochs)) == (before, 1)
+
+
+def test_spark_shows_which_jobs_are_whose(kafka: KafkaCluster, spark: SparkSession) -> None:
+    """By the name of the pipeline and the epoch; what the function sets itself does not stay."""
+    stage, texts = Stage(kafka.bootstrap_servers), list[str | None]()
+    stage.fill(20)
+
+    def look(df: DataFrame, *_: object) -> None:
+        texts.append(spark.sparkContext.getLocalProperty("spark.job.description"))
+        spark.sparkContext.setJobDescription("mine")
+
+    spark.sparkContext.setJobDescription("the program's")
+    with stage.run(spark, look, max_records=10, available_now=True) as pipeline:
+        pipeline.wait(PATIENCE_S)
+        assert repr(pipeline) == f"<Epochs '{stage.topic}': ended, 2 epochs, lag 0>"
+        assert str(pipeline).startswith(f"{stage.topic} (ended): 2 epochs with 20 records")
+    assert texts == [f"{stage.topic}: epoch 1", f"{stage.topic}: epoch 2"]
+    assert spark.sparkContext.getLocalProperty("spark.job.description") == "the program's"
+    spark.sparkContext.setJobDescription("")
+
+
+def test_executors_that_cannot_read_are_told_of_before_there_is_a_record(
+    kafka: KafkaCluster, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another Python than the driver's was a ModuleNotFoundError of the first epoch, a minute after the start."""
+    text = "No module named 'confluent_kafka'"
+    (tmp_path / "confluent_kafka.py").write_text(f'raise ModuleNotFoundError("{text}", name="confluent_kafka")')
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    stage = Stage(kafka.bootstrap_servers)
+    with stage.run(spark, Collecting()) as pipeline, pytest.raises(SparkSettingsError, match=text) as raised:
+        pipeline.wait(PATIENCE_S)
+    assert "PYSPARK_PYTHON" in str(raised.value)
+    assert repr(pipeline).startswith(f"<Epochs '{stage.topic}': ended by SparkSettingsError")
 
 
 def test_without_a_place_to_start_error_means_error(kafka: KafkaCluster, spark: SparkSession) -> None:

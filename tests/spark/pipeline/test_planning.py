@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from membership_client import TopicPartition
+from membership_client import Offset, TopicPartition
 from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from membership_client_spark.pipeline.planning import next_ranges
-from membership_client_spark.pipeline.positions import after_deletion, check_within, start_of
+from membership_client_spark.pipeline.positions import after_deletion, check_within, is_reached, start_of
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -30,6 +30,22 @@ def test_without_either_the_user_decided() -> None:
     assert start_of(P0, None, None, low=5, high=100, reset="latest") == 100
     with pytest.raises(NoOffsetError, match="t-0, which has offsets 5 to 100"):
         start_of(P0, None, None, low=5, high=100, reset="error")
+
+
+def test_nothing_waits_where_all_is_committed_or_nothing_was_ever_written() -> None:
+    """A run of available_now then joins no group; it took five to seven seconds to find nothing."""
+    done, empty = {P0: Offset(7)}, {P0: 0, P1: 0}
+    assert is_reached({P0: 7, P1: 0}, {P0: 3, P1: 0}, done, "latest")
+    assert is_reached(empty, empty, {}, "earliest")
+
+
+def test_anything_else_is_looked_at_by_members() -> None:
+    """Records that wait, a commit beyond the end, records that are gone but may be in a sink, and a missing offset."""
+    begins = {P0: 0}
+    assert not is_reached({P0: 8}, begins, {P0: Offset(7)}, "latest")
+    assert not is_reached({P0: 6}, begins, {P0: Offset(7)}, "latest")
+    assert not is_reached({P0: 5}, {P0: 5}, {}, "latest")
+    assert not is_reached({P0: 0}, begins, {}, "error")
 
 
 def test_deleted_records_are_jumped_over_only_if_the_user_wants_it() -> None:

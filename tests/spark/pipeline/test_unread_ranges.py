@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError, Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from membership_client_spark.arrow import record_batch
+from membership_client_spark.arrow import COLUMNS, Run, record_batch, runs_of
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.pipeline.reading import RangeReadError, UnreadRanges, last_offsets
+from membership_client_spark.pipeline.reading import RangeReadError, UnreadRanges
 
 
 def record(partition: int, offset: int) -> Message:
@@ -66,11 +66,52 @@ def test_all_of_a_range_and_nothing_else(
     assert sorted(finished) == [("t", piece.partition) for piece in ranges]
 
 
-def test_partitions_of_several_topics_may_take_turns() -> None:
-    """Runs end where the topic changes, also if the number of the partition stays the same."""
-    names = ["t", "u", "u", "t"]
-    mixed = [Message(topic=name, partition=0, offset=number, value=b"") for number, name in enumerate(names)]
-    assert last_offsets(record_batch(mixed)) == {("t", 0): 3, ("u", 0): 2}
+STAMPS = st.sampled_from([(0, -1), (1, 1_700_000_000_000), (2, 5)])
+
+
+@st.composite
+def polls(draw: st.DrawFn) -> list[Message]:
+    """Records as a consumer hands them out: of each partition in the order of their offsets, with gaps."""
+    pieces = st.tuples(st.sampled_from("tu"), st.integers(0, 1), st.integers(0, 2), st.integers(1, 60), STAMPS)
+    found, following = list[Message](), dict[tuple[str, int], int]()
+    for topic, partition, gap, count, stamp in draw(st.lists(pieces, max_size=6)):
+        start = following.get((topic, partition), 0) + gap
+        following[topic, partition] = start + count
+        offsets = range(start, start + count)
+        found += [Message(topic=topic, partition=partition, offset=one, value=b"v", timestamp=stamp) for one in offsets]
+    return found
+
+
+def test_a_gap_as_long_as_what_lies_in_between_is_seen() -> None:
+    """The records of the other partition were taken for those that are missing."""
+    messages = [record(0, 0), record(1, 0), record(0, 2)]
+    assert runs_of(messages, "t") == [Run("t", 0, 0, 1), Run("t", 1, 0, 1), Run("t", 0, 2, 1)]
+
+
+@settings(deadline=None)
+@given(polls(), st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True))
+def test_runs_give_the_same_rows_as_looking_at_every_record(messages: list[Message], columns: list[str]) -> None:
+    """Also where topics or partitions change, where offsets have gaps, and with the columns in any order."""
+    topics = {message.topic() for message in messages}
+    runs = runs_of(messages, topics.pop() if len(topics) == 1 else None)
+    assert [(r.topic, r.partition, r.start + n) for r in runs for n in range(r.length)] == [
+        (message.topic(), message.partition(), message.offset()) for message in messages
+    ]
+    assert all(not one.touches(other) for one, other in itertools.pairwise(map(Edge, runs))), "none could be longer"
+    batch = record_batch(messages, columns, runs)
+    assert batch.schema.names == columns
+    assert batch.equals(record_batch(messages).select(columns))
+
+
+class Edge:
+    """The place where a run ends, and where one begins."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def touches(self, other: Edge) -> bool:
+        one, two = self._run, other._run
+        return (one.topic, one.partition, one.start + one.length) == (two.topic, two.partition, two.start)
 
 
 def test_it_knows_how_much_is_left() -> None:

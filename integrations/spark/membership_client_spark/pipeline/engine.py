@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConnectionProblem, NotOwnedError, OffsetTimeoutError, TopicPartition
 from membership_client_spark.errors import EpochTakenError
+from membership_client_spark.pipeline.executor_check import ExecutorCheck
 from membership_client_spark.pipeline.held import Held
 from membership_client_spark.pipeline.interface import (
     EpochReport,
@@ -32,12 +33,13 @@ from membership_client_spark.pipeline.planning import (
     plan_of,
     record_limit,
 )
-from membership_client_spark.pipeline.positions import Positions, Watermarks
+from membership_client_spark.pipeline.positions import Positions, Watermarks, is_reached
 from membership_client_spark.pipeline.ranges import OffsetRange, offsets_in
-from membership_client_spark.pipeline.reading import epoch_frame
+from membership_client_spark.pipeline.reader import Reader
 from membership_client_spark.pipeline.settings import PipelineSettings
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.slot_failure import setup_note
+from membership_client_spark.spark_session import described_jobs
 
 ForeachEpoch = Callable[[DataFrame, int, tuple[OffsetRange, ...]], object]
 
@@ -67,6 +69,7 @@ class PipelineArguments:
 
     spark: SparkSession
     foreach_epoch: ForeachEpoch
+    reader: Reader
     settings: PipelineSettings
     topics: tuple[str, ...]
     name: str
@@ -127,11 +130,14 @@ class Engine:
     def run(self) -> None:
         """Returns when the pipeline is stopped or done, and raises the error that ended it. All members have left then."""
         try:
-            if self._arguments.available_now:
-                self._goal = self._watermarks.all_ends(self._watermarks.partitions(self._arguments.topics))
+            if self._arguments.available_now and self._has_nothing_to_read():
+                return
+            check = self._executor_check()
             self._slots.open()
             self._follow_scale()
             self._await_settled()
+            if check:
+                check.wait(self._stopping)
             self._resume()
             while not self._stopping.is_set():
                 self._step()
@@ -142,6 +148,18 @@ class Engine:
             self._slots.close(self._stop)
             if self._sampler:
                 self._sampler.close()
+
+    def _executor_check(self) -> ExecutorCheck | None:
+        """Begun early: Spark starts a Python worker while the members join."""
+        arguments = self._arguments
+        return ExecutorCheck(arguments.spark, arguments.name) if arguments.reader.uses_python else None
+
+    def _has_nothing_to_read(self) -> bool:
+        """Sets the goal. True if the group has reached it before it starts: then no member needs to join."""
+        places = self._watermarks.partitions(self._arguments.topics)
+        self._goal = self._watermarks.all_ends(places)
+        begins, committed = self._watermarks.begins(places), self._slots.last_committed(places)
+        return is_reached(self._goal, begins, committed, self._arguments.settings.reset)
 
     def _step(self) -> None:
         self._slots.check()
@@ -221,9 +239,10 @@ class Engine:
     def _process(self, plan: EpochPlan) -> bool:
         """False if another driver has published the epoch."""
         epoch = self._tally.running = self._positions.last_epoch + 1
-        frame = epoch_frame(self._arguments.spark, plan.tasks(), self._arguments.settings.readers)
+        frame = self._arguments.reader.frame(plan.ranges, plan.slots())
         try:
-            self._arguments.foreach_epoch(frame, epoch, plan.ranges)
+            with described_jobs(self._arguments.spark, f"{self._arguments.name}: epoch {epoch}"):
+                self._arguments.foreach_epoch(frame, epoch, plan.ranges)
         except EpochTakenError as error:
             self._give_way(error)
             return False

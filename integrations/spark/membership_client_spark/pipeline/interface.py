@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from membership_client import MemberState, TopicPartition
 from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.tables import html_table, text_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,27 @@ class EpochsProgress:
     @property
     def lag(self) -> int:
         return sum(slot.lag for slot in self.slots)
+
+    def __str__(self) -> str:
+        return f"{self._summary()}\n{text_table(_HEADS, self._rows())}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return html_table(self._summary(), _HEADS, self._rows())
+
+    def _summary(self) -> str:
+        pace = f", {self.last.records_per_s:,.0f} records/s in the last one" if self.last else ""
+        now = f"; epoch {self.running} is running" if self.running else ""
+        return f"{self.epochs:,} epochs with {self.records:,} records{pace}{now}; lag {self.lag:,}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (str(one.slot), one.instance_id, one.state.value, str(len(one.partitions)), f"{one.lag:,}")
+            for one in self.slots
+        ]
+
+
+_HEADS = ("slot", "instance id", "state", "partitions", "lag")
 
 
 class Tally:

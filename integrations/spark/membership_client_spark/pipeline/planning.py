@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -170,12 +169,9 @@ class EpochPlan:
     ranges: tuple[OffsetRange, ...]
     holdings: Mapping[TopicPartition, Holding]
 
-    def tasks(self) -> list[list[OffsetRange]]:
-        """The ranges of each slot that has some."""
-        by_slot: dict[int, list[OffsetRange]] = defaultdict(list)
-        for piece in self.ranges:
-            by_slot[self.holdings[TopicPartition(piece.topic, piece.partition)].slot].append(piece)
-        return [by_slot[slot] for slot in sorted(by_slot)]
+    def slots(self) -> int:
+        """How many slots have some of the ranges."""
+        return len({self.holdings[TopicPartition(piece.topic, piece.partition)].slot for piece in self.ranges})
 
     def ends(self) -> dict[TopicPartition, int]:
         return {TopicPartition(piece.topic, piece.partition): piece.end for piece in self.ranges}

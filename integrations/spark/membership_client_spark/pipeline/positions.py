@@ -11,7 +11,7 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from membership_client import ConfigError, ConnectionProblem, TopicPartition
+from membership_client import ConfigError, ConnectionProblem, Offset, TopicPartition
 from membership_client_spark.errors import NoOffsetError, OffsetBeyondEndError, OffsetsGoneError
 from membership_client_spark.pipeline.held import Holding
 from membership_client_spark.pipeline.interface import Published
@@ -119,6 +119,24 @@ def start_of(
     if reset == "error":
         raise NoOffsetError(f"No offset was committed for {place}, which has offsets {low} to {high}.")
     return low if reset == "earliest" else high
+
+
+def is_reached(
+    goal: Mapping[TopicPartition, int],
+    begins: Mapping[TopicPartition, int],
+    committed: Mapping[TopicPartition, Offset],
+    reset: Reset,
+) -> bool:
+    """Whether nothing waits before these ends: the group has committed just them, or there never was a record.
+
+    Anything else, such as a commit beyond the end, takes a member to look at it.
+    """
+    return all(
+        committed[place].offset == end
+        if place in committed
+        else end == 0 and begins.get(place) == 0 and reset != "error"
+        for place, end in goal.items()
+    )
 
 
 def after_deletion(place: TopicPartition, position: int, *, low: int, high: int, reset: Reset) -> int:

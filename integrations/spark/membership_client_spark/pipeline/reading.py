@@ -13,27 +13,32 @@ from typing import Any
 
 import confluent_kafka
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from membership_client_spark.arrow import DDL, record_batch
+from membership_client_spark.arrow import COLUMNS, Run, ddl, record_batch, runs_of
 from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.spark_session import numbers_of_unknown_size
 
 for _module in (record_batch.__module__, OffsetRange.__module__, __name__):
     cloudpickle.register_pickle_by_value(sys.modules[_module])  # type: ignore[no-untyped-call]
 
 
-def epoch_frame(spark: SparkSession, tasks: Sequence[Sequence[OffsetRange]], readers: Mapping[str, Any]) -> DataFrame:
+def epoch_frame(
+    spark: SparkSession,
+    tasks: Sequence[Sequence[OffsetRange]],
+    readers: Mapping[str, Any],
+    columns: Sequence[str] = COLUMNS,
+) -> DataFrame:
     """The records of the ranges, with one task for each entry of `tasks`. Nothing is read before Spark evaluates it."""
-    by_task, config = [tuple(task) for task in tasks], dict(readers)
+    by_task, config, names = [tuple(task) for task in tasks], dict(readers), tuple(columns)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from read_ranges(config, by_task[number])
+                yield from read_ranges(config, by_task[number], names)
 
-    return spark.range(0, len(by_task), 1, len(by_task)).mapInArrow(read, DDL)
+    return numbers_of_unknown_size(spark, len(by_task)).mapInArrow(read, ddl(names))
 
 
 # --- in a task -------------------------------------------------------------------------------------------------------
@@ -50,13 +55,17 @@ class RangeReadError(RuntimeError):
 
 
 def read_ranges(
-    config: Mapping[str, Any], ranges: Sequence[OffsetRange], *, patience_s: float = 60.0
+    config: Mapping[str, Any],
+    ranges: Sequence[OffsetRange],
+    columns: Sequence[str] = COLUMNS,
+    *,
+    patience_s: float = 60.0,
 ) -> Iterator[pa.RecordBatch]:
     """All records of the ranges, each partition's in order. RangeReadError if no record came for `patience_s`."""
     consumer = confluent_kafka.Consumer(dict(config))
     try:
         consumer.assign([confluent_kafka.TopicPartition(p.topic, p.partition, p.start) for p in ranges])
-        yield from _batches(consumer, UnreadRanges(ranges), patience_s)
+        yield from _batches(consumer, UnreadRanges(ranges, columns), patience_s)
     finally:
         consumer.close()
 
@@ -89,9 +98,13 @@ _FINAL = frozenset(
 class UnreadRanges:
     """What a task has still to read of its ranges, by topic and partition. Belongs to one thread."""
 
-    def __init__(self, ranges: Iterable[OffsetRange]) -> None:
+    def __init__(self, ranges: Iterable[OffsetRange], columns: Sequence[str] = COLUMNS) -> None:
+        self._columns = columns
         self._ends = {(piece.topic, piece.partition): piece.end for piece in ranges}
         self._positions = {(piece.topic, piece.partition): piece.start for piece in ranges}
+        topics = {topic for topic, _ in self._ends}
+        self._topic = topics.pop() if len(topics) == 1 else None
+        """The only one, if it is one."""
         self._finished: list[tuple[str, int]] = []
         self._last_error = ""
 
@@ -111,17 +124,27 @@ class UnreadRanges:
         """Those of the messages that are records of a range; the batch may be empty. RangeReadError for a final error."""
         errors = [message for message in messages if message.error() is not None]
         records = [message for message in messages if message.error() is None] if errors else messages
-        batch = record_batch(records)
-        reached = last_offsets(batch)
-        if any(offset >= self._ends.get(place, -1) for place, offset in reached.items()):
-            batch = record_batch([record for record in records if self._is_wanted(record)])
-        for place, offset in reached.items():
-            self._reach(place, offset + 1)
+        seen = runs = runs_of(records, self._topic)
+        if any(run.start + run.length > self._end(run) for run in seen):
+            records, runs = self._wanted(records, seen)
+        for run in seen:
+            self._reach((run.topic, run.partition), run.start + run.length)
         self._note(errors)  # After the records: the end of a partition comes with the last of them.
-        return batch
+        return record_batch(records, self._columns, runs)
 
-    def _is_wanted(self, record: Any) -> bool:
-        return bool(record.offset() < self._ends.get((record.topic(), record.partition()), -1))
+    def _end(self, run: Run) -> int:
+        """Of the range; nothing is wanted of a partition that was read, or that is none of the task's."""
+        return self._ends.get((run.topic, run.partition), -1)
+
+    def _wanted(self, records: list[Any], runs: Sequence[Run]) -> tuple[list[Any], list[Run]]:
+        kept, cut, begin = list[Any](), list[Run](), 0
+        for run in runs:
+            count = max(0, min(run.length, self._end(run) - run.start))
+            if count:
+                kept += records[begin : begin + count]
+                cut.append(run._replace(length=count))
+            begin += run.length
+        return kept, cut
 
     def finished(self) -> list[tuple[str, int]]:
         """The partitions that came to their end since this was last called."""
@@ -145,12 +168,3 @@ class UnreadRanges:
         if position >= self._ends[place]:
             del self._ends[place]
             self._finished.append(place)
-
-
-def last_offsets(batch: pa.RecordBatch) -> dict[tuple[str, int], int]:
-    """By topic and partition. Records come in runs of one partition each, so few of them need to be looked at."""
-    runs = [pc.run_end_encode(batch[name]).run_ends.to_pylist() for name in ("topic", "partition")]
-    ends = sorted({end for column in runs for end in column})
-    last = batch.select(["topic", "partition", "offset"]).take(pa.array([end - 1 for end in ends], pa.int64()))
-    topics, partitions, offsets = (column.to_pylist() for column in last)
-    return dict(zip(zip(topics, partitions, strict=True), offsets, strict=True))

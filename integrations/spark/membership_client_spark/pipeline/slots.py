@@ -100,6 +100,11 @@ class Slots:
     def committed(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Offset | None]:
         return self._members[0].committed(places)
 
+    def last_committed(self, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Offset]:
+        """As `committed`, without a member; a partition without an offset is missing."""
+        with admin_of(self._config) as admin:
+            return admin.committed(self._config["group.id"], places)
+
     def commit(
         self, ranges: Iterable[OffsetRange], holdings: Mapping[TopicPartition, Holding], epoch: int
     ) -> frozenset[TopicPartition]:
