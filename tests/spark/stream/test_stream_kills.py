@@ -15,7 +15,7 @@ from membership_client.testing import KafkaCluster
 from membership_client_spark.demo.processes import family, send
 from tests.integration.members import eventually
 from tests.spark.clusters import sessions
-from tests.spark.clusters.driver_process import PATIENCE_S, DriverProcess
+from tests.spark.clusters.driver_process import DriverProcess
 from tests.spark.clusters.processes import is_running
 from tests.spark.pipeline.stage import Stage
 from tests.spark.stream.queries import Batches, await_all_away, lag, planners, stream_options
@@ -24,7 +24,10 @@ from tests.spark.stream.stream_driver import PROGRAM
 if TYPE_CHECKING:
     from tests.spark.conftest import DriverFactory
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.deep]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1200), pytest.mark.deep]
+
+PATIENCE_S = 300.0
+"""A driver that is started again has to start a JVM, a planner and Python workers."""
 
 _RECORDS = 60
 _FEW = "7"
@@ -50,7 +53,7 @@ class Streaming:
 
     def await_batches(self, more: int) -> None:
         """Waits for the beginnings of this many further batches of the driver."""
-        self.driver.wait_for("batch", len(self.driver.all("batch")) + more)
+        self.driver.wait_for("batch", len(self.driver.all("batch")) + more, PATIENCE_S)
 
     def await_all(self) -> None:
         """Waits until nothing is left to read; each record is there once, and the group knows of all."""
@@ -68,7 +71,7 @@ def streaming(patient_kafka: KafkaCluster, tmp_path: Path, new_driver: DriverFac
     """With some batches done."""
     streaming = Streaming(patient_kafka, tmp_path, new_driver)
     streaming.stage.fill(_RECORDS)
-    streaming.await_batches(3)
+    streaming.await_batches(2)
     return streaming
 
 
@@ -86,7 +89,7 @@ def test_the_planner_is_killed(streaming: Streaming) -> None:
         streaming.await_batches(1)
         time.sleep(pause_s)
         send(streaming.planner(), signal.SIGKILL)
-        streaming.driver.wait_for("failed", number)
+        streaming.driver.wait_for("failed", number, PATIENCE_S)
         streaming.await_batches(1)
     streaming.await_all()
     assert streaming.stage.group_epoch() == epoch

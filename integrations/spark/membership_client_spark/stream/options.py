@@ -125,7 +125,7 @@ def _starting(text: str, topics: tuple[str, ...]) -> int | dict[TopicPartition, 
         return words[word]
     try:
         found = {
-            TopicPartition(topic, int(number)): _offset(offset)
+            TopicPartition(topic, _number(number)): _offset(offset)
             for topic, offsets in json.loads(text).items()
             for number, offset in offsets.items()
         }
@@ -137,6 +137,12 @@ def _starting(text: str, topics: tuple[str, ...]) -> int | dict[TopicPartition, 
     if foreign := sorted({place.topic for place in found} - set(topics)):
         raise ConfigError(f"startingOffsets names {', '.join(foreign)}, which subscribe does not have.")
     return found
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
 
 
 def _offset(value: object) -> int:

@@ -95,9 +95,9 @@ class Planner:
         self._open()
         self._ids.check(end)
         self._planned = end
+        # Only held fast: another member may have committed more meanwhile, so `_catch_up` compares before it commits.
         holdings = self._held.now()
-        plan = EpochPlan(end.ranges, {place: holdings[place] for place in end.starts if place in holdings})
-        self._plan = plan.only(self._held.use(plan.holdings))
+        self._held.use({place: holdings[place] for place in end.starts if place in holdings})
 
     def ends(self) -> dict[TopicPartition, int]:
         """Where the partitions end that the members own, when that was last looked up."""
@@ -163,15 +163,16 @@ class Planner:
         behind = {
             place
             for place, offset in committed.items()
-            if offset is None or offset.offset < done.ends[place] or (self._is_rewound(place) and not self._is_started)
+            if offset is None or offset.offset < done.ends[place] or self._is_set_back(done, place)
         }
         ranges = [OffsetRange(*place, done.ends[place], done.ends[place]) for place in sorted(behind)]
         taken = self._try_commit(ranges, holdings, done.batch) if ranges else frozenset()
         self._known = {place: one for place, one in holdings.items() if place not in behind - taken}
         self._is_started = self._is_started or behind <= taken
 
-    def _is_rewound(self, place: TopicPartition) -> bool:
-        return self._first is not None and self._settings.starting_at(place) is not None
+    def _is_set_back(self, done: StreamOffset, place: TopicPartition) -> bool:
+        """Whether a new query starts at a place that its options name, whatever the group has committed."""
+        return not self._is_started and done == self._first and self._settings.starting_at(place) is not None
 
     def _try_commit(
         self, ranges: Iterable[OffsetRange], holdings: Mapping[TopicPartition, Holding], batch: int
@@ -195,6 +196,8 @@ class Planner:
     def _next_plan(self, done: StreamOffset, limit: int | None) -> EpochPlan:
         holdings = self._held.now()
         self._catch_up(done, holdings)
+        if not self._is_started:  # The group could not be set back; what it has committed would count.
+            return NOTHING
         self._positions.look(holdings)
         positions, ends = self._positions.waiting()
         if self._goal is not None:
