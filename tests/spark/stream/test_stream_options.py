@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as some
 
 from membership_client import ConfigError, TopicPartition
 from membership_client_spark.stream.options import EARLIEST, LATEST, stream_settings
@@ -104,3 +108,27 @@ def test_what_cannot_work(option: str, value: str, told: str) -> None:
     with pytest.raises(ConfigError) as raised:
         stream_settings(given)
     assert told in str(raised.value)
+
+
+_KEYS = (
+    *("subscribe", "group.id", "name", "slots", "maxOffsetsPerTrigger", "startingOffsets", "failOnDataLoss"),
+    *(
+        "includeHeaders",
+        "kafka.bootstrap.servers",
+        "kafka.auto.offset.reset",
+        "kafka.security.protocol",
+        "kafka.x",
+        "x",
+    ),
+    *("kafka.sasl.jaas.config", "kafka.ssl.truststore.location", "kafka.isolation.level", "kafka.fetch.max.wait.ms"),
+)
+_JSON = some.recursive(
+    some.integers() | some.text(max_size=3), lambda inner: some.dictionaries(some.text(max_size=3), inner)
+)
+
+
+@drawn(some.sampled_from(_KEYS), some.text(max_size=20) | _JSON.map(str) | some.integers().map(str))
+def test_any_text_is_taken_or_refused_with_a_sentence(option: str, value: str) -> None:
+    """Options are texts; whatever a user types, it is no other error than ConfigError."""
+    with contextlib.suppress(ConfigError):
+        stream_settings(GOOD | {option: value})
