@@ -91,8 +91,13 @@ OURS = {
 }
 """Made, or called, by us alone."""
 
+BY_SPARK = "membership_client_spark.KafkaGroupSource"
+"""Made, and called, by Spark alone, with texts: options are fed in stream/test_stream_options.py."""
+
 PLACES = [
-    place for place in places(membership_client_spark) if place.path not in OURS and not place.path.startswith(RUNNING)
+    place
+    for place in places(membership_client_spark)
+    if place.path not in OURS and not place.path.startswith((*RUNNING, BY_SPARK))
 ]
 
 

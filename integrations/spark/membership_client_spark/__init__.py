@@ -1,5 +1,7 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
+from typing import TYPE_CHECKING, Any
+
 import membership_client_spark.extra  # noqa: F401 - first, so that its error names a missing package
 from membership_client_spark.audit import Audit, AuditSummary, AuditTargetError, NoTracesError, audit
 from membership_client_spark.consume import SlotJob, consume
@@ -14,6 +16,7 @@ from membership_client_spark.errors import (
     SlotFailedError,
     SparkSettingsError,
     SupersededError,
+    TopicRecreatedError,
 )
 from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.parquet.sink import ParquetSink
@@ -30,6 +33,9 @@ from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.slot import Slot
 from membership_client_spark.slot_progress import SlotProgress
 
+if TYPE_CHECKING:
+    from membership_client_spark.stream.source import KafkaGroupSource
+
 __all__ = [
     "Audit",
     "AuditSummary",
@@ -40,6 +46,7 @@ __all__ = [
     "Epochs",
     "EpochsProgress",
     "ForeignSinkError",
+    "KafkaGroupSource",
     "ManifestError",
     "NoOffsetError",
     "NoTracesError",
@@ -57,8 +64,20 @@ __all__ = [
     "SlotView",
     "SparkSettingsError",
     "SupersededError",
+    "TopicRecreatedError",
     "audit",
     "consume",
     "epochs",
     "slot_instance_id",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`KafkaGroupSource` when it is first used: pyspark before 4.2 has no such sources, and all the rest works there."""
+    if name != "KafkaGroupSource":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from membership_client_spark.stream.source import KafkaGroupSource  # noqa: PLC0415 - not for older pyspark
+    except ImportError as error:
+        raise ImportError("KafkaGroupSource needs pyspark 4.2 or newer; epochs() works with older ones.") from error
+    return KafkaGroupSource

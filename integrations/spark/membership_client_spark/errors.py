@@ -31,7 +31,7 @@ class SlotFailedError(MembershipError):
 class OffsetsGoneError(MembershipError):
     """Records were deleted before they were read, and auto.offset.reset=error forbids to go on without them."""
 
-    advice = "Set auto.offset.reset to earliest or latest to go on without them."
+    advice = "Set auto.offset.reset to earliest or latest (of a kafka-group stream: failOnDataLoss to false) to go on without them."
 
 
 class NoOffsetError(MembershipError):
@@ -44,6 +44,12 @@ class OffsetBeyondEndError(MembershipError):
     """A partition ends before the offset where reading should go on: most likely its topic was deleted and created again."""
 
     advice = "Use a new group.id (and a new sink) for the new topic, or reset the group's offsets."
+
+
+class TopicRecreatedError(MembershipError):
+    """A topic was deleted and created again since the checkpoint of a stream was written: its offsets mean other records."""
+
+    advice = "Start the query with a new checkpoint."
 
 
 class EpochTakenError(MembershipError):

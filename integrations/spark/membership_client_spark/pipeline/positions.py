@@ -27,10 +27,12 @@ logger = logging.getLogger("membership_client_spark")
 class Positions:
     """Belongs to the pipeline's thread; `lag` may be called on any."""
 
-    def __init__(self, slots: Slots, watermarks: Watermarks, reset: Reset) -> None:
+    def __init__(self, slots: Slots, watermarks: Watermarks, reset: Reset, *, deleted: Reset | None = None) -> None:
+        """`deleted` says where to go on after records that were deleted; as `reset` if it is None."""
         self._slots = slots
         self._watermarks = watermarks
         self._reset = reset
+        self._deleted = deleted or reset
         self._published: dict[TopicPartition, int] = {}
         self._at: dict[TopicPartition, int] = {}
         self._holdings: dict[TopicPartition, Holding] = {}
@@ -92,7 +94,7 @@ class Positions:
 
     def _keep_within(self, place: TopicPartition, low: int) -> None:
         position, high = self._at[place], self._ends[place]
-        self._at[place] = after_deletion(place, position, low=low, high=high, reset=self._reset)
+        self._at[place] = after_deletion(place, position, low=low, high=high, reset=self._deleted)
         if self._at[place] != position:
             logger.warning("%s goes on at %s: offsets from %s on are gone", place, self._at[place], position)
         if self._at[place] <= high:
