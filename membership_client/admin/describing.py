@@ -134,6 +134,7 @@ def _member(member: MemberDescription) -> MemberView:
         topics=member.topics,
         regex=member.regex,
         is_classic=member.is_classic,
+        has_assignor_data=member.has_assignor_data,
     )
 
 
