@@ -69,8 +69,9 @@ class Asker:
 
     def as_user(self, security: Security, bootstrap: str | None) -> Asker:
         """An Asker of its own for another user of the cluster, at the same address unless another is given. Close it."""
-        given = {} if bootstrap is None else {"bootstrap": parse_bootstrap(bootstrap, security.protocol)}
-        return Asker(replace(self._connection, security=security, **given))
+        mine = self._connection.bootstrap
+        nodes = mine if bootstrap is None else parse_bootstrap(bootstrap, security.protocol)
+        return Asker(replace(self._connection, security=security, bootstrap=nodes))
 
     def ask_coordinator(self, group_id: str, request: Request) -> Response:
         return self.insist(lambda: self.ask_coordinator_once(group_id, request))

@@ -13,7 +13,7 @@ from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.checks import checking
-from membership_client.admin.checks.finding import Change, GroupCheck
+from membership_client.admin.checks.finding import ChangeTo, GroupCheck
 from membership_client.admin.checks.gathering import gather
 from membership_client.admin.describing import GroupSummary
 from membership_client.admin.errors import NotAuthorizedError, UnsupportedByBrokerError
@@ -112,7 +112,7 @@ class GroupAdmin:
     def check(
         self,
         group_id: str,
-        to: Change = "consumer",
+        to: ChangeTo = "consumer",
         *,
         config: Mapping[str, Any] | None = None,
         patterns: Iterable[str] = (),
@@ -123,7 +123,7 @@ class GroupAdmin:
         `config` is the configuration that members will have: its keys are checked, and what its user may do, over connections
         of that user. `patterns` are those that members subscribe to in librdkafka's way, with `^` in front.
         """
-        to = cast("Change", checked_choice("to", to, get_args(Change)))
+        to = cast("ChangeTo", checked_choice("to", to, get_args(ChangeTo)))
         config = optional(checked_mapping, "config", config)
         patterns = checked_items("patterns", patterns, checked_text)
         view = self.describe(group_id, lag=False)

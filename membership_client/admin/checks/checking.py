@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 
 from membership_client.admin.checks import brokers, client_rules, members
 from membership_client.admin.checks.facts import JOIN_API, GroupFacts
-from membership_client.admin.checks.finding import Change, Finding, FindingKind, GroupCheck, Severity
+from membership_client.admin.checks.finding import ChangeTo, Finding, FindingKind, GroupCheck, Severity
 from membership_client.admin.checks.patterns import of_pattern
 
 _STATIC_JOIN_VERSION = 5
 _ORDER = list(Severity)
 
 
-def check(facts: GroupFacts, change: Change) -> GroupCheck:
+def check(facts: GroupFacts, to: ChangeTo) -> GroupCheck:
     """Pure: the same facts have the same findings."""
-    found = sorted(_RULES[change](facts), key=lambda finding: _ORDER.index(finding.severity))
-    return GroupCheck(view=facts.view, change=change, findings=tuple(found), unchecked=tuple(_unchecked(facts)))
+    found = sorted(_RULES[to](facts), key=lambda finding: _ORDER.index(finding.severity))
+    return GroupCheck(view=facts.view, to=to, findings=tuple(found), unchecked=tuple(_unchecked(facts)))
 
 
 def _unchecked(facts: GroupFacts) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _strategies(facts: GroupFacts) -> Iterator[Finding]:
     )
 
 
-_RULES: Mapping[Change, Callable[[GroupFacts], Iterator[Finding]]] = {
+_RULES: Mapping[ChangeTo, Callable[[GroupFacts], Iterator[Finding]]] = {
     "consumer": _to_consumer,
     "static": _to_static,
     "membership-client": _to_membership_client,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from membership_client.admin.views import GroupView
 
-Change = Literal["consumer", "static", "membership-client"]
+ChangeTo = Literal["consumer", "static", "membership-client"]
 """To KIP-848; to static membership; from another client to membership_client."""
 
 
@@ -74,7 +74,7 @@ class GroupCheck:
     """The outcome of `GroupAdmin.check`."""
 
     view: GroupView
-    change: Change
+    to: ChangeTo
     findings: tuple[Finding, ...]
     """Blockers first, then warnings, then notes."""
     unchecked: tuple[str, ...] = ()

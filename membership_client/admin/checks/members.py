@@ -102,7 +102,9 @@ def _conflict_policy(facts: GroupFacts) -> str | None:
 
 def of_instance_ids(facts: GroupFacts) -> Iterator[Finding]:
     """Ids that a replacement will not have."""
-    ids = {member.instance_id: (member.name,) for member in facts.view.members if member.instance_id is not None}
+    ids: dict[str, tuple[str, ...]] = {
+        member.instance_id: (member.name,) for member in facts.view.members if member.instance_id is not None
+    }
     if facts.client and facts.client.member and facts.client.member.group_instance_id is not None:
         ids.setdefault(facts.client.member.group_instance_id, ())
     for instance_id, names in sorted(ids.items()):

@@ -13,7 +13,7 @@ _NO_SYNTAX = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
 _NOT_RE2J = {
     "looks ahead or behind": re.compile(r"\(\?<?[=!]"),
     "has an atomic group": re.compile(r"\(\?>"),
-    "has a possessive repetition": re.compile(r"[*+?}]\+"),
+    "has a possessive repetition": re.compile(r"(?:[*+?]|\{\d+,?\d*\})\+"),
     "refers to an earlier group": re.compile(r"\(\?P=|\\[1-9]|\\k<"),
 }
 _RE2J_ONLY = re.compile(r"\\[pPQzC]")
@@ -45,7 +45,7 @@ def of_pattern(pattern: str, topics: Iterable[str]) -> Iterator[Finding]:
 
 
 def _refusal(pattern: str) -> str | None:
-    bare = _NO_SYNTAX.sub(lambda found: found[0] if found[0][1:].isdigit() else "", pattern)
+    bare = _NO_SYNTAX.sub(lambda found: found[0] if found[0][1:].isdigit() else "x", pattern)
     for what, syntax in _NOT_RE2J.items():
         if syntax.search(bare):
             return what

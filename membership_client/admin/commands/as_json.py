@@ -148,7 +148,7 @@ def setting(one: Setting) -> dict[str, Any]:
 def check(found: GroupCheck) -> dict[str, Any]:
     return {
         "group": found.view.group_id,
-        "to": found.change,
+        "to": found.to,
         "ready": found.is_ready,
         "state": found.view.state,
         "protocol": found.view.protocol,

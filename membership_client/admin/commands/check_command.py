@@ -44,7 +44,7 @@ def _title(found: GroupCheck) -> str:
     about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor, {_counted(len(view.members), 'member')}"
     if view.protocol == "consumer" and classic:
         about += f" ({classic} of them classic)"
-    return f"{view.group_id}: {about}. To {_CHANGES[found.change]}: {', '.join(counts) or 'nothing is in the way'}."
+    return f"{view.group_id}: {about}. To {_CHANGES[found.to]}: {', '.join(counts) or 'nothing is in the way'}."
 
 
 def _counted(count: int, what: str) -> str:

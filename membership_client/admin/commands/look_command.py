@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from membership_client.admin.commands import as_json, group_text
@@ -77,7 +78,7 @@ def _watch_group(admin: GroupAdmin, options: argparse.Namespace) -> int:
     seen = Watch()
     for view in looks(admin, options):
         watched = seen.see(view, time.monotonic())
-        show_picture(options, lambda width, watched=watched: lines(watched, width), as_json.watched(watched))
+        show_picture(options, partial(lines, watched), as_json.watched(watched))
         if options.once:
             break
     return DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import fitting, folded, title
@@ -24,7 +25,7 @@ def migrate_watch(admin: GroupAdmin, options: argparse.Namespace) -> int:
     watch = MigrationWatch(options.to)
     for view in looks(admin, options, lag=False):
         seen = watch.see(view, time.monotonic())
-        show_picture(options, lambda width, seen=seen: lines(seen, width), as_json.migration(seen))
+        show_picture(options, partial(lines, seen), as_json.migration(seen))
         if seen.is_done:
             return DONE
         if options.once:
