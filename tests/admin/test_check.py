@@ -126,7 +126,7 @@ K, B, W, N = FindingKind, Severity.BLOCKER, Severity.WARNING, Severity.NOTE
     ("facts", "kind", "severity", "words"),
     [
         (OLD, K.BROKERS_TOO_OLD, B, "Broker 1 does not have KIP-848"),
-        (replace(HEALTHY, features={}), K.FEATURE_OFF, B, "group.version is at level 0"),
+        (replace(HEALTHY, features={"metadata.version": 30}), K.FEATURE_OFF, B, "group.version is at level 0"),
         (
             with_setting("group.coordinator.rebalance.protocols", "classic"),
             K.PROTOCOL_OFF,
@@ -213,8 +213,11 @@ def test_each_trap_on_the_way_to_static_membership_is_found(
             with_client(group_protocol="classic", partition_assignment_strategy="roundrobin"),
             [(K.NO_COMMON_STRATEGY, B)],
         ),
-        (replace(HEALTHY, features={}), []),
-        (replace(with_members(MEMBER, assignor="roundrobin"), features={}), [(K.NO_COMMON_STRATEGY, B)]),
+        (replace(HEALTHY, features={"metadata.version": 30}), []),
+        (
+            replace(with_members(MEMBER, assignor="roundrobin"), features={"metadata.version": 30}),
+            [(K.NO_COMMON_STRATEGY, B)],
+        ),
         (with_members(), []),
         (with_client(opaque=1, group_protocol="classic"), [(K.KEY_REFUSED, B)]),
     ],

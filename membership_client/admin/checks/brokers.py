@@ -24,7 +24,8 @@ def of_brokers(facts: GroupFacts) -> Iterator[Finding]:
             "Upgrade all brokers to Kafka 4.0 or later; until then the group stays classic.",
         )
         return
-    if facts.features.get("group.version", 0) < 1:
+    # Kafka 4.0 and later always reports some feature; brokers of other makers may report none.
+    if facts.features and facts.features.get("group.version", 0) < 1:
         yield _blocker(
             FindingKind.FEATURE_OFF,
             "The cluster's feature group.version is at level 0, so coordinators refuse KIP-848 with UNSUPPORTED_VERSION.",
