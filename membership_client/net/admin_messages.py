@@ -14,6 +14,7 @@ from membership_client.types import Node, TopicPartition
 _GROUP_CONFIG_SOURCE = 8
 _SET, _DELETE = 0, 1
 _NO_REPLICA = -1
+_NOT_REPORTED = -(2**31)
 
 # --- ListGroups ------------------------------------------------------------------------------------------------------
 
@@ -243,5 +244,6 @@ def group_rights_described(request: admin.DescribeGroupRights, answer: Any) -> e
     return refused(group) if group.error_code else admin.GroupRightsDescribed(_operations(group.authorized_operations))
 
 
-def _operations(bits: int) -> frozenset[admin.Operation]:
-    return frozenset(operation for operation in admin.Operation if bits >> operation & 1)
+def _operations(bits: int) -> frozenset[admin.Operation] | None:
+    known = (operation for operation in admin.Operation if bits >> operation & 1)
+    return None if bits == _NOT_REPORTED else frozenset(known)

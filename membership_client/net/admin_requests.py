@@ -197,7 +197,8 @@ class Operation(enum.IntEnum):
 @dataclass(frozen=True, slots=True)
 class TopicRights:
     partitions: int
-    operations: frozenset[Operation]
+    operations: frozenset[Operation] | None
+    """None if the broker does not report them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +212,5 @@ class TopicRightsDescribed(OutsideResponse):
 
 @dataclass(frozen=True, slots=True)
 class GroupRightsDescribed(OutsideResponse):
-    operations: frozenset[Operation]
+    operations: frozenset[Operation] | None
+    """None if the broker does not report them."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from membership_client.admin import GroupView, MemberView
+from membership_client.admin import GroupAdmin, GroupView, MemberView
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.migrate_command import lines
 from membership_client.admin.migration import Migration, MigrationWatch
@@ -102,8 +102,8 @@ def test_a_roll_is_watched_to_its_end(run: Run, peers: PeerGroup, capsys: pytest
     assert run("migrate-watch", "no-such-group") == 2
 
 
-def test_a_roll_is_watched_on_an_embedded_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    """For programs' own tests of their rolls."""
+def test_an_embedded_broker_is_watched_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    """It reports neither features nor rights, as brokers of other makers: all rights were said to be missing."""
     with EmbeddedKafka() as embedded:
         group = Group(embedded.bootstrap_servers, "embedded")
         group.admin.create_topic(group.topic, 2)
@@ -113,4 +113,7 @@ def test_a_roll_is_watched_on_an_embedded_broker(capsys: pytest.CaptureFixture[s
         assert "The group has moved." in capsys.readouterr().out
         assert main(["groups", "check", group.id, *at]) == 0
         assert "To KIP-848: nothing is in the way." in capsys.readouterr().out
+        with GroupAdmin(embedded.bootstrap_servers) as admin:
+            outcome = admin.check(group.id, config={"group.protocol": "consumer"})
+        assert (outcome.findings, outcome.unchecked) == ((), ("ACLs of the members: the brokers do not report them.",))
         group.close()

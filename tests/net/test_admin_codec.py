@@ -418,7 +418,7 @@ def test_features_and_versions_of_a_broker_are_read() -> None:
 
 
 def test_what_a_user_may_do_is_read_from_its_bits() -> None:
-    """Of topics, and of a group; the smallest number stands for a broker that was not asked, and means nothing."""
+    """Of topics, and of a group; the smallest number stands for a broker that does not report them."""
     wire = module(3, 12)
     topics = tuple(
         wire.MetadataResponseTopic(
@@ -427,8 +427,7 @@ def test_what_a_user_may_do_is_read_from_its_bits() -> None:
         for name, code, bits in (("orders", 0, 1 << 3 | 1 << 8 | 1 << 4), ("bills", 0, -(2**31)), ("secret", 29, 0))
     )
     answer = wire.MetadataResponse(brokers=(), cluster_id=None, topics=topics, **NO_WAIT)
-    both, none = frozenset(admin.Operation), frozenset[admin.Operation]()
-    rights = {"orders": admin.TopicRights(0, both), "bills": admin.TopicRights(0, none)}
+    rights = {"orders": admin.TopicRights(0, frozenset(admin.Operation)), "bills": admin.TopicRights(0, None)}
     assert answered(TOPIC_RIGHTS, 12, answer) == admin.TopicRightsDescribed(rights, frozenset({"secret"}))
 
     described = classic_group_described(5, assignment=b"")

@@ -110,26 +110,18 @@ class Roll:
                 self.watch.look_for_losses([self.name])
 
 
-@contextmanager
-def migrate_watch(servers: str, group: str, to: str) -> Iterator[subprocess.Popen[str]]:
-    """The command beside the roll; it has ended on return, or is ended by a failure."""
-    command = [sys.executable, "-m", "membership_client", "groups", "migrate-watch", group, "--to", to, "--json"]
-    with subprocess.Popen([*command, "--bootstrap-server", servers], stdout=subprocess.PIPE, text=True) as started:
+def roll(group: Roll, servers: str, config: dict[str, Any], shown: Path) -> list[dict[str, Any]]:
+    """All members get that configuration; returns the looks of `migrate-watch`, from before the first restart to its end."""
+    command = [sys.executable, "-m", "membership_client", "groups", "migrate-watch", group.name, "--json"]
+    command += ["--to", config["group.protocol"], "--bootstrap-server", servers]
+    with shown.open("w") as output, subprocess.Popen(command, stdout=output) as watching:
         try:
-            yield started
-        except BaseException:
-            started.kill()
-            raise
-
-
-def roll(group: Roll, servers: str, config: dict[str, Any]) -> list[dict[str, Any]]:
-    """All members get that configuration; returns what `migrate-watch` showed meanwhile."""
-    to = config["group.protocol"]
-    with migrate_watch(servers, group.name, to) as command:
-        group.exchange_all(config)
-        shown, _ = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 0
-    return [json.loads(line) for line in shown.splitlines()]
+            eventually(lambda: shown.stat().st_size, "the first look", PATIENCE_S)
+            group.exchange_all(config)
+            assert watching.wait(PATIENCE_S) == 0
+        finally:
+            watching.kill()
+    return [json.loads(line) for line in shown.read_text().splitlines()]
 
 
 def test_twenty_members_move_there_and_back_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -142,7 +134,7 @@ def test_twenty_members_move_there_and_back_and_nothing_is_lost(tmp_path: Path) 
             with GroupAdmin(servers) as admin:
                 assert admin.check(group.name, config=KIP_848).findings == ()
             for config in (KIP_848, CLASSIC):
-                looks = roll(group, servers, config)
+                looks = roll(group, servers, config, tmp_path / f"to-{config['group.protocol']}")
                 assert (looks[0]["moved"], looks[-1]["moved"], looks[-1]["done"]) == (0, MEMBERS, True)
                 assert any(look["protocol"] == "consumer" and look["left"] for look in looks), "no mixed group was seen"
                 assert looks[-1]["protocol"] == config["group.protocol"]

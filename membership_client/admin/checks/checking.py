@@ -24,6 +24,8 @@ def _unchecked(facts: GroupFacts) -> Iterator[str]:
         yield "Keys and ACLs of the members: give their configuration."
     elif facts.client.rights is None:
         yield "ACLs of the members: the keys about security are refused."
+    elif facts.client.rights.group is None:
+        yield "ACLs of the members: the brokers do not report them."
     if facts.classic_members:
         yield "The versions of clients, and strategies that the group does not use: coordinators do not report them."
 

@@ -1,4 +1,4 @@
-"""Reads the configuration of a client that is checked: what `Consumer` would say of it, all of it at once."""
+"""Reads the configuration of a client that is checked: what `Consumer` would say of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def understood(config: Mapping[str, Any], group_id: str) -> ReadConfig:
         given=frozenset(given),
         protocol=protocol if isinstance(protocol, str) else "auto",
         problems=tuple(problems),
-        bootstrap=usable.get("bootstrap.servers"),
+        bootstrap=usable.get("bootstrap.servers", usable.get("metadata.broker.list")),
         security=security,
     )
 

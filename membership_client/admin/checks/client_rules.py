@@ -114,7 +114,7 @@ def of_rights(client: ClientFacts, *, to_consumer: bool) -> Iterator[Finding]:
             "Correct bootstrap.servers and the keys about security.",
         )
         return
-    if Operation.READ not in client.rights.group:
+    if client.rights.group is not None and Operation.READ not in client.rights.group:
         yield _blocker(
             FindingKind.GROUP_DENIED,
             "The user of the configuration has no READ on the group.",

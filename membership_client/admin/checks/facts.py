@@ -31,9 +31,10 @@ class BrokerFacts:
 class Rights:
     """What the user of the configuration may do."""
 
-    group: frozenset[Operation]
+    group: frozenset[Operation] | None
+    """None if the brokers do not report what users may do."""
     topics: Mapping[str, frozenset[Operation]]
-    """Those of the group; a topic that does not exist is missing."""
+    """Those of the group; a topic that does not exist is missing, or of which the brokers do not report it."""
     problem: str = ""
     """Why the user cannot connect; nothing else is known then."""
 

@@ -102,13 +102,13 @@ def _asked_for_rights(user: Asker, group_id: str, topics: frozenset[str]) -> Rig
     found = expect(
         TopicRightsDescribed, user.ask(DescribeTopicRights(topics=topics)), None, "be asked for rights of topics"
     )
-    of_topics = {name: rights.operations for name, rights in found.topics.items()}
+    of_topics = {name: rights.operations for name, rights in found.topics.items() if rights.operations is not None}
     return Rights(
         group=_group_rights(user, group_id), topics=of_topics | dict.fromkeys(found.denied, frozenset[Operation]())
     )
 
 
-def _group_rights(user: Asker, group_id: str) -> frozenset[Operation]:
+def _group_rights(user: Asker, group_id: str) -> frozenset[Operation] | None:
     try:
         answer = user.ask_coordinator(group_id, DescribeGroupRights(group_id=group_id))
         return expect(GroupRightsDescribed, answer, group_id, "be asked for its rights").operations

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from membership_client.admin.checks.facts import SESSION_MS, GroupFacts
 from membership_client.admin.checks.finding import Finding, FindingKind, Severity
-from membership_client.admin.views import MemberView
 from membership_client.identity.platforms import UnstableIdentityError, refuse_generated
 
-_CLASSIC_CLIENTS = ("kafka-python", "aiokafka", "kafkajs", "sarama")
-"""Default client ids of libraries without KIP-848, also with a version behind. Other client ids say nothing about the library."""
+_CLASSIC_CLIENT = re.compile(r"(kafka-python|aiokafka)-\d.*|kafkajs|sarama")
+"""Default client ids of libraries without KIP-848. Other client ids say nothing about the library."""
 _SETTLING = frozenset({"PreparingRebalance", "CompletingRebalance"})
 _DEFAULT_SESSION_S = 45
 
@@ -40,7 +40,7 @@ def of_assignment(facts: GroupFacts) -> Iterator[Finding]:
 
 def of_clients(facts: GroupFacts) -> Iterator[Finding]:
     """Members whose library has no KIP-848."""
-    found = [member for member in facts.classic_members if _is_classic_client(member)]
+    found = [member for member in facts.classic_members if _CLASSIC_CLIENT.fullmatch(member.client_id)]
     for client, count in sorted(Counter(member.client_id for member in found).items()):
         yield Finding(
             kind=FindingKind.CLIENT_IS_CLASSIC,
@@ -50,10 +50,6 @@ def of_clients(facts: GroupFacts) -> Iterator[Finding]:
             "of both protocols, which works, and is not finished.",
             members=tuple(member.name for member in found if member.client_id == client),
         )
-
-
-def _is_classic_client(member: MemberView) -> bool:
-    return any(member.client_id == name or member.client_id.startswith(f"{name}-") for name in _CLASSIC_CLIENTS)
 
 
 def of_partners(facts: GroupFacts) -> Iterator[Finding]:

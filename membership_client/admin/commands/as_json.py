@@ -153,7 +153,7 @@ def check(found: GroupCheck) -> dict[str, Any]:
         "state": found.view.state,
         "protocol": found.view.protocol,
         "assignor": found.view.assignor,
-        "members": len(found.view.members),
+        "members": [member(one) for one in found.view.members],
         "findings": [
             {
                 "kind": one.kind.name,
