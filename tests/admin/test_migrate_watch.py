@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 
 import pytest
 
+from membership_client import LeaveMode
 from membership_client.admin import GroupAdmin, GroupView, MemberView
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.migrate_command import lines
@@ -14,7 +16,7 @@ from membership_client.admin.migration import Migration, MigrationWatch
 from membership_client.cli.program import main
 from membership_client.testing import EmbeddedKafka
 from tests.admin.command_line import Run, printed
-from tests.integration.members import Group
+from tests.integration.members import Group, eventually
 from tests.peers.group import PeerGroup
 
 NEW = MemberView(
@@ -100,6 +102,30 @@ def test_a_roll_is_watched_to_its_end(run: Run, peers: PeerGroup, capsys: pytest
     assert run("migrate-watch", peers.id, "--every", "0.1") == 0
     assert "1 of 1 member uses KIP-848. The group has moved." in capsys.readouterr().out
     assert run("migrate-watch", "no-such-group") == 2
+
+
+def test_a_group_that_moves_while_it_is_described_exists() -> None:
+    """Between the question for a KIP-848 group and that for a classic one it was said not to exist, and a watched roll ended."""
+    with EmbeddedKafka() as embedded, GroupAdmin(embedded.bootstrap_servers) as admin:
+        group = Group(embedded.bootstrap_servers, "moving")
+        group.admin.create_topic(group.topic, 2)
+        group.join(group_protocol="classic", heartbeat_interval_ms=200).wait_stable()
+        seen = ["classic"]
+        moves = threading.Thread(target=_move_to_and_fro, args=(group, seen))
+        moves.start()
+        while moves.is_alive():
+            seen.append(admin.describe(group.id, lag=False).protocol)
+        moves.join()
+        group.close()
+
+
+def _move_to_and_fro(group: Group, seen: list[str]) -> None:
+    """A member of KIP-848 that comes takes the group there; when it leaves, the group is classic again."""
+    for _ in range(12):
+        member = group.join(group_protocol="consumer")
+        eventually(lambda: seen[-1] == "consumer", "a description as a KIP-848 group")
+        member.close(LeaveMode.LEAVE)
+        eventually(lambda: seen[-1] == "classic", "a description as a classic group")
 
 
 def test_an_embedded_broker_is_watched_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
