@@ -1,5 +1,6 @@
-"""Administration of groups: describe them, find the members they wait for, remove members, change offsets and settings."""
+"""Administration of groups: describe them, find the members they wait for, check them before a change, remove members, change offsets and settings."""
 
+from membership_client.admin.checks.finding import Finding, FindingKind, GroupCheck, Severity
 from membership_client.admin.describing import GroupSummary
 from membership_client.admin.errors import (
     AdminError,
@@ -37,8 +38,11 @@ __all__ = [
     "Blocker",
     "Change",
     "Earliest",
+    "Finding",
+    "FindingKind",
     "Given",
     "GroupAdmin",
+    "GroupCheck",
     "GroupNotEmptyError",
     "GroupSummary",
     "GroupView",
@@ -55,6 +59,7 @@ __all__ = [
     "Removal",
     "Setting",
     "SettingRefusedError",
+    "Severity",
     "Shift",
     "Sign",
     "Since",

@@ -7,7 +7,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import tenacity
@@ -66,6 +66,12 @@ class Asker:
         self._transport = _transport_of(connection)
         self._closed = False
         _open.add(self)
+
+    def as_user(self, security: Security, bootstrap: str | None) -> Asker:
+        """An Asker of its own for another user of the cluster, at the same address unless another is given. Close it."""
+        mine = self._connection.bootstrap
+        nodes = mine if bootstrap is None else parse_bootstrap(bootstrap, security.protocol)
+        return Asker(replace(self._connection, security=security, bootstrap=nodes))
 
     def ask_coordinator(self, group_id: str, request: Request) -> Response:
         return self.insist(lambda: self.ask_coordinator_once(group_id, request))

@@ -49,7 +49,11 @@ def describe(asker: Asker, group_id: str) -> GroupView:
     """The group and its members, without offsets."""
     if not group_id:
         raise InvalidGroupError("The group id is empty.")
-    described = _consumer_group(asker, group_id) or _classic_group(asker, group_id)
+    # Asked as a KIP-848 group once more: it may have moved between the first two questions.
+    kinds = (_consumer_group, _classic_group, _consumer_group)
+    described = next((found for ask in kinds if (found := ask(asker, group_id)) is not None), None)
+    if described is None:
+        raise GroupNotFoundError(f"There is no group {group_id}.")
     is_classic = described.epoch < 0
     return GroupView(
         group_id=group_id,
@@ -113,12 +117,11 @@ def _consumer_group(asker: Asker, group_id: str) -> GroupDescribed | None:
     return expect(GroupDescribed, answer, group_id, "be described")
 
 
-def _classic_group(asker: Asker, group_id: str) -> GroupDescribed:
+def _classic_group(asker: Asker, group_id: str) -> GroupDescribed | None:
+    """None if there is no such classic group."""
     answer = asker.ask_coordinator(group_id, DescribeClassicGroup(group_id=group_id))
     described = expect(GroupDescribed, answer, group_id, "be described")
-    if described.state == "Dead":
-        raise GroupNotFoundError(f"There is no group {group_id}.")
-    return described
+    return None if described.state == "Dead" else described
 
 
 def _member(member: MemberDescription) -> MemberView:
@@ -134,6 +137,7 @@ def _member(member: MemberDescription) -> MemberView:
         topics=member.topics,
         regex=member.regex,
         is_classic=member.is_classic,
+        has_assignor_data=member.has_assignor_data,
     )
 
 

@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast, get_args
 
 from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import AdminConnection, Asker
+from membership_client.admin.checks import checking
+from membership_client.admin.checks.finding import ChangeTo, GroupCheck
+from membership_client.admin.checks.gathering import gather
 from membership_client.admin.describing import GroupSummary
 from membership_client.admin.errors import NotAuthorizedError, UnsupportedByBrokerError
 from membership_client.admin.removal import Life, Removal, Sign, Signs
@@ -21,6 +24,7 @@ from membership_client.admin.views import GroupView
 from membership_client.admin.waiting import Waiting, Watch, waiting
 from membership_client.arguments import (
     PartitionLike,
+    checked_choice,
     checked_flag,
     checked_function,
     checked_instance,
@@ -102,6 +106,28 @@ class GroupAdmin:
         watched = self._watches.setdefault(group_id, Watch()).see(view, time.monotonic())
         asks = watched.waits or watched.quiet
         return waiting(watched, self._session_timeout_s(group_id) if asks else None)
+
+    # --- before a change ---------------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        group_id: str,
+        to: ChangeTo = "consumer",
+        *,
+        config: Mapping[str, Any] | None = None,
+        patterns: Iterable[str] = (),
+    ) -> GroupCheck:
+        """What stands in the way of a change of the group, before a member is restarted. Changes nothing.
+
+        `to` is `consumer` for KIP-848, `static` for static membership, or `membership-client` for the move from another client.
+        `config` is the configuration that members will have: its keys are checked, and what its user may do, over connections
+        of that user. `patterns` are those that members subscribe to in librdkafka's way, with `^` in front.
+        """
+        to = cast("ChangeTo", checked_choice("to", to, get_args(ChangeTo)))
+        config = optional(checked_mapping, "config", config)
+        patterns = checked_items("patterns", patterns, checked_text)
+        view = self.describe(group_id, lag=False)
+        return checking.check(gather(self._asker, view, config, patterns), to)
 
     # --- removing ----------------------------------------------------------------------------------------------------
 

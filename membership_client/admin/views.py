@@ -32,6 +32,8 @@ class MemberView:
     """The pattern that it subscribes to; KIP-848 only."""
     is_classic: bool = False
     """It uses the classic protocol, perhaps in a KIP-848 group that is being migrated."""
+    has_assignor_data: bool = False
+    """The leader's assignor wrote data of its own into this member's assignment; classic groups only."""
     has_namesake: bool = False
     """Another member of its group has the same client id and host."""
 

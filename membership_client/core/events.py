@@ -267,6 +267,8 @@ class MemberDescription:
     regex: str = ""
     is_classic: bool = False
     """It speaks the classic protocol, perhaps in a group of KIP-848 that is being migrated."""
+    has_assignor_data: bool = False
+    """The leader of its classic group wrote data of the assignor into its assignment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from membership_client.types import Node, TopicPartition
 _GROUP_CONFIG_SOURCE = 8
 _SET, _DELETE = 0, 1
 _NO_REPLICA = -1
+_NOT_REPORTED = -(2**31)
 
 # --- ListGroups ------------------------------------------------------------------------------------------------------
 
@@ -60,8 +61,12 @@ def leaders_located(_request: admin.LocateLeaders, answer: Any) -> events.Respon
         brokers=brokers,
         leaders={partition: leader for partition, leader in known if leader is not None},
         unled=frozenset(partition for partition, leader in known if leader is None),
-        denied=frozenset(topic.name for topic in answer.topics if topic.error_code == Code.TOPIC_AUTHORIZATION_FAILED),
+        denied=_denied_topics(answer),
     )
+
+
+def _denied_topics(answer: Any) -> frozenset[str]:
+    return frozenset(topic.name for topic in answer.topics if topic.error_code == Code.TOPIC_AUTHORIZATION_FAILED)
 
 
 # --- ListOffsets -----------------------------------------------------------------------------------------------------
@@ -183,3 +188,62 @@ def alter_group_configs(request: admin.AlterGroupConfigs, wire: Any) -> Any:
 
 def configs_altered(_request: admin.AlterGroupConfigs, answer: Any) -> events.Response:
     return next((refused(result) for result in answer.responses if result.error_code), admin.ConfigsAltered())
+
+
+# --- ApiVersions -----------------------------------------------------------------------------------------------------
+
+
+def describe_broker(_request: admin.DescribeBroker, wire: Any) -> Any:
+    return wire.ApiVersionsRequest(client_software_name="membership-client", client_software_version="admin")
+
+
+def broker_described(_request: admin.DescribeBroker, answer: Any) -> events.Response:
+    if answer.error_code:
+        return events.Refused(int(answer.error_code))
+    return admin.BrokerDescribed(
+        features={feature.name: feature.max_version_level for feature in answer.finalized_features},
+        apis={api.api_key: (api.min_version, api.max_version) for api in answer.api_keys},
+    )
+
+
+# --- what a user may do ----------------------------------------------------------------------------------------------
+
+
+def describe_topic_rights(request: admin.DescribeTopicRights, wire: Any) -> Any:
+    names = None if request.topics is None else sorted(request.topics)
+    return fill(
+        wire.MetadataRequest,
+        topics=None
+        if names is None
+        else tuple(fill(wire.MetadataRequestTopic, name=name, topic_id=None) for name in names),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=True,
+    )
+
+
+def topic_rights_described(_request: admin.DescribeTopicRights, answer: Any) -> events.Response:
+    return admin.TopicRightsDescribed(
+        topics={
+            topic.name: admin.TopicRights(len(topic.partitions), _operations(topic.topic_authorized_operations))
+            for topic in answer.topics
+            if not topic.error_code and topic.name is not None
+        },
+        denied=_denied_topics(answer),
+    )
+
+
+def describe_group_rights(request: admin.DescribeGroupRights, wire: Any) -> Any:
+    return wire.DescribeGroupsRequest(groups=(request.group_id,), include_authorized_operations=True)
+
+
+def group_rights_described(request: admin.DescribeGroupRights, answer: Any) -> events.Response:
+    group = next((group for group in answer.groups if group.group_id == request.group_id), None)
+    if group is None:
+        return incomplete(f"the answer does not describe group {request.group_id}")
+    return refused(group) if group.error_code else admin.GroupRightsDescribed(_operations(group.authorized_operations))
+
+
+def _operations(bits: int) -> frozenset[admin.Operation] | None:
+    known = (operation for operation in admin.Operation if bits >> operation & 1)
+    return None if bits == _NOT_REPORTED else frozenset(known)

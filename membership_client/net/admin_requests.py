@@ -95,6 +95,25 @@ class AlterGroupConfigs(OutsideRequest):
     values: Mapping[str, str | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeBroker(OutsideRequest):
+    """ApiVersions: the features of the cluster, and the versions that this broker has of each API."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTopicRights(OutsideRequest):
+    """Metadata with what this user may do with each topic; None asks for all topics that it may describe."""
+
+    topics: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroupRights(OutsideRequest):
+    """DescribeGroups, for what this user may do with the group. Coordinators answer it for groups of every kind, also for none."""
+
+    group_id: str
+
+
 # --- responses -------------------------------------------------------------------------------------------------------
 
 
@@ -158,3 +177,40 @@ class ConfigsDescribed(OutsideResponse):
 @dataclass(frozen=True, slots=True)
 class ConfigsAltered(OutsideResponse):
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDescribed(OutsideResponse):
+    features: Mapping[str, int]
+    """The finalized level of each feature; brokers leave out those at level 0."""
+    apis: Mapping[int, tuple[int, int]]
+    """The first and the last version of each API, by its key."""
+
+
+class Operation(enum.IntEnum):
+    """What a user may do, by the number of its bit in Kafka's sets of operations."""
+
+    READ = 3
+    DESCRIBE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRights:
+    partitions: int
+    operations: frozenset[Operation] | None
+    """None if the broker does not report them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRightsDescribed(OutsideResponse):
+    """Topics that do not exist are missing."""
+
+    topics: Mapping[str, TopicRights]
+    denied: frozenset[str]
+    """Topics that this user may not even describe; brokers report them only where they were asked for by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRightsDescribed(OutsideResponse):
+    operations: frozenset[Operation] | None
+    """None if the broker does not report them."""

@@ -128,6 +128,23 @@ _APIS: Mapping[type, _Api] = {
     admin_requests.DescribeConfigs: _Api(
         32, "DescribeConfigs", 1, 4, admin_messages.describe_configs, admin_messages.configs_described, None, "1.1"
     ),
+    # From version 3 on brokers report features; version 8 of Metadata and 3 of DescribeGroups have what a user may do.
+    admin_requests.DescribeBroker: _Api(
+        18, "ApiVersions", 3, 4, admin_messages.describe_broker, admin_messages.broker_described, None, "2.4"
+    ),
+    admin_requests.DescribeTopicRights: _Api(
+        3, "Metadata", 8, 13, admin_messages.describe_topic_rights, admin_messages.topic_rights_described, None, "2.3"
+    ),
+    admin_requests.DescribeGroupRights: _Api(
+        15,
+        "DescribeGroups",
+        3,
+        5,
+        admin_messages.describe_group_rights,
+        admin_messages.group_rights_described,
+        None,
+        "2.3",
+    ),
     admin_requests.AlterGroupConfigs: _Api(
         44,
         "IncrementalAlterConfigs",

@@ -131,12 +131,19 @@ def decode_assignment(data: bytes) -> frozenset[TopicPartition]:
     Raises:
         Undecodable: the bytes are no assignment. Nothing else is raised, whatever they are.
     """
-    if not data:
-        return frozenset()
+    return partitions_of(_read_assignment(data).assigned_partitions) if data else frozenset()
+
+
+def has_assignor_data(data: bytes) -> bool:
+    """True if the leader's assignor wrote data of its own into the assignment. Raises Undecodable."""
+    return bool(data and _read_assignment(data).user_data)
+
+
+def _read_assignment(data: bytes) -> Any:
     _, rest = _split_version(data)
     # All versions are the same so far.
     message, _ = read(_ASSIGNMENT.ConsumerProtocolAssignment, rest)
-    return partitions_of(message.assigned_partitions)
+    return message
 
 
 # --- both ------------------------------------------------------------------------------------------------------------

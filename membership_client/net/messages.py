@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from membership_client.core import events
 from membership_client.core.error_codes import Code
-from membership_client.net.consumer_blobs import SubscriptionReader, decode_assignment
+from membership_client.net.consumer_blobs import SubscriptionReader, decode_assignment, has_assignor_data
 from membership_client.net.reader import Undecodable
 from membership_client.partitions import Partitions, in_order
 from membership_client.types import Node, Offset, TopicPartition
@@ -208,7 +208,7 @@ def classic_group_described(request: events.DescribeClassicGroup, answer: Any) -
 
 
 def _classic_member(member: Any, reader: SubscriptionReader) -> events.MemberDescription:
-    current = _assigned_to(member)
+    current, has_assignor_data = _assigned_to(member)
     return events.MemberDescription(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None),
@@ -218,15 +218,16 @@ def _classic_member(member: Any, reader: SubscriptionReader) -> events.MemberDes
         target=current,
         topics=_subscribed(member, reader),
         is_classic=True,
+        has_assignor_data=has_assignor_data,
     )
 
 
-def _assigned_to(member: Any) -> frozenset[TopicPartition]:
-    """Empty while the group rebalances, and where the leader wrote a format of its own."""
+def _assigned_to(member: Any) -> tuple[frozenset[TopicPartition], bool]:
+    """No partitions while the group rebalances, and where the leader wrote a format of its own, which is an assignor's data."""
     try:
-        return decode_assignment(member.member_assignment)
+        return decode_assignment(member.member_assignment), has_assignor_data(member.member_assignment)
     except Undecodable:
-        return frozenset()
+        return frozenset(), True
 
 
 def _subscribed(member: Any, reader: SubscriptionReader) -> frozenset[str]:

@@ -105,15 +105,15 @@ def read(entity: type[E], data: bytes, at: int = 0) -> tuple[E, int]:
 
 @functools.cache
 def _entity_reader(entity: Any) -> _Reader:
-    # Tagged fields are optional by definition, and none of those that our answers may carry is of use to us.
     steps = tuple(_steps(entity, [field for field in fields(entity) if "tag" not in field.metadata]))
-    skip_rest = _skip_tagged_fields if entity.__flexible__ else _skip_nothing
+    read_rest = _tags_step(entity) if entity.__flexible__ else _no_tags_step
 
     def read_entity(data: bytes, at: int) -> tuple[Any, int]:
         values: dict[str, Any] = {}
         for step in steps:
             at = step(data, at, values)
-        return entity(**values), skip_rest(data, at)
+        at = read_rest(data, at, values)
+        return entity(**values), at
 
     return read_entity
 
@@ -298,19 +298,37 @@ def _nullable_entity_reader(entity: Any) -> _Reader:
     return read_nullable
 
 
-def _skip_tagged_fields(data: bytes, at: int) -> int:
-    count, at = _read_varint(data, at)
-    if not count:
+# --- tagged fields ---------------------------------------------------------------------------------------------------
+
+_USED_TAGS = frozenset({"finalized_features"})
+"""Tagged fields are optional by definition: the others that our answers may carry are of no use to us."""
+
+
+def _tags_step(entity: Any) -> _Step:
+    """Reads the tagged fields that are used into the dictionary, and skips the others."""
+    hints = typing.get_type_hints(entity)
+    readers = {
+        field.metadata["tag"]: (field.name, _field_reader(field, hints[field.name], flexible=True))
+        for field in fields(entity)
+        if field.name in _USED_TAGS
+    }
+
+    def step(data: bytes, at: int, values: dict[str, Any]) -> int:
+        count, at = _read_varint(data, at)
+        if count > _MOST_TAGS:
+            raise Undecodable(f"it announces {count} tagged fields")
+        for _ in range(count):
+            tag, at = _read_varint(data, at)
+            size, at = _read_varint(data, at)
+            content = _read_bytes(data, at, size)
+            at += size
+            if tag in readers:
+                name, reader = readers[tag]
+                values[name], _ = reader(content, 0)
         return at
-    if count > _MOST_TAGS:
-        raise Undecodable(f"it announces {count} tagged fields")
-    for _ in range(count):
-        _, at = _read_varint(data, at)
-        size, at = _read_varint(data, at)
-        _read_bytes(data, at, size)
-        at += size
-    return at
+
+    return step
 
 
-def _skip_nothing(_data: bytes, at: int) -> int:
+def _no_tags_step(_data: bytes, at: int, _values: dict[str, Any]) -> int:
     return at

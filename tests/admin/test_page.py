@@ -17,10 +17,11 @@ from tests.integration.members import PATIENCE_S, QUICK
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "admin.md").read_text()
+MIGRATION = (ROOT / "docs" / "migrating-protocols.md").read_text()
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE + MIGRATION, re.DOTALL))
 def test_the_pages_code_runs(block: str, kafka: KafkaCluster, tmp_path: Path) -> None:
     """Each block is a whole program."""
     name = f"page-{uuid.uuid4().hex[:8]}"
@@ -43,6 +44,14 @@ def test_every_field_of_the_json_is_on_the_page() -> None:
     fields = set(re.findall(r'^ +"(\w+)": ', source, re.MULTILINE)) | set(re.findall(r'[{,] ?"(\w+)": ', source))
     assert len(fields) > 30
     assert sorted(field for field in fields if f"`{field}`" not in PAGE) == []
+
+
+def test_every_finding_of_a_check_for_kip_848_is_on_its_page() -> None:
+    """Those of the other two changes are told in a sentence there."""
+    others = {"NO_INSTANCE_ID", "UNSTABLE_INSTANCE_ID", "SESSION_REFUSED", "MOVES_GROUP", "NO_COMMON_STRATEGY"}
+    cells = re.findall(r"^\| ([a-z0-9 ·-]+) \|", MIGRATION, re.MULTILINE)
+    told = {kind for cell in cells for kind in cell.split(" · ")}
+    assert {kind.value for kind in admin.FindingKind if kind.name not in others} <= told
 
 
 def test_every_error_and_exit_code_is_on_the_page() -> None:

@@ -323,6 +323,11 @@ TABLE = Table(
             "protocols": _FILTER,
             "prefix": Kind("", STRINGS),
         },
+        f"{ADMIN}.GroupAdmin.check": {
+            "to": Kind("consumer"),
+            "config": Kind({}, frozenset({"dict"})).optional(),
+            "patterns": _FILTER,
+        },
         f"{ADMIN}.GroupAdmin.signs_of_life": {"members": _MEMBERS.optional()},
         f"{ADMIN}.GroupAdmin.plan_reset": {
             "to": _TARGET,

@@ -44,6 +44,8 @@ LINES: dict[str, list[str]] = {
     "groups list": _WHERE,
     "groups describe": ["shop", *_WHERE],
     "groups waiting": ["shop", *_WHERE],
+    "groups check": ["shop", *_WHERE],
+    "groups migrate-watch": ["shop", "--once", *_WHERE],
     "groups remove": ["shop", "till-1", "--yes", "--watch", "0", *_WHERE],
     "groups offsets show": ["shop", *_WHERE],
     "groups offsets export": ["shop", *_WHERE],

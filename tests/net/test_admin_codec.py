@@ -25,6 +25,8 @@ REMOVE = admin.RemoveMembers(group_id="shop", members=LEAVERS, reason="node \ud8
 CONFIGS = admin.DescribeConfigs(resource=admin.Resource.GROUP, name="shop", keys=("a", "b"))
 ALTER = admin.AlterGroupConfigs(group_id="shop", values={"a": "1", "b": None})
 LEADERS = admin.LocateLeaders(topics=frozenset({"orders"}))
+TOPIC_RIGHTS = admin.DescribeTopicRights(topics=frozenset({"orders"}))
+GROUP_RIGHTS = admin.DescribeGroupRights(group_id="shop")
 
 VERSIONS: list[tuple[events.Request, int, int]] = [
     (admin.ListGroups(), 0, 5),
@@ -35,6 +37,9 @@ VERSIONS: list[tuple[events.Request, int, int]] = [
     (REMOVE, 3, 5),
     (CONFIGS, 1, 4),
     (ALTER, 0, 1),
+    (admin.DescribeBroker(), 3, 4),
+    (TOPIC_RIGHTS, 8, 13),
+    (GROUP_RIGHTS, 3, 5),
 ]
 EACH = [(request, version) for request, first, last in VERSIONS for version in range(first, last + 1)]
 
@@ -136,6 +141,31 @@ SOME = frozenset({P, TopicPartition("orders", 1), TopicPartition("bills", 1)})
                 "include_synonyms": True,
             },
         ),
+        (
+            admin.DescribeBroker(),
+            4,
+            {"client_software_name": "membership-client", "client_software_version": "admin"},
+        ),
+        (
+            TOPIC_RIGHTS,
+            12,
+            {
+                "topics": ({"topic_id": None, "name": "orders"},),
+                "allow_auto_topic_creation": False,
+                "include_topic_authorized_operations": True,
+            },
+        ),
+        (
+            admin.DescribeTopicRights(topics=None),
+            9,
+            {
+                "topics": None,
+                "allow_auto_topic_creation": False,
+                "include_cluster_authorized_operations": False,
+                "include_topic_authorized_operations": True,
+            },
+        ),
+        (GROUP_RIGHTS, 5, {"groups": ("shop",), "include_authorized_operations": True}),
         (
             ALTER,
             1,
@@ -366,3 +396,43 @@ def test_configurations_are_described_with_what_would_be_without_them() -> None:
     assert answered(CONFIGS, 4, answer(29)) == events.Refused(29)
     nothing = wire.DescribeConfigsResponse(results=(), **NO_WAIT)
     assert answered(CONFIGS, 4, nothing) == events.Refused(-1, "the answer does not describe shop")
+
+
+def test_features_and_versions_of_a_broker_are_read() -> None:
+    """Features are a tagged field, which was skipped like all tagged fields; other tags still are."""
+    wire = module(18, 4)
+    answer = wire.ApiVersionsResponse(
+        error_code=Code(0),
+        api_keys=(wire.ApiVersion(api_key=68, min_version=0, max_version=1),),
+        finalized_features_epoch=7,
+        finalized_features=(
+            wire.FinalizedFeatureKey(name="group.version", max_version_level=1, min_version_level=1),
+            wire.FinalizedFeatureKey(name="metadata.version", max_version_level=30, min_version_level=30),
+        ),
+        zk_migration_ready=True,
+        **NO_WAIT,
+    )
+    described = admin.BrokerDescribed({"group.version": 1, "metadata.version": 30}, {68: (0, 1)})
+    assert answered(admin.DescribeBroker(), 4, answer) == described
+    assert answered(admin.DescribeBroker(), 4, replace(answer, error_code=Code(42))) == events.Refused(42)
+
+
+def test_what_a_user_may_do_is_read_from_its_bits() -> None:
+    """Of topics, and of a group; the smallest number stands for a broker that does not report them."""
+    wire = module(3, 12)
+    topics = tuple(
+        wire.MetadataResponseTopic(
+            error_code=Code(code), name=name, topic_id=uuid.UUID(int=7), partitions=(), topic_authorized_operations=bits
+        )
+        for name, code, bits in (("orders", 0, 1 << 3 | 1 << 8 | 1 << 4), ("bills", 0, -(2**31)), ("secret", 29, 0))
+    )
+    answer = wire.MetadataResponse(brokers=(), cluster_id=None, topics=topics, **NO_WAIT)
+    rights = {"orders": admin.TopicRights(0, frozenset(admin.Operation)), "bills": admin.TopicRights(0, None)}
+    assert answered(TOPIC_RIGHTS, 12, answer) == admin.TopicRightsDescribed(rights, frozenset({"secret"}))
+
+    described = classic_group_described(5, assignment=b"")
+    (group,) = described.groups
+    may_read = replace(described, groups=(replace(group, group_id="shop", authorized_operations=1 << 3),))
+    expected = admin.GroupRightsDescribed(frozenset({admin.Operation.READ}))
+    assert answered(GROUP_RIGHTS, 5, may_read) == expected
+    assert isinstance(answered(GROUP_RIGHTS, 5, described), events.Refused)

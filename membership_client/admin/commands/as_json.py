@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from membership_client.admin.checks.finding import GroupCheck
 from membership_client.admin.describing import GroupSummary
+from membership_client.admin.migration import Migration
 from membership_client.admin.quiet import QuietMember
 from membership_client.admin.removal import Removal
 from membership_client.admin.resetting import Plan
@@ -140,4 +142,44 @@ def setting(one: Setting) -> dict[str, Any]:
         "default": one.default,
         "lowest": one.lowest,
         "highest": one.highest,
+    }
+
+
+def check(found: GroupCheck) -> dict[str, Any]:
+    return {
+        "group": found.view.group_id,
+        "to": found.to,
+        "ready": found.is_ready,
+        "state": found.view.state,
+        "protocol": found.view.protocol,
+        "assignor": found.view.assignor,
+        "members": [member(one) for one in found.view.members],
+        "findings": [
+            {
+                "kind": one.kind.name,
+                "severity": one.severity.value,
+                "members": [*one.members],
+                "sentence": one.sentence,
+                "advice": one.advice,
+            }
+            for one in found.findings
+        ],
+        "unchecked": [*found.unchecked],
+    }
+
+
+def migration(seen: Migration) -> dict[str, Any]:
+    return {
+        "group": seen.view.group_id,
+        "to": seen.to,
+        "done": seen.is_done,
+        "state": seen.view.state,
+        "protocol": seen.view.protocol,
+        "assignor": seen.view.assignor,
+        "epoch": seen.view.epoch,
+        "assignment_epoch": seen.view.assignment_epoch,
+        "moved": seen.moved,
+        "left": [one.name for one in seen.left],
+        "still_s": seen.still_s,
+        "members": [member(one) for one in seen.view.members],
     }

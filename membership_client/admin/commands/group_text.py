@@ -20,10 +20,10 @@ _REBALANCE_S = 300
 def lines(watched: ObservedGroup, width: int | None = None) -> list[str]:
     """The group, a table of its members, and the members that it waits for, in lines of at most `width` letters."""
     parts = [[title(watched.view)], [""], members(watched.view, width), [""], _waits(watched)]
-    return [line for part in parts for text in part for line in _folded(text, width)]
+    return [line for part in parts for text in part for line in folded(text, width)]
 
 
-def _folded(text: str, width: int | None) -> list[str]:
+def folded(text: str, width: int | None) -> list[str]:
     """In lines that fit; an empty line stays one."""
     return textwrap.wrap(text, width, subsequent_indent="  ") or [""] if width and len(text) > width else [text]
 
@@ -44,21 +44,23 @@ _NARROWEST = 20
 def members(view: GroupView, width: int | None = None) -> list[str]:
     """A table; where it is wider than `width`, columns are left out, and then long cells are cut."""
     lag = view.lag
-    rows = [_member(member, lag) for member in view.members]
-    return table(_MEMBERS, rows) if width is None else _fitting(rows, width)
+    return fitting(_MEMBERS, [_member(member, lag) for member in view.members], _DISPENSABLE, width)
 
 
-def _fitting(rows: Sequence[Sequence[object]], width: int) -> list[str]:
-    shown = list(range(len(_MEMBERS)))
-    for column in (None, *map(_MEMBERS.index, _DISPENSABLE)):
+def fitting(
+    head: Sequence[str], rows: Sequence[Sequence[object]], dispensable: Sequence[str], width: int | None
+) -> list[str]:
+    """A table. Where it is wider than `width`, dispensable columns are left out one after the other, and then long cells are cut."""
+    if width is None:
+        return table(head, rows)
+    shown = list(range(len(head)))
+    for column in (None, *map(head.index, dispensable)):
         shown = [each for each in shown if each != column]
-        found = table([_MEMBERS[each] for each in shown], [[row[each] for each in shown] for row in rows])
+        found = table([head[each] for each in shown], [[row[each] for each in shown] for row in rows])
         if max(map(len, found)) <= width:
             return found
     longest = max(_NARROWEST, width) // len(shown) - 2
-    return table(
-        [_MEMBERS[each] for each in shown], [[_cut(_cell(row[each]), longest) for each in shown] for row in rows]
-    )
+    return table([head[each] for each in shown], [[_cut(_cell(row[each]), longest) for each in shown] for row in rows])
 
 
 def _cut(text: str, longest: int) -> str:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Nam
 def connection_of(options: argparse.Namespace) -> dict[str, Any]:
     """The configuration from --command-config; --bootstrap-server and --timeout override it. Raises ConfigError."""
     file = options.command_config
-    config = {} if file is None else from_java(read_properties(_text(file)))
+    config = {} if file is None else from_java(read_properties(text_of(file)))
     if options.bootstrap_server:
         config["bootstrap.servers"] = options.bootstrap_server
     if options.timeout is not None:
@@ -53,7 +53,7 @@ def content_of(file: Path) -> bytes:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
     """The file's text: UTF-8, or else Latin-1, which java.util.Properties uses for streams of bytes."""
     content = content_of(file)
     try:

@@ -15,7 +15,7 @@ from membership_client.types import TopicPartition
 EXIT_CODES = """\
 exit codes:
   0  done, or nothing to report
-  1  a finding: the group waits for a member, a member was not removed, an offset was not changed
+  1  a finding: the group waits for a member, something is in the way of a change, a member was not removed, ...
   2  not possible: a wrong command line, no answer, no access, no such group, or the brokers refuse
   3  not done, because it was not confirmed (answer y, or give --yes)
   130  interrupted
@@ -26,6 +26,11 @@ _EXAMPLES = {
     "list": "membership-client groups list --bootstrap-server localhost:9092 --state reconciling",
     "describe": "membership-client groups describe shop --command-config client.properties",
     "waiting": "membership-client groups waiting shop --bootstrap-server localhost:9092 --watch 10",
+    "check": """\
+membership-client groups check shop --bootstrap-server localhost:9092
+  membership-client groups check shop --config consumer.properties --pattern '^orders.*' --json ...
+  membership-client groups check shop --to static --config consumer.properties ...""",
+    "migrate-watch": "membership-client groups migrate-watch shop --bootstrap-server localhost:9092",
     "remove": """\
 membership-client groups remove shop till-3 --reason "node lost" --bootstrap-server localhost:9092
   membership-client groups remove shop till-3 --force --yes --bootstrap-server localhost:9092   # at once""",
@@ -54,6 +59,10 @@ def add_groups(groups: argparse.ArgumentParser) -> None:
     _add_list(_command(commands, "list", "all groups of consumers, from every broker"))
     _add_group(_command(commands, "describe", "members, their partitions and targets, offsets and lag"), "describe")
     _add_waiting(_command(commands, "waiting", "the members that the group waits for, and how long that can last"))
+    _add_check(_command(commands, "check", "what stands in the way of KIP-848, static membership or membership_client"))
+    _add_migrate_watch(
+        _command(commands, "migrate-watch", "the members that have moved to the other protocol, until all have")
+    )
     _add_remove(_command(commands, "remove", "remove members, with a reason for the broker's log"))
     _add_offsets(_command(commands, "offsets", "show, reset, export, import or forget committed offsets"))
     _add_config(_command(commands, "config", "session timeout and intervals of a KIP-848 group"))
@@ -125,6 +134,45 @@ def _add_waiting(parser: argparse.ArgumentParser) -> None:
         "--watch", type=seconds, default=0.0, metavar="SECONDS", help="observe the group for this time; default: once"
     )
     _add_group(parser, "waiting")
+
+
+def _add_named_group(parser: argparse.ArgumentParser) -> None:
+    """The group as other commands take it, or by `--group` as Kafka's own tools do."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("group", nargs="?", default=argparse.SUPPRESS, metavar="GROUP")
+    group.add_argument("--group", metavar="GROUP", default=argparse.SUPPRESS, help="the same")
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_named_group(parser)
+    parser.add_argument(
+        "--to",
+        choices=["consumer", "static", "membership-client"],
+        default="consumer",
+        help="consumer is KIP-848 (default); membership-client is the move from another client",
+    )
+    parser.add_argument(
+        "--config",
+        type=path,
+        metavar="FILE",
+        help="key=value lines: the configuration that members will have. Its keys are checked, and the ACLs of its user",
+    )
+    parser.add_argument(
+        "--pattern",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="a subscription with ^ in front; may be repeated",
+    )
+    _runs(parser, "check_command", "check")
+
+
+def _add_migrate_watch(parser: argparse.ArgumentParser) -> None:
+    _add_named_group(parser)
+    parser.add_argument("--to", choices=["consumer", "classic"], default="consumer", help="default: consumer (KIP-848)")
+    parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
+    parser.add_argument("--once", action="store_true", help="one look; exit code 1 if a member has not moved")
+    _runs(parser, "migrate_command", "migrate_watch")
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:

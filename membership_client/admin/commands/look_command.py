@@ -7,12 +7,16 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from membership_client.admin.commands import as_json, group_text
 from membership_client.admin.commands.group_text import lines, table
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, INTERRUPTED, complain, progress, run, show
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.waiting import ObservedGroup, Waiting, Watch
+from membership_client.admin.views import GroupView
+from membership_client.admin.waiting import Waiting, Watch
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConnectionProblem
 
@@ -72,31 +76,36 @@ def watch(options: argparse.Namespace) -> int:
 
 def _watch_group(admin: GroupAdmin, options: argparse.Namespace) -> int:
     seen = Watch()
-    while True:
-        _look(admin, options, seen)
+    for view in looks(admin, options):
+        watched = seen.see(view, time.monotonic())
+        show_picture(options, partial(lines, watched), as_json.watched(watched))
         if options.once:
-            return DONE
+            break
+    return DONE
+
+
+def looks(admin: GroupAdmin, options: argparse.Namespace, *, lag: bool = True) -> Iterator[GroupView]:
+    """The group, described every `options.every` seconds. A cluster that does not answer is reported, and an error only with --once."""
+    while True:
+        try:
+            view = admin.describe(options.group, lag=lag)
+        except ConnectionProblem as problem:
+            if options.once:
+                raise
+            print(time.strftime("%H:%M:%S"), end="  ", file=sys.stderr)
+            complain(problem)
+        else:
+            yield view
         time.sleep(options.every)
 
 
-def _look(admin: GroupAdmin, options: argparse.Namespace, seen: Watch) -> None:
-    """Describe and print the group. A cluster that does not answer is reported, and an error only with --once."""
-    try:
-        watched = seen.see(admin.describe(options.group), time.monotonic())
-    except ConnectionProblem as problem:
-        if options.once:
-            raise
-        print(time.strftime("%H:%M:%S"), end="  ", file=sys.stderr)
-        complain(problem)
-        return
-    _show(watched, machine=options.json, clears=not options.once and sys.stdout.isatty())
-
-
-def _show(watched: ObservedGroup, *, machine: bool, clears: bool) -> None:
-    if machine:
-        print(json.dumps(as_json.watched(watched)), flush=True)
+def show_picture(options: argparse.Namespace, lines_of: Callable[[int | None], list[str]], machine: Any) -> None:
+    """Print the lines for the terminal's width, in place of the last ones on a terminal; with --json a line with `machine`."""
+    if options.json:
+        print(json.dumps(machine), flush=True)
         return
     # A file or a pipe has no width: there, lines may be as long as they are.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines(watched, width)), ""])
+    text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines_of(width)), ""])
+    clears = not options.once and sys.stdout.isatty()
     print(_CLEAR + text if clears else text, flush=True)

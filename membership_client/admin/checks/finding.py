@@ -1,0 +1,89 @@
+"""What stands in the way of a change of a group, as values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Literal
+
+from membership_client.admin.views import GroupView
+
+ChangeTo = Literal["consumer", "static", "membership-client"]
+"""To KIP-848; to static membership; from another client to membership_client."""
+
+
+class Severity(enum.Enum):
+    """What happens if the change is made all the same."""
+
+    BLOCKER = "blocker"
+    """The change fails, or members end."""
+    WARNING = "warning"
+    """The change works, and something is lost or gets worse."""
+    NOTE = "note"
+    """The change works, and something is different afterwards."""
+
+
+class FindingKind(enum.Enum):
+    """What was found."""
+
+    NOT_CHECKED = "not checked"
+    BROKERS_TOO_OLD = "brokers too old"
+    FEATURE_OFF = "feature off"
+    PROTOCOL_OFF = "protocol off"
+    UPGRADE_OFF = "upgrade off"
+    DOWNGRADE_OFF = "downgrade off"
+    GROUP_TOO_LARGE = "group too large"
+    NO_ROOM = "no room"
+    ASSIGNOR_DATA = "assignor data"
+    REBALANCING = "rebalancing"
+    CLIENT_IS_CLASSIC = "client is classic"
+    CO_PARTITIONING = "co-partitioning"
+    STATIC_AFTER_CRASH = "static after crash"
+    SESSION_SHORTER = "session shorter"
+    KEY_REFUSED = "key refused"
+    KEY_WITHOUT_EFFECT = "key without effect"
+    KEEPS_CLASSIC = "keeps classic"
+    UNKNOWN_ASSIGNOR = "unknown assignor"
+    CANNOT_CONNECT = "cannot connect"
+    GROUP_DENIED = "group denied"
+    TOPIC_DENIED = "topic denied"
+    PATTERN_REFUSED = "pattern refused"
+    PATTERN_DIFFERS = "pattern differs"
+    NO_INSTANCE_ID = "no instance id"
+    UNSTABLE_INSTANCE_ID = "unstable instance id"
+    SESSION_REFUSED = "session refused"
+    MOVES_GROUP = "moves group"
+    NO_COMMON_STRATEGY = "no common strategy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that stands in the way, or will be different."""
+
+    kind: FindingKind
+    severity: Severity
+    sentence: str
+    advice: str
+    """What to do about it, and when it may be left as it is."""
+    members: tuple[str, ...] = ()
+    """The members that it is about; empty if it is about brokers, the group or a configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCheck:
+    """The outcome of `GroupAdmin.check`."""
+
+    view: GroupView
+    to: ChangeTo
+    findings: tuple[Finding, ...]
+    """Blockers first, then warnings, then notes."""
+    unchecked: tuple[str, ...] = ()
+    """What was not looked at, because it was not given."""
+
+    @property
+    def is_ready(self) -> bool:
+        """There are no blockers and no warnings."""
+        return all(finding.severity is Severity.NOTE for finding in self.findings)
+
+    def count(self, severity: Severity) -> int:
+        return sum(finding.severity is severity for finding in self.findings)
