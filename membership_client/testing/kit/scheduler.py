@@ -34,6 +34,10 @@ class StuckError(AssertionError):
     """A program does not give its turn back, or never comes to an end."""
 
 
+class LateError(StuckError):
+    """The same, found after so much real time that nobody wants to wait for it again."""
+
+
 @dataclass(eq=False)
 class Task:
     """One thread of a program. Only the scheduler and the task itself change it."""
@@ -184,14 +188,12 @@ class Scheduler:
     def _give_turn(self, task: Task) -> None:
         self._turns += 1
         if self._turns > MOST_TURNS:
-            raise StuckError(
-                f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s."
-            )
+            raise LateError(f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s.")
         task.gate.release()
         if not self._back.acquire(timeout=REAL_TIMEOUT_S):
             where = self.where(task)
             self._give_up(task)
-            raise StuckError(
+            raise LateError(
                 f"{task.name} has not called the consumer for {REAL_TIMEOUT_S:g} s: it works for long, or it waits for "
                 "something outside virtual time, such as a lock that was made before the run or a socket. "
                 f"It is here:\n{where}"

@@ -15,7 +15,6 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from membership_client import Consumer, ListenerError
 from membership_client import TopicPartition as Place
 from membership_client.testing import EmbeddedKafka, KafkaGroup, StoryError, What, explore, play
-from membership_client.testing.kit import explore as exploring
 from membership_client.testing.kit import group as groups
 from membership_client.testing.kit import scheduler
 from tests.testing.kit.programs import CONFIG, careful
@@ -29,7 +28,6 @@ CONSUMERS = pytest.mark.parametrize("consumer", [Consumer, confluent_kafka.Consu
 def test_a_loop_without_calls_is_found_once_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was played again to make its story shorter, 20 s each time, and its threads went on in the test's process."""
     monkeypatch.setattr(scheduler, "REAL_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(exploring, "_MOST_REAL_S", 0.1)
     before, runs = threading.active_count(), []
 
     def program(instance: Any) -> None:
