@@ -109,7 +109,7 @@ class KafkaGroup:
         name: str,
         program: Callable[[Any], object],
         *,
-        consumer: Callable[[Mapping[str, Any]], Any] = Consumer,
+        consumer: Callable[..., Any] = Consumer,
     ) -> None:
         """Start an instance of the program. `consumer` makes its consumer: ours, or `confluent_kafka.Consumer`."""
         checked_program(program)
@@ -231,7 +231,7 @@ class KafkaGroup:
 class RecordedInstance:
     """What a program gets on an embedded broker: as `Instance`, with a real consumer."""
 
-    def __init__(self, group: KafkaGroup, name: str, consumer: Callable[[Mapping[str, Any]], Any]) -> None:
+    def __init__(self, group: KafkaGroup, name: str, consumer: Callable[..., Any]) -> None:
         self.name = name
         self._group = group
         self.durable: dict[str, Any] = group.history.durable

@@ -225,11 +225,12 @@ def test_what_a_consumer_refuses_is_refused(kafka_group: KafkaGroup, consumer: A
 
     def program(instance: Any) -> None:
         with instance.consumer(CONFIG) as reader:
-            for attempt in (
+            attempts: list[Callable[[], object]] = [
                 lambda: reader.subscribe("orders"),
                 lambda: reader.subscribe(["orders"], on_asign=print),
                 lambda: reader.subscribe(["orders"], on_assign=coroutine),
-            ):
+            ]
+            for attempt in attempts:
                 with pytest.raises((TypeError, KafkaException, ListenerError)) as caught:
                     attempt()
                 raised.append(caught.value)
