@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -17,6 +18,7 @@ from membership_client import TopicPartition as Place
 from membership_client.testing import EmbeddedKafka, KafkaGroup, StoryError, What, explore, play
 from membership_client.testing.kit import group as groups
 from membership_client.testing.kit import scheduler
+from membership_client.testing.kit.virtual_consumer import VirtualConsumer
 from tests.testing.kit.programs import CONFIG, careful
 
 CONSUMERS = pytest.mark.parametrize("consumer", [Consumer, confluent_kafka.Consumer], ids=["ours", "confluent"])
@@ -101,6 +103,15 @@ def test_a_program_may_end_by_sys_exit() -> None:
     play(exiting(0))
     with pytest.raises(StoryError, match="raised SystemExit"):
         play(exiting(3))
+
+
+def test_methods_that_are_not_there_are_in_the_documentation() -> None:
+    """Those of confluent-kafka's consumer that the virtual one lacks."""
+    names = {name for name in dir(confluent_kafka.Consumer) if not name.startswith("_")}
+    missing = sorted(name for name in names if not hasattr(VirtualConsumer, name))
+    *others, last = (f"`{name}`" for name in missing)
+    text = " ".join(Path("docs/testing.md").read_text().split())
+    assert f"Not there are {', '.join(others)} and {last}" in text
 
 
 def test_offsets_are_found_by_time() -> None:
