@@ -28,6 +28,10 @@ main()
 """
 
 
+_KEPT_VARIABLES = ("LD_", "LANG", "LC_", "OPENSSL_", "SSL_")
+"""Of the environment: what the loader, Python's decoding and OpenSSL read. Programs keep passwords in the rest."""
+
+
 class CannotStartError(Exception):
     """There can be no keeper here; the text says why."""
 
@@ -88,6 +92,7 @@ class _KeeperProcess:
                 # A session of its own: signals of the terminal are meant for the parent. Its output must hold no pipe open.
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), directory],
+                    env={name: value for name, value in os.environ.items() if name.startswith(_KEPT_VARIABLES)},
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -43,7 +43,7 @@ from membership_client.types import MemberState, Node
 _ENDED = "The member is closed."
 
 _SECOND_S = 1.0
-_KEEPER_START_S = 1.0
+_KEEPER_START_S = 5.0
 """How long an assigned callback waits for the keeper, which is ready after a few tenths of a second."""
 
 logger = logging.getLogger("membership_client")

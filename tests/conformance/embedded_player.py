@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from membership_client.core.events import Request, Response
 from membership_client.testing import ClusterAdmin, EmbeddedKafka
 from membership_client.testing.embedded.broker import Brokers
+from membership_client.testing.fake_patterns import Evaluation
 from membership_client.testing.fake_topics import FakeTopic
 from tests.conformance.broker_player import BrokerPlayer
 from tests.net.conversation import Conversation
@@ -37,15 +38,21 @@ class EmbeddedPlayer(BrokerPlayer):
             yield player
 
     def ask(self, request: Request) -> Response:
+        before = self._embedded._look(self._evaluated)
         answer = super().ask(request)
-        # A pattern is evaluated within a millisecond, mostly before anybody could see that it waits.
-        self.stirred = bool(getattr(request, "regex", None))
         self._embedded.wait_for(lambda: not self._embedded._look(self._evaluates_patterns))
+        # Patterns are evaluated within a millisecond, mostly before anybody could see that they wait: once they are stated,
+        # and again by any heartbeat when topics have come. The other broker may take longer.
+        self.stirred = bool(getattr(request, "regex", None)) or before != self._embedded._look(self._evaluated)
         return answer
 
     def _evaluates_patterns(self, brokers: Brokers) -> bool:
         group = brokers.cluster.groups.consumer(self._group_id)
         return group is not None and group.patterns.ready_at is not None
+
+    def _evaluated(self, brokers: Brokers) -> dict[str, Evaluation]:
+        group = brokers.cluster.groups.consumer(self._group_id)
+        return {} if group is None else dict(group.patterns._evaluated)
 
     def pass_time(self, seconds: float) -> None:
         """Nothing to do: the other player waits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,17 @@ def test_a_keeper_keeps_partitions_while_the_interpreter_is_held(embedded: Embed
             holder.wait_for("free")
             changes = [kind for kind, _ in holder.wait_for("polled")]
             assert changes == ([] if keeper == "process" else ["lost", "assigned"])
+
+
+def test_no_secret_of_the_program_is_in_the_keepers_environment(
+    embedded: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many programs have their passwords in variables; the keeper inherited all of them."""
+    monkeypatch.setenv("SHOP_PASSWORD", "of-the-shop")
+    monkeypatch.setenv("SSL_CERT_DIR", "/of/the/host")
+    with holding(config(embedded, "consumer", "process"), "orders", 0) as holder:
+        holder.wait_for("holds")
+        kept = Path(f"/proc/{holder.keeper()}/environ").read_text()
+        holder.wait_for("polled")
+    assert "of-the-shop" not in kept
+    assert "SSL_CERT_DIR=/of/the/host" in kept

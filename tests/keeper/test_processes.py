@@ -181,11 +181,16 @@ def test_many_members_share_one_keeper(cluster: KafkaCluster, topic: str) -> Non
     """One process, whatever their number."""
     then = f"""
 from membership_client import GroupMember
-members = [GroupMember(config | {{"group.id": f"{{topic}}-{{number}}"}}) for number in range(8)]
+class Listener:
+    def on_partitions_assigned(self, partitions):
+        assigned.append(partitions)  # Waits until the keeper is ready.
+
+assigned = []
+members = [GroupMember(config | {{"group.id": f"{{topic}}-{{number}}"}}, listener=Listener()) for number in range(8)]
 for member in members:
     member.subscribe([topic])
-for member in members:
-    member.wait_until(lambda snapshot: len(snapshot.owned) == 2, 60)
+while len(assigned) < len(members):
+    time.sleep(0.1)
 epochs = [member.epoch for member in members]
 ctypes.PyDLL(None).sleep(2 * {SESSION_S})
 time.sleep(3)

@@ -13,6 +13,7 @@ import aiokafka
 import confluent_kafka
 import kafka as kafka_python
 import pytest
+from kafka.admin import NewPartitions, NewTopic
 
 from membership_client.consumer import Consumer
 from membership_client.testing import EmbeddedKafka, cached_kafka_jars, find_java
@@ -261,6 +262,69 @@ def shares(embedded: EmbeddedKafka) -> list[int]:
     return [len(member.current) for member in embedded.describe(GROUP).members]
 
 
+def test_kafka_python_administers_it(embedded: EmbeddedKafka) -> None:
+    """Topics come, grow and go; groups are listed, described and deleted."""
+    admin = kafka_python.KafkaAdminClient(bootstrap_servers=embedded.bootstrap_servers)
+    try:
+        admin.create_topics([NewTopic("bills", 2, 1)])
+        admin.create_partitions({"bills": NewPartitions(5)})
+        (described,) = admin.describe_topics(["bills"])
+        assert len(described["partitions"]) == 5
+        admin.delete_topics(["bills"])
+        assert admin.list_topics() == ["orders"]
+        library = KafkaPython(embedded.bootstrap_servers)
+        library.produce(["value"])
+        reader = library.join()
+        read_all(embedded, [reader], ["value"])
+        reader.close()
+        assert [group["group_id"] for group in admin.list_groups()] == [GROUP]
+        assert admin.describe_groups([GROUP])[GROUP]["group_state"] == "Empty"
+        assert sum(one.offset for one in admin.list_group_offsets(GROUP)[GROUP].values()) == 1
+        admin.delete_groups([GROUP])
+        assert admin.list_groups() == []
+    finally:
+        admin.close()
+
+
+def test_transactions_of_aiokafka(embedded: EmbeddedKafka) -> None:
+    """Records and offsets appear together, and nothing of a transaction that is aborted."""
+    embedded.create_topic("out")
+    Aiokafka(embedded.bootstrap_servers).produce([f"value-{number}" for number in range(8)])
+    found = asyncio.run(_transformed(embedded))
+    assert sorted(found) == [f"VALUE-{number}" for number in range(8)]
+    assert sum(embedded.committed(GROUP).values()) == 8
+
+
+async def _transformed(embedded: EmbeddedKafka) -> list[str]:
+    """What a reader of committed records finds, once all were transformed and one more transaction was aborted."""
+    servers = {"bootstrap_servers": embedded.bootstrap_servers}
+    more = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
+    async with (
+        aiokafka.AIOKafkaConsumer("orders", group_id=GROUP, enable_auto_commit=False, **servers, **more) as consumer,
+        aiokafka.AIOKafkaProducer(transactional_id="upper", **servers) as producer,
+    ):
+        done = 0
+        while done < 8:
+            for partition, records in (await consumer.getmany(timeout_ms=100)).items():
+                async with producer.transaction():
+                    for record in records:
+                        await producer.send("out", record.value.upper())
+                    await producer.send_offsets_to_transaction({partition: records[-1].offset + 1}, GROUP)
+                done += len(records)
+        with contextlib.suppress(KeyError):
+            async with producer.transaction():
+                await producer.send_and_wait("out", b"never")
+                raise KeyError
+        async with producer.transaction():
+            await producer.send("out", b"")
+    async with aiokafka.AIOKafkaConsumer("out", **servers, **more) as reader:
+        found: list[str] = []
+        while "" not in found:
+            batches = (await reader.getmany(timeout_ms=100)).values()
+            found += [record.value.decode() for records in batches for record in records]
+    return [value for value in found if value]
+
+
 # --- Kafka's console tools -------------------------------------------------------------------------------------------
 
 
@@ -308,7 +372,7 @@ class Tool:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_kafkas_console_tools_take_it_for_kafka(embedded: EmbeddedKafka, protocol: str) -> None:
-    """The producer and two consumers that share a group; kafka-consumer-groups tells what was committed, and deletes it."""
+    """The producer and two consumers that share a group; kafka-consumer-groups and kafka-topics tell of them, and delete both."""
     servers = ["--bootstrap-server", embedded.bootstrap_servers]
     wanted = {"group.protocol": protocol, "auto.offset.reset": "earliest", "auto.commit.interval.ms": "100"}
     wanted |= {"heartbeat.interval.ms": "200"} if protocol == "classic" else {}
@@ -329,10 +393,18 @@ def test_kafkas_console_tools_take_it_for_kafka(embedded: EmbeddedKafka, protoco
         assert sorted(first.lines + second.lines) == sorted(f"value-{number}" for number in range(40))
     embedded.wait_for(lambda: embedded.describe(GROUP).state == "Empty", PATIENCE_S)
 
-    groups = ("consumer.group.ConsumerGroupCommand", *servers, "--group", GROUP)
-    with Tool(*groups, "--describe") as described:
-        described.feed([])
-    assert sum(GROUP in line and "orders" in line for line in described.lines) >= 1
-    with Tool(*groups, "--delete") as deleted:
-        deleted.feed([])
+    groups, topics = ("consumer.group.ConsumerGroupCommand", *servers), ("TopicCommand", *servers)
+    assert told_by(*groups, "--list") == [GROUP]
+    assert any(GROUP in line and "orders" in line for line in told_by(*groups, "--describe", "--group", GROUP))
+    told_by(*groups, "--delete", "--group", GROUP)
     assert embedded.committed(GROUP) == {}
+    assert any(f"PartitionCount: {PARTITIONS}" in line for line in told_by(*topics, "--describe", "--topic", "orders"))
+    told_by(*topics, "--delete", "--topic", "orders")
+    assert told_by(*topics, "--list") == []
+
+
+def told_by(*command: str) -> list[str]:
+    """The lines of a tool that needs no input."""
+    with Tool(*command) as tool:
+        tool.feed([])
+    return [line for line in tool.lines if line]

@@ -9,6 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaE
 from confluent_kafka import TopicPartition as TheirPartition
 
 from membership_client.config import MemberConfig
+from membership_client.consumer.arguments import checked_topics
 from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.consumer.translate import theirs
 from membership_client.core.events import CallbackKind, Close, RunCallback, Subscribe, Unsubscribe
@@ -70,8 +71,9 @@ class ConsumerInRun:
         listener: object | None = None,
     ) -> None:
         self._check_open()
+        given = frozenset(checked_topics(topics))
         self._hooks = self._hooks_of(on_assign, on_revoke, on_lost, listener)
-        self.membership.receive(Subscribe(frozenset(topics)))
+        self.membership.receive(Subscribe(given))
 
     def _hooks_of(self, *given: Any) -> dict[CallbackKind, Callback]:
         return hooks_of(self, *given)
@@ -185,6 +187,15 @@ class ConsumerInRun:
 
     def get_watermark_offsets(self, partition: TheirPartition, *_: object, **__: object) -> tuple[int, int]:
         return 0, self._world.end_offset(TopicPartition(partition.topic, partition.partition))
+
+    def offsets_for_times(self, partitions: Iterable[TheirPartition], *_: object, **__: object) -> list[TheirPartition]:
+        """Their offsets are times in milliseconds. OFFSET_END where no record is as young."""
+        return [
+            TheirPartition(
+                one.topic, one.partition, self._world.first_since(TopicPartition(one.topic, one.partition), one.offset)
+            )
+            for one in partitions
+        ]
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from membership_client.testing.kit.checks import CHECKS, Check, CheckError
 from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
 from membership_client.testing.kit.records import Records, checked_records
+from membership_client.testing.kit.scheduler import LateError
 from membership_client.testing.kit.world import STORY_S, Program, World
 
 _NAMES = ("a", "b", "c")
@@ -136,7 +137,7 @@ def explore(
         story = tuple(_stories(kinds, seed))
         history, error = stage.run(story, seed)
         if error is not None:
-            story, history, error = _shortest(stage, story, seed, history, error)
+            story, history, error = _shortest((story, history, error), stage, seed)
             raise StoryError(_told(stage, story, seed, history, error), seed, story, history) from error
         changes = history.of(What.ASSIGNED, What.REVOKED, What.LOST)
         runs, rebalances = runs + 1, rebalances + sum(bool(entry.partitions) for entry in changes)
@@ -216,13 +217,12 @@ def _about(kind: Callable[..., StoryEvent], name: str, at: float) -> StoryEvent:
 _Failure = tuple[tuple[StoryEvent, ...], History, AssertionError]
 
 
-def _shortest(
-    stage: _Stage, story: tuple[StoryEvent, ...], seed: int, history: History, error: AssertionError
-) -> _Failure:
-    """Leaves events out one by one, then rounds their times, as long as it fails."""
-    best: _Failure = (story, history, error)
+def _shortest(best: _Failure, stage: _Stage, seed: int) -> _Failure:
+    """Leaves events out one by one, then rounds their times, as long as it fails, and fails in time."""
     tried: set[tuple[StoryEvent, ...]] = set()
     while len(tried) < _MOST_TRIES and (candidate := _simpler(best[0], tried)) is not None:
+        if isinstance(best[2], LateError):
+            break
         tried.add(candidate)
         history, failed = stage.run(candidate, seed)
         if failed is not None:

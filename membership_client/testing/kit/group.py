@@ -7,7 +7,8 @@ import contextlib
 import inspect
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import confluent_kafka
@@ -33,6 +34,7 @@ from membership_client.testing.kit.recorded_consumer import RecordedConsumer
 from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
 from membership_client.testing.kit.recorder import Recorder
 from membership_client.testing.kit.records import Records, checked_records, partition_of
+from membership_client.testing.kit.stack import stack_of
 from membership_client.types import TopicPartition
 
 _END_S = 30.0
@@ -87,17 +89,18 @@ class KafkaGroup:
         """So many records, or these keys and values. They can be read when it returns."""
         given = checked_records(records, first=len(self.history.records))
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
-        for key, value in given:
-            record = self._record(key, value)
-            producer.produce(self.topic, record.value, record.key, record.partition.partition)
+        offsets: dict[int, int] = {}
+        for number, (key, value) in enumerate(given):
+            note = partial(_note_offset, offsets, number)
+            producer.produce(self.topic, value, key, partition_of(key, self._partitions), on_delivery=note)
         if producer.flush(_END_S):
             raise TimeoutError(f"The embedded broker did not take all records within {_END_S:g} s.")
+        self._add_records(given, offsets)
 
-    def _record(self, key: bytes, value: bytes) -> Record:
-        partition = TopicPartition(self.topic, partition_of(key, self._partitions))
-        offset = sum(record.partition == partition for record in self.history.records)
-        self.history.records.append(record := Record(partition, offset, key, value, self._now()))
-        return record
+    def _add_records(self, records: Sequence[tuple[bytes, bytes]], offsets: Mapping[int, int]) -> None:
+        for number, (key, value) in enumerate(records):
+            partition = TopicPartition(self.topic, partition_of(key, self._partitions))
+            self.history.records.append(Record(partition, offsets[number], key, value, self._now()))
 
     # --- what happens to the group -----------------------------------------------------------------------------------
 
@@ -106,7 +109,7 @@ class KafkaGroup:
         name: str,
         program: Callable[[Any], object],
         *,
-        consumer: Callable[[Mapping[str, Any]], Any] = Consumer,
+        consumer: Callable[..., Any] = Consumer,
     ) -> None:
         """Start an instance of the program. `consumer` makes its consumer: ours, or `confluent_kafka.Consumer`."""
         checked_program(program)
@@ -167,16 +170,19 @@ class KafkaGroup:
     def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
         """Until the instances have processed so many different records."""
         wanted = checked_whole("count", count)
-        self.wait_for(lambda: len(set(self.history.processed)) >= wanted, timeout_s)
+        self.wait_for(lambda: len(self._processed()) >= wanted, timeout_s)
+
+    def _processed(self) -> set[tuple[tuple[TopicPartition, ...], int | None]]:
+        return {(entry.partitions, entry.offset) for entry in self.history.of(What.PROCESSED)}
 
     def wait_assigned(self, *names: str, timeout_s: float = 30.0) -> None:
-        """Until these instances, and no others, share the partitions, and all callbacks for that have returned."""
+        """Until these instances, and no others, share the topic's partitions, and all callbacks for that have returned."""
         wanted = {checked_text("name", name) for name in names}
         self.wait_for(lambda: self._owners() == wanted, timeout_s)
 
     def _owners(self) -> set[str]:
         members = self.kafka.describe(self.group_id).members
-        owned = [partition for one in members for partition in one.current]
+        owned = [partition for one in members for partition in one.current if partition.topic == self.topic]
         is_settled = all(one.current == one.target for one in members) and len(owned) == self._partitions
         return {one.client_id for one in members} if is_settled else set()
 
@@ -191,8 +197,9 @@ class KafkaGroup:
         """End all instances, as `leave` does."""
         for instance in self._instances.values():
             instance.interrupt()
-        while self._instances:
-            self._instances.popitem()[1].join()
+        with contextlib.ExitStack() as every:  # One that does not end, or has raised, must not keep the others.
+            while self._instances:
+                every.callback(self._instances.popitem()[1].join)
 
     # --- for instances -----------------------------------------------------------------------------------------------
 
@@ -204,7 +211,14 @@ class KafkaGroup:
         self.history.add(Entry(self._now(), instance, what, **more))
 
     def _released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
-        """A revoke has returned: what the broker has by now is committed in time. Any thread."""
+        """A revoke has returned: what the broker has by now is committed in time. Any thread.
+
+        A consumer that its program has never closed may revoke after the test, when the interpreter ends.
+        """
+        with contextlib.suppress(RuntimeError):
+            self._add_released(instance, partitions)
+
+    def _add_released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
         committed = self.kafka.committed(self.group_id)
         for partition in partitions:
             if partition in committed:
@@ -217,8 +231,9 @@ class KafkaGroup:
 class RecordedInstance:
     """What a program gets on an embedded broker: as `Instance`, with a real consumer."""
 
-    def __init__(self, group: KafkaGroup, name: str, consumer: Callable[[Mapping[str, Any]], Any]) -> None:
+    def __init__(self, group: KafkaGroup, name: str, consumer: Callable[..., Any]) -> None:
         self.name = name
+        self._group = group
         self.durable: dict[str, Any] = group.history.durable
         self.config: dict[str, Any] = {**group.config, "client.id": name}
         """For members and consumers that the program makes itself. Its `client.id` is how the group finds them."""
@@ -272,6 +287,7 @@ class RecordedInstance:
     def processed(self, message: Any) -> None:
         """The program has put the effect of this record where it cannot be taken back."""
         partition = TopicPartition(message.topic(), message.partition())
+        self._note(partition, message)
         self._recorder.add(What.PROCESSED, partitions=(partition,), offset=message.offset())
 
     def check_interrupt(self) -> None:
@@ -279,6 +295,12 @@ class RecordedInstance:
         if self._interrupted.is_set():
             self._interrupted.clear()
             raise KeyboardInterrupt
+
+    def _note(self, partition: TopicPartition, message: Any) -> None:
+        """A record that the test has produced by other means is known by what the program shows of it."""
+        key, value = (getattr(message, part, bytes)() or b"" for part in ("key", "value"))
+        record = Record(partition, message.offset(), key, value, self._group._now())
+        self._group.history.others.setdefault((partition, message.offset()), record)
 
     # --- for the group -----------------------------------------------------------------------------------------------
 
@@ -295,9 +317,13 @@ class RecordedInstance:
                 program(self)
         except (KeyboardInterrupt, asyncio.CancelledError):
             pass
+        except SystemExit as error:
+            # Raised on the thread of the test it would end pytest's teardown, and the tests that follow would fail.
+            self.raised = _exit_error(self.name, error)
         except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
             self.raised = error
-            self._recorder.add(What.RAISED, text=repr(error))
+        if self.raised is not None:
+            self._recorder.add(What.RAISED, text=repr(self.raised))
         if self._fetcher is not None:
             self._fetcher.close()
         self._recorder.add(What.ENDED)
@@ -319,6 +345,28 @@ class RecordedInstance:
         if self._thread is not None:
             self._thread.join(_END_S)
             if self._thread.is_alive():
-                raise TimeoutError(f"Instance {self.name} does not end within {_END_S:g} s after KeyboardInterrupt.")
+                raise TimeoutError(self._not_ended())
         if self.raised is not None:
             raise self.raised
+
+    def _not_ended(self) -> str:
+        assert self._thread is not None
+        raised = (
+            "has not called its consumer since" if self._interrupted.is_set() else "goes on after KeyboardInterrupt"
+        )
+        return (
+            f"Instance {self.name} does not end within {_END_S:g} s after it was told to: its program {raised}. "
+            f"It is here:\n{stack_of(self._thread.ident)}"
+        )
+
+
+def _note_offset(offsets: dict[int, int], number: int, error: confluent_kafka.KafkaError | None, message: Any) -> None:
+    """A delivery report. Raises KafkaException, out of `flush`."""
+    if error is not None:
+        raise confluent_kafka.KafkaException(error)
+    offsets[number] = message.offset()
+
+
+def _exit_error(name: str, error: SystemExit) -> AssertionError | None:
+    """None if the program has ended as it should, by `sys.exit()` or `sys.exit(0)`."""
+    return AssertionError(f"Instance {name} ended by {error!r}.") if error.code else None

@@ -81,6 +81,8 @@ class History:
     """The entries of a run in their order, the records it had, and `durable`: what the instances kept there."""
 
     records: list[Record] = field(default_factory=list)
+    others: dict[tuple[TopicPartition, int], Record] = field(default_factory=dict)
+    """Records that the program has processed, by their places, and that may have been produced by others than the run."""
     entries: list[Entry] = field(default_factory=list)
     durable: dict[str, Any] = field(default_factory=dict)
 
@@ -94,7 +96,7 @@ class History:
     @property
     def processed(self) -> list[Record]:
         """The records in the order in which the instances processed them; one that was processed twice is there twice."""
-        known = {(record.partition, record.offset): record for record in self.records}
+        known = {**self.others, **{(record.partition, record.offset): record for record in self.records}}
         return [known[entry.partitions[0], entry.offset or 0] for entry in self.of(What.PROCESSED)]
 
     @property

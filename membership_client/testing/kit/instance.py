@@ -104,8 +104,10 @@ class Instance:
         scheduler = self._world.scheduler
         if message.topic() is None:
             raise ValueError("A message without a topic is an error event: look at message.error() first.")
-        scheduler.wait(timeout_s=scheduler.random.uniform(0.0, _LONGEST_WORK_S))
         partition = TopicPartition(message.topic(), message.partition())
+        if not self._world.has_record(partition, message.offset()):
+            raise ValueError(f"There is no record {partition}@{message.offset()} in this run.")
+        scheduler.wait(timeout_s=scheduler.random.uniform(0.0, _LONGEST_WORK_S))
         self._world.add(What.PROCESSED, self.label, partitions=(partition,), offset=message.offset())
 
     # --- for the world -----------------------------------------------------------------------------------------------
@@ -127,6 +129,9 @@ class Instance:
                 program(self)
         except (KeyboardInterrupt, asyncio.CancelledError):
             pass
+        except SystemExit as error:
+            if error.code:
+                raise
         except Exception as error:
             if not _is_passing(error):
                 raise

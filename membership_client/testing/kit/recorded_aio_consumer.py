@@ -15,6 +15,8 @@ from membership_client.testing.kit.recorded_consumer import Recorded
 class RecordedAioConsumer(Recorded):
     """`subscribe` and `commit` also write the history."""
 
+    _awaits = True
+
     def _hook(self, what: What, hook: Hook | None) -> Hook:
         async def call(_: object, partitions: Iterable[Any], context: object) -> None:
             arguments = (self, partitions) if hook is None or accepts(hook, 2) else (self, partitions, context)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
-from membership_client.consumer.hooks import Hook
+from membership_client.consumer.hooks import Hook, hooks_of
 from membership_client.runtime.listener import accepts
 from membership_client.testing.kit.history import NO_CALLBACK, What, as_partitions
 from membership_client.testing.kit.recorded_listener import recorded_listener
@@ -19,6 +19,9 @@ _SLICE_S = 0.05
 
 class Recorded:
     """Passes everything on to the real consumer, and writes what its callbacks are called with."""
+
+    _awaits = False
+    """Callbacks may be coroutines."""
 
     def __init__(self, consumer: Any, recorder: Recorder) -> None:
         self._consumer = consumer
@@ -33,12 +36,15 @@ class Recorded:
         on_assign: Hook | None = None,
         on_revoke: Hook | None = None,
         on_lost: Hook | None = None,
-        **more: Any,
+        *,
+        listener: object | None = None,
     ) -> Any:
-        if more.get("listener") is not None:
-            return self._consumer.subscribe(list(topics), listener=recorded_listener(more["listener"], self._recorder))
+        # The consumer sees our own functions, so what it would refuse is refused here.
+        hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=self._awaits)
+        if listener is not None:
+            return self._consumer.subscribe(topics, listener=recorded_listener(listener, self._recorder))
         return self._consumer.subscribe(
-            list(topics),
+            topics,
             on_assign=self._hook(What.ASSIGNED, on_assign),
             on_revoke=self._hook(What.REVOKED, on_revoke),
             on_lost=self._hook(What.LOST, on_lost or on_revoke),
@@ -91,8 +97,8 @@ class RecordedConsumer(Recorded):
             if (message := self.poll()) is not None:
                 yield message
 
-    def commit(self, message: Any = None, *, offsets: Any = None, asynchronous: bool = True) -> Any:
-        given: dict[str, Any] = {"message": message} if message is not None else {"offsets": offsets} if offsets else {}
+    def commit(self, message: Any = None, offsets: Any = None, asynchronous: bool = True) -> Any:
+        given = {name: one for name, one in (("message", message), ("offsets", offsets)) if one is not None}
         self._record_commit(message, offsets)
         return self._consumer.commit(**given, asynchronous=asynchronous)
 

@@ -7,11 +7,14 @@ turn back in `wait`, and nowhere else.
 from __future__ import annotations
 
 import _thread
+import ctypes
 import heapq
 import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from membership_client.testing.kit.stack import stack_of
 
 MOST_TURNS = 200_000
 """A run with more is taken for a program that never waits for anything that takes time."""
@@ -29,6 +32,10 @@ class Killed(BaseException):
 
 class StuckError(AssertionError):
     """A program does not give its turn back, or never comes to an end."""
+
+
+class LateError(StuckError):
+    """The same, found after so much real time that nobody wants to wait for it again."""
 
 
 @dataclass(eq=False)
@@ -128,9 +135,10 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 - whatever a program raises is part of the run
             task.raised = error
         finally:
-            task.done = True
+            was_given_up, task.done = task.done, True
             del self.by_thread[_thread.get_ident()]
-            self._back.release()
+            if not was_given_up:
+                self._back.release()
 
     def spawn(self, name: str, owner: object, function: Callable[[], object]) -> Task:
         """A new task on a new thread."""
@@ -180,19 +188,34 @@ class Scheduler:
     def _give_turn(self, task: Task) -> None:
         self._turns += 1
         if self._turns > MOST_TURNS:
-            raise StuckError(
-                f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s."
-            )
+            raise LateError(f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s.")
         task.gate.release()
         if not self._back.acquire(timeout=REAL_TIMEOUT_S):
-            raise StuckError(
+            where = self.where(task)
+            self._give_up(task)
+            raise LateError(
                 f"{task.name} has not called the consumer for {REAL_TIMEOUT_S:g} s: it works for long, or it waits for "
-                "something outside virtual time, such as a lock that was made before the run or a socket."
+                "something outside virtual time, such as a lock that was made before the run or a socket. "
+                f"It is here:\n{where}"
             )
         if task.done:
             self.tasks.remove(task)
             if task.raised is not None:
                 self.on_raised(task, task.raised)
+
+    def _give_up(self, task: Task) -> None:
+        """It is not waited for any more. A loop of Python code ends by the exception; a wait outside virtual time goes on."""
+        task.killed = task.done = True
+        self.tasks.remove(task)
+        if (ident := self._thread_of(task)) is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(Killed))
+
+    def _thread_of(self, task: Task) -> int | None:
+        return next((ident for ident, one in tuple(self.by_thread.items()) if one is task), None)
+
+    def where(self, task: Task) -> str:
+        """The newest calls of the program in that task."""
+        return stack_of(self._thread_of(task))
 
     def kill(self, owner: object) -> None:
         """Every task of this owner gets Killed with its next turn, and none begins any more."""

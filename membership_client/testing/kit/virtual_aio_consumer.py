@@ -96,6 +96,11 @@ class VirtualAioConsumer:
     async def get_watermark_offsets(self, partition: TheirPartition, *_: object, **__: object) -> tuple[int, int]:
         return self._in_run.get_watermark_offsets(partition)
 
+    async def offsets_for_times(
+        self, partitions: Iterable[TheirPartition], *_: object, **__: object
+    ) -> list[TheirPartition]:
+        return self._in_run.offsets_for_times(partitions)
+
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     async def commit(

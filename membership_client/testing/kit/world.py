@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import OFFSET_END
+
 from membership_client.core.error_codes import Code
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
@@ -25,6 +27,7 @@ from membership_client.testing.kit.events import (
 )
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
+from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.real_members import members_of
 from membership_client.testing.kit.records import partition_of
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
@@ -130,6 +133,11 @@ class World:
         """What a check finds missing afterwards may just not have been done yet."""
         if self._has_settled():
             return
+        if not any(entry.partitions for entry in self.history.of(What.ASSIGNED)):
+            self.unsettled = (
+                f"No instance was assigned a partition: the program must subscribe to {self._topic!r}, and stay."
+            )
+            return
         processed = len({(entry.partitions, entry.offset) for entry in self.history.of(What.PROCESSED)})
         busy = "it was still busy" if self._is_stable() else "its group was not stable"
         self.unsettled = (
@@ -153,10 +161,16 @@ class World:
         for instance in self.instances:
             instance.interrupt()
         self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in self.instances))
-        if late := [one.name for one in self.instances if one.alive]:
-            raise StuckError(
-                f"Instance {late[0]} does not end within {CLOSE_S:g} s after KeyboardInterrupt out of poll()."
-            )
+        if late := [one for one in self.instances if one.alive]:
+            raise StuckError(self._not_ended(late[0]))
+
+    def _not_ended(self, late: Instance) -> str:
+        tasks = [task for task in self.scheduler.tasks if task.owner is late]
+        raised = (
+            "poll() could not raise KeyboardInterrupt yet" if late.interrupted else "it goes on after KeyboardInterrupt"
+        )
+        waits = "".join(f"\n{task.name} waits here:\n{self.scheduler.where(task)}" for task in tasks)
+        return f"Instance {late.label} does not end within {CLOSE_S:g} s after it was told to: {raised}.{waits}"
 
     def new_member_id(self, label: str) -> str:
         number = sum(one.partition("#")[0] == label for one in self.member_ids)
@@ -235,9 +249,18 @@ class World:
 
     # --- the broker's side of records and offsets --------------------------------------------------------------------
 
+    def has_record(self, partition: TopicPartition, offset: int) -> bool:
+        return 0 <= offset < len(self.logs.get(partition, []))
+
     def readable(self, partition: TopicPartition, offset: int) -> Record | None:
         log = self.logs.get(partition, [])
         return log[offset] if 0 <= offset < len(log) and log[offset].at <= self.scheduler.now else None
+
+    def first_since(self, partition: TopicPartition, timestamp_ms: int) -> int:
+        """The offset of the first record that is as young, OFFSET_END if there is none."""
+        readable = (record for record in self.logs.get(partition, []) if record.at <= self.scheduler.now)
+        young = (record.offset for record in readable if VirtualMessage(record).timestamp()[1] >= timestamp_ms)
+        return next(young, OFFSET_END)
 
     def end_offset(self, partition: TopicPartition) -> int:
         return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))

@@ -1,0 +1,272 @@
+"""Programs and tests that are at fault: what the kit says, how soon, and that nothing else suffers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from membership_client import Consumer, ListenerError
+from membership_client import TopicPartition as Place
+from membership_client.testing import EmbeddedKafka, KafkaGroup, StoryError, What, explore, play
+from membership_client.testing.kit import group as groups
+from membership_client.testing.kit import scheduler
+from membership_client.testing.kit.virtual_consumer import VirtualConsumer
+from tests.testing.kit.programs import CONFIG, careful
+
+CONSUMERS = pytest.mark.parametrize("consumer", [Consumer, confluent_kafka.Consumer], ids=["ours", "confluent"])
+
+
+# --- in virtual time -------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_without_calls_is_found_once_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was played again to make its story shorter, 20 s each time, and its threads went on in the test's process."""
+    monkeypatch.setattr(scheduler, "REAL_TIMEOUT_S", 0.2)
+    before, runs = threading.active_count(), []
+
+    def program(instance: Any) -> None:
+        runs.append(instance)
+        while True:
+            pass
+
+    with pytest.raises(StoryError, match=r"(?s)has not called the consumer for 0.2 s.*, in program\n    (while|pass)"):
+        explore(program)
+    assert len(runs) == 1
+    wait_until(lambda: threading.active_count() <= before)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    ends_at = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+def test_a_deadlock_is_shown_with_its_line() -> None:
+    """Which lock it is that two threads wait for was left to the reader."""
+
+    def program(_: Any) -> None:
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+
+    with pytest.raises(StoryError, match=r"(?s)Instance a does not end .* in program\n    lock.acquire\(\)"):
+        play(program)
+
+
+@pytest.mark.parametrize("topics", [["order"], []])
+def test_a_program_without_partitions_is_told_so(topics: list[str]) -> None:
+    """It was advised to take fewer records."""
+
+    def program(instance: Any) -> None:
+        consumer = instance.consumer(CONFIG)
+        consumer.subscribe(topics)
+        consumer.poll(-1)
+
+    with pytest.raises(StoryError, match=r"No instance was assigned a partition: .* subscribe to 'orders'"):
+        play(program)
+
+
+def test_a_text_is_no_list_of_topics() -> None:
+    """Each of its letters was taken for a topic."""
+    with pytest.raises(StoryError, match="did you mean"):
+        play(lambda instance: instance.consumer().subscribe("orders"))
+
+
+def test_a_record_that_a_run_does_not_have_is_refused() -> None:
+    """The check of the history raised a bare KeyError."""
+    stranger = confluent_kafka.Message(topic="orders", partition=0, offset=1000)
+    with pytest.raises(StoryError, match="There is no record orders-0@1000 in this run"):
+        play(lambda instance: instance.processed(stranger))
+
+
+def exiting(code: int) -> Callable[[Any], None]:
+    def program(instance: Any) -> None:
+        try:
+            careful(instance)
+        finally:
+            sys.exit(code)
+
+    return program
+
+
+def test_a_program_may_end_by_sys_exit() -> None:
+    """Many do after Ctrl-C; any other code than 0 is a failure."""
+    play(exiting(0))
+    with pytest.raises(StoryError, match="raised SystemExit"):
+        play(exiting(3))
+
+
+def test_methods_that_are_not_there_are_in_the_documentation() -> None:
+    """Those of confluent-kafka's consumer that the virtual one lacks."""
+    names = {name for name in dir(confluent_kafka.Consumer) if not name.startswith("_")}
+    missing = sorted(name for name in names if not hasattr(VirtualConsumer, name))
+    *others, last = (f"`{name}`" for name in missing)
+    text = " ".join(Path("docs/testing.md").read_text().split())
+    assert f"Not there are {', '.join(others)} and {last}" in text
+
+
+def test_offsets_are_found_by_time() -> None:
+    """The first record that is as young, the end if there is none."""
+    found: list[int] = []
+
+    def program(instance: Any) -> None:
+        with instance.consumer(CONFIG) as reader:
+            reader.subscribe(["orders"])
+            for message in reader:
+                times = (message.timestamp()[1], 2**50)
+                wanted = [TopicPartition("orders", message.partition(), at) for at in times]
+                found.extend(each.offset for each in reader.offsets_for_times(wanted))
+
+    play(program, checks=[], records=[("key", "value")])
+    assert found == [0, confluent_kafka.OFFSET_END]
+
+
+# --- on an embedded broker -------------------------------------------------------------------------------------------
+
+
+def test_sys_exit_ends_the_instance_and_not_the_tests(kafka_group: KafkaGroup) -> None:
+    """Raised in a fixture's teardown it ended that, and each later test of the run found the broker of this one."""
+    kafka_group.produce(1)
+    kafka_group.join("a", exiting(0))
+    kafka_group.join("b", exiting(3))
+    kafka_group.wait_assigned("a", "b")
+    kafka_group.leave("a")
+    with pytest.raises(AssertionError, match=r"Instance b ended by SystemExit\(3\)"):
+        kafka_group.check()
+
+
+def test_one_that_raises_does_not_keep_the_others(kafka_group: KafkaGroup) -> None:
+    """All end before the broker does."""
+
+    def buggy(_: Any) -> None:
+        raise KeyError("orders")
+
+    kafka_group.join("a", careful)
+    kafka_group.wait_assigned("a")
+    kafka_group.join("b", buggy)
+    with pytest.raises(KeyError):
+        kafka_group.stop()
+    assert {entry.instance for entry in kafka_group.history.of(What.ENDED)} == {"a", "b"}
+
+
+def test_a_program_that_does_not_end_is_shown_with_its_line(
+    kafka_group: KafkaGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it does not come to its poll, or goes on after it."""
+    monkeypatch.setattr(groups, "_END_S", 0.2)
+    end = threading.Event()
+
+    def absent(_: Any) -> None:
+        end.wait()
+
+    def stubborn(instance: Any) -> None:
+        while not end.is_set():
+            try:
+                instance.check_interrupt()
+            except KeyboardInterrupt:
+                end.wait()
+
+    kafka_group.join("absent", absent)
+    kafka_group.join("stubborn", stubborn)
+    with pytest.raises(TimeoutError, match=r"(?s)has not called its consumer since.*in absent\n    end.wait\(\)"):
+        kafka_group.leave("absent")
+    with pytest.raises(TimeoutError, match=r"(?s)goes on after KeyboardInterrupt.*in stubborn\n    end.wait\(\)"):
+        kafka_group.leave("stubborn")
+    end.set()
+
+
+def test_a_consumer_may_be_closed_after_its_broker() -> None:
+    """A program has forgotten it, and the interpreter closes it: its revoke raised, because the history asks the broker."""
+    left: list[Any] = []
+
+    def forgetful(instance: Any) -> None:
+        left.append(consumer := instance.consumer(CONFIG))
+        consumer.subscribe(["orders"])
+        while True:
+            consumer.poll(1.0)
+
+    with EmbeddedKafka() as kafka, KafkaGroup(kafka) as group:
+        group.join("a", forgetful, consumer=confluent_kafka.Consumer)
+        group.wait_assigned("a")
+    left[0].close()
+    assert What.REVOKED in {entry.what for entry in group.history.entries}
+
+
+@CONSUMERS
+def test_records_of_other_topics_and_producers(kafka_group: KafkaGroup, consumer: Any) -> None:
+    """A program may read more than the group's topic: its records raised KeyError, which looked like a wait in vain."""
+    kafka_group.kafka.create_topic("retry")
+
+    def program(instance: Any) -> None:
+        with instance.consumer(CONFIG) as reader:
+            reader.subscribe(["orders", "retry"])
+            for message in reader:
+                instance.processed(message)
+                reader.commit(message, asynchronous=False)
+
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka_group.kafka.bootstrap_servers})
+    producer.produce("retry", b"again", b"key")
+    producer.produce("orders", b"own", partition=0)
+    producer.flush()
+    kafka_group.produce(20)
+    kafka_group.join("a", program, consumer=consumer)
+    kafka_group.wait_assigned("a")
+    kafka_group.wait_processed(22)
+    history = kafka_group.check()
+    assert {record.value for record in history.processed} >= {b"again", b"own", b"value-0", b"value-19"}
+    assert {record.offset for record in history.records if record.partition == Place("orders", 0)} >= {1}
+
+
+@CONSUMERS
+def test_what_a_consumer_refuses_is_refused(kafka_group: KafkaGroup, consumer: Any) -> None:
+    """A text was taken for topics of one letter, and a misspelt callback or a coroutine was never called."""
+    raised: list[BaseException] = []
+
+    async def coroutine(_: Any, __: Any) -> None:
+        """Nothing would await it."""
+
+    def program(instance: Any) -> None:
+        with instance.consumer(CONFIG) as reader:
+            attempts: list[Callable[[], object]] = [
+                lambda: reader.subscribe("orders"),
+                lambda: reader.subscribe(["orders"], on_asign=print),
+                lambda: reader.subscribe(["orders"], on_assign=coroutine),
+            ]
+            for attempt in attempts:
+                with pytest.raises((TypeError, KafkaException, ListenerError)) as caught:
+                    attempt()
+                raised.append(caught.value)
+
+    kafka_group.join("a", program, consumer=consumer)
+    kafka_group.wait_for(lambda: any(kafka_group.history.of(What.ENDED)))
+    kafka_group.stop()
+    assert len(raised) == 3
+
+
+@CONSUMERS
+def test_an_empty_commit_stays_empty(kafka_group: KafkaGroup, consumer: Any) -> None:
+    """`commit(offsets=[])` committed the position of every partition, which the program had not asked for."""
+
+    def program(instance: Any) -> None:
+        with instance.consumer(CONFIG) as reader:
+            reader.subscribe(["orders"])
+            instance.processed(reader.poll())
+            with pytest.raises(KafkaException) as caught:
+                reader.commit(offsets=[], asynchronous=False)
+            assert caught.value.args[0].code() == KafkaError._NO_OFFSET
+
+    kafka_group.produce(1)
+    kafka_group.join("a", program, consumer=consumer)
+    kafka_group.wait_processed(1)
+    kafka_group.wait_for(lambda: any(kafka_group.history.of(What.ENDED)))
+    kafka_group.stop()
+    assert kafka_group.kafka.committed(kafka_group.group_id) == {}
