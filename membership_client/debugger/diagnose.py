@@ -91,7 +91,9 @@ def _explains(cause: Finding, finding: Finding) -> bool:
     if cause.kind not in _EXPLAINED_BY.get(finding.kind, frozenset()) or not cause.overlaps(finding):
         return False
     if finding.kind is Kind.UNOWNED_PARTITION:
-        return set(finding.partitions) <= set(cause.partitions) and _covers(cause, finding)
+        # A classic group waits for one member before it assigns anything, also what others gave up.
+        same = set(finding.partitions) <= set(cause.partitions) or cause.members[0] == finding.members[0]
+        return same and _covers(cause, finding)
     if cause.kind is Kind.POISON_RECORD:
         return set(finding.members) <= set(cause.members)
     together = bool(set(cause.members) & set(finding.members))
