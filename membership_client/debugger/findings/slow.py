@@ -51,7 +51,7 @@ def _held(run: MemberRun, call: CallbackRecord) -> tuple[TopicPartition, ...]:
 
 
 def _callback_finding(group: Group, run: MemberRun, call: CallbackRecord) -> Finding:
-    for_poll = call.waited_s > call.ran_s
+    for_poll = run.polls and call.waited_s > call.ran_s
     return Finding(
         kind=Kind.WAITED_FOR_POLL if for_poll else Kind.WAITED_FOR_CALLBACK,
         group=run.group,
