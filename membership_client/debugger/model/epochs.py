@@ -378,8 +378,9 @@ def _inherited_epoch(group: Group, run: MemberRun, membership: Membership) -> in
     """
     if membership.ending not in {MembershipEnd.FENCED, MembershipEnd.OPEN}:
         return None
-    held = [period for period in run.owned_periods if period.is_open or period.ended.at >= membership.last.at]
-    held = [period for period in held if membership.first.at <= period.began.at <= membership.last.at]
+    fenced = membership.ending is MembershipEnd.FENCED
+    began = [period for period in run.owned_periods if membership.first.at <= period.began.at <= membership.last.at]
+    held = [period for period in began if period.is_open or (fenced and period.ended.at >= membership.last.at)]
     epochs = (other.began.epoch for period in held for other in _later_periods(group, run, period))
     return min((epoch for epoch in epochs if epoch > membership.last_epoch), default=None)
 

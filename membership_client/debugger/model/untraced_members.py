@@ -8,6 +8,8 @@ from membership_client.core.events import Answered, GroupJoined
 from membership_client.debugger.model.epochs import rebalances_of
 from membership_client.debugger.model.timeline import Group
 
+UNTRACED = "Members without a trace may have been in the group: what they owned looks as if it had no owner."
+
 
 @functools.lru_cache(maxsize=1)
 def has_untraced_members(group: Group) -> bool:
