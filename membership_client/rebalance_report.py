@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,8 @@ class RebalanceReport:
     """In the order in which they ended; the newest hundred."""
 
     def __str__(self) -> str:
-        told = [str(call) for call in self.callbacks if call.is_notable]
-        callbacks = f"; {', '.join(told)}" if told else ""
+        told = ", ".join(_told([call for call in self.callbacks if call.is_notable]))
+        callbacks = f"; {told}" if told else ""
         why = f"{self.cause}; triggered by {self.triggered_by.value}"
         return f"{self._outcome()} ({why}), {self._moves()}, in {self.seconds:.1f} s{callbacks}"
 
@@ -99,6 +100,22 @@ class RebalanceReport:
     def _moves(self) -> str:
         moves = [("got", first_shares(self.got)), ("lost", first_shares(self.lost))]
         return ", ".join(f"{word} {topics}" for word, topics in moves if topics) or "nothing moved"
+
+
+def _told(calls: list[RebalanceCallback]) -> Iterator[str]:
+    """One clause for all callbacks of a kind that returned, and one for each other callback."""
+    for kind in dict.fromkeys(call.kind for call in calls):
+        same = [call for call in calls if call.kind is kind]
+        returned = [call for call in same if call.returned and call.error is None]
+        if len(returned) > 1:
+            yield _together(returned)
+        yield from (str(call) for call in same if call not in returned or len(returned) == 1)
+
+
+def _together(calls: list[RebalanceCallback]) -> str:
+    waited_s, ran_s = sum(call.waited_s for call in calls), sum(call.ran_s for call in calls)
+    waited = f" after they waited {waited_s:.1f} s" if waited_s >= _NOTICEABLE_S else ""
+    return f"{len(calls)} {calls[0].kind.value} callbacks took {ran_s:.1f} s{waited}"
 
 
 _OUT = {

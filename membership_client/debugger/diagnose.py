@@ -11,6 +11,7 @@ from membership_client.debugger.findings.network import broker_restarted, networ
 from membership_client.debugger.findings.poison import poison_record
 from membership_client.debugger.findings.process import killed, standstill
 from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances, unowned_partition
+from membership_client.debugger.findings.repeated import folded
 from membership_client.debugger.findings.slow import offsets_awaited, poll_interval_exceeded, slow_callbacks, slow_close
 from membership_client.debugger.findings.topics import topic_missing
 from membership_client.debugger.findings.two_owners import two_owners
@@ -58,7 +59,7 @@ def diagnose(
 def findings_of(group: Group) -> list[Finding]:
     """By weight, then time."""
     found = [finding for find in _FINDERS for finding in find(group)]
-    return sorted(unexplained(found), key=_order)
+    return sorted(folded(unexplained(found)), key=_order)
 
 
 def _order(finding: Finding) -> tuple[int, float, tuple[str, ...], str]:
@@ -91,7 +92,9 @@ def _explains(cause: Finding, finding: Finding) -> bool:
     if cause.kind not in _EXPLAINED_BY.get(finding.kind, frozenset()) or not cause.overlaps(finding):
         return False
     if finding.kind is Kind.UNOWNED_PARTITION:
-        return set(finding.partitions) <= set(cause.partitions) and _covers(cause, finding)
+        # A classic group waits for one member before it assigns anything, also what others gave up.
+        same = set(finding.partitions) <= set(cause.partitions) or cause.members[0] == finding.members[0]
+        return same and _covers(cause, finding)
     if cause.kind is Kind.POISON_RECORD:
         return set(finding.members) <= set(cause.members)
     together = bool(set(cause.members) & set(finding.members))

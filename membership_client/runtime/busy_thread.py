@@ -87,6 +87,15 @@ def _name_of(thread: int | None) -> str:
     return next((t.name for t in threading.enumerate() if t.ident == thread), str(thread))
 
 
+_OURS = __file__.removesuffix("runtime/busy_thread.py")
+
+
+def is_ours(place: traceback.FrameSummary) -> bool:
+    """Is that a function of this package? Places are shown to people who look for a function of their own."""
+    return place.filename.startswith(_OURS)
+
+
 def _places(frame: FrameType) -> tuple[str, ...]:
-    found = reversed(traceback.extract_stack(frame, limit=40))
+    stack = traceback.extract_stack(frame, limit=40)
+    found = reversed([place for place in stack if not is_ours(place)] or stack)
     return tuple(f"{place.name} ({place.filename.rpartition('/')[2]}:{place.lineno})" for place in found)

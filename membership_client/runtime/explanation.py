@@ -61,9 +61,10 @@ def _state_line(member: Member, moment: Moment) -> str:
     state = "closed" if member.closed is not None else member.state.value
     if _is_about_to_join(member, moment):
         state = "about to join"
-    epoch = f" at epoch {member.epoch}" if member.epoch > 0 else ""
+    # It may have been in this state for longer than at this epoch.
+    epoch = f"{',' if since else ''} at epoch {member.epoch}" if member.epoch > 0 else ""
     verb = "had" if member.owned and has_lost(member) else "owns"
-    return f"{who} is {state}{epoch}{since}, and {verb} {named(member.owned.named(member.names))}."
+    return f"{who} is {state}{since}{epoch}, and {verb} {named(member.owned.named(member.names))}."
 
 
 def _is_about_to_join(member: Member, moment: Moment) -> bool:
@@ -135,15 +136,15 @@ def _answer(member: Member, moment: Moment) -> _Wait:
         )
     if flight is None:
         return "the time of its next request to the coordinator", None
-    asked_s = f"{moment.now - flight.sent_at:.1f} s ago"
+    asked_s = moment.now - flight.sent_at
     match flight.request:
         case JoinGroup() | SyncGroup():
-            whom = f"all other members to join again, since {asked_s}"
+            whom = f"all other members to join again, for {asked_s:.1f} s"
             return whom, "if that takes long, look for a member that does not poll, or whose callback runs."
         case Heartbeat() | ClassicHeartbeat():
-            return f"{member.coordinator} to answer the heartbeat that was sent {asked_s}", None
+            return f"{member.coordinator} to answer the heartbeat that was sent {asked_s:.1f} s ago", None
         case _:
-            return f"{member.coordinator} to answer what was asked {asked_s}", None
+            return f"{member.coordinator} to answer what was asked {asked_s:.1f} s ago", None
 
 
 def _joining(member: Member, moment: Moment) -> _Wait:

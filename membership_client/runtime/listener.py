@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import queue
 import threading
 import time
@@ -21,7 +22,7 @@ from membership_client.arguments import (
 )
 from membership_client.core.events import CallbackKind, CallbackReturned, RunCallback
 from membership_client.errors import ListenerError
-from membership_client.runtime.busy_thread import BudgetWarning
+from membership_client.runtime.busy_thread import BudgetWarning, is_ours
 from membership_client.types import Cause, CauseKind, TopicPartition
 
 _MADE_BY_HAND = Cause(CauseKind.GROUP_CHANGED, "made by hand")
@@ -287,5 +288,7 @@ _DOES_NOTHING = RebalanceListener.on_budget_warning
 
 
 def as_text(error: BaseException) -> str:
-    """With its traceback, as CallbackReturned carries it."""
-    return "".join(traceback.format_exception(error)).strip()
+    """With its traceback, as CallbackReturned carries it: from the first function that is not of this package."""
+    told = traceback.TracebackException.from_exception(error)
+    told.stack[:] = list(itertools.dropwhile(is_ours, told.stack)) or told.stack
+    return "".join(told.format()).strip()

@@ -86,10 +86,25 @@ def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
         return replace(CALM, epoch=5 + number, members=(CALM.members[0], member))
 
     (flaps,) = seen(*(with_new(number, "orders") for number in range(5)))
-    assert (flaps.kind, flaps.members) == (OutsideKind.FLAPPING, ("shop on 10.0.0.1",))
+    assert (flaps.kind, flaps.members) == (OutsideKind.FLAPPING, ("shop@10.0.0.1",))
     assert "joined 4 times in 8 s; the group rebalanced 4 times." in flaps.sentence
     (changes,) = seen(*(replace(with_new(0, f"topic-{look}"), epoch=look) for look in range(5)))
     assert "changed its subscription 4 times" in changes.sentence
+
+
+def test_members_that_share_a_name_flap_only_if_they_come_and_go() -> None:
+    """Of six healthy members of one client and host it said that they "joined 140 times in 15 s"."""
+
+    def with_members(first: int, last: int) -> GroupView:
+        members = tuple(replace(CALM.members[1], member_id=f"m{number}") for number in range(first, last))
+        return replace(CALM, members=(CALM.members[0], *members))
+
+    assert seen(*[with_members(0, 6)] * 10) == []
+    assert seen(*(with_members(0, count) for count in range(8))) == []  # scaled up
+    assert seen(*(with_members(0, 8 - count) for count in range(8))) == []  # scaled down
+    assert seen(*(with_members(look, look + 6) for look in range(7))) == []  # restarted, one after the other
+    (flaps,) = seen(*(with_members(look, look + 6) for look in range(9)))
+    assert flaps.sentence.startswith("shop@10.0.0.1 (6 members of that name) joined 8 times in 16 s;")
 
 
 def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:

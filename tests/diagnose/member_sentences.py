@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from membership_client.debugger.findings.finding import Finding
 from tests.diagnose.phrases import Words, ends_of, is_rounded, life_of, places_in
@@ -77,6 +78,8 @@ def check_unpolled(truth: Truth, finding: Finding, words: Words) -> Iterable[str
     ]
     if polled:
         yield f"it polled {left.at - polled[-1].event['at']:.3f} s before"
+    noted = {record.partition(" (")[0] for line in life.lines for record in line.facts.get("records") or ()}
+    yield from (f"{one} was not in hand" for one in re.findall(r"\S+@\d+", words["any_hand"]) if one not in noted)
     if words["s_back"]:
         back = next(line for line in life.lines if line.at > left.at and line.is_step and line.state != "STALE")
         if not is_rounded(words["s_back"], back.at - left.at):
@@ -190,8 +193,18 @@ def check_callback(truth: Truth, finding: Finding, words: Words) -> Iterable[str
         partitions = returned.wants()[0]["partitions"]
     if {f"{topic}-{number}" for topic, number in places_in(words["what"])} != set(partitions):
         yield f"it was about {partitions}"
+    yield from _longest(life, call, words)
     if call["kind"] == "REVOKED":
         yield from _next_owner(truth, life, (wanted, ended), words)
+
+
+def _longest(life: Life, call: dict[str, Any], words: Words) -> Iterable[str]:
+    """Did callbacks of that kind take longer than a second that often?"""
+    ended = {line.event["call_id"]: line for line in life.lines if line.event.get("is") == "CallbackReturned"}
+    wants = [(line, want) for line in life.lines for want in line.wants() if want["kind"] == call["kind"]]
+    slow = [want for line, want in wants if ended.get(want["call_id"], life.lines[-1]).at - line.at >= 1.0]
+    if not 1 < int(words["n_waits"] or 2) <= max(2, len(slow)):
+        yield f"{len(slow)} took longer than a second"
 
 
 def _next_owner(truth: Truth, life: Life, call: tuple[Line, Line], words: Words) -> Iterable[str]:
@@ -218,7 +231,8 @@ def _next_owner(truth: Truth, life: Life, call: tuple[Line, Line], words: Words)
 
 def check_poll_wait(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:
     life = life_of(truth, finding, words["who"])
-    _, wanted, returned = _calls(life, finding)
+    call, wanted, returned = _calls(life, finding)
+    yield from _longest(life, call, words)
     if returned is None or not is_rounded(words["s"], returned.event["began_at"] - wanted.at):
         yield "it began at another time"
 

@@ -20,8 +20,9 @@ def check_rebalance(truth: Truth, finding: Finding, words: Words) -> Iterable[st
     if gains != {name: {t.place for t in tenures} for name, tenures in true_gains.items()}:
         yield f"who got what is {[(n, [t.place for t in ts]) for n, ts in true_gains.items()]}"
     released = [tenure for tenure in truth.tenures() if _gives_up_before(tenure, epoch)]
+    given_up = [tenure for tenure in released if not _is_got_before(truth, tenure, epoch)]
     for name, given in losses.items():
-        if not given <= {tenure.place for tenure in released if tenure.life.name == name}:
+        if not given <= {tenure.place for tenure in given_up if tenure.life.name == name}:
             yield f"{name} gave up none of {given}"
     reached = truth.reached(epoch)
     if not reached:
@@ -32,7 +33,7 @@ def check_rebalance(truth: Truth, finding: Finding, words: Words) -> Iterable[st
         yield f"began {finding.began - earliest:.3f} s after {by.name} had reached the epoch"
     if words["s"]:
         moments = [tenure.began.time for tenures in true_gains.values() for tenure in tenures]
-        moments = moments or [tenure.ended.time for tenure in released]
+        moments += [tenure.ended.time for tenure in given_up if tenure.place in losses.get(tenure.life.name, ())]
         if not moments or not is_rounded(words["s"], max(0.0, max(moments) - finding.began)):
             yield f"took {[moment - finding.began for moment in moments]}"
     yield from _triggers(truth, words["any_why"], epoch)
@@ -42,6 +43,12 @@ def _gives_up_before(tenure: Tenure, epoch: int) -> bool:
     """Was that the next epoch of its owner, in the same membership?"""
     later = (line for line in tenure.life.lines if line.at >= tenure.ended.at and line.epoch != tenure.ended.epoch)
     return not tenure.is_open and tenure.ended.epoch > 0 and next((line.epoch for line in later), 0) == epoch
+
+
+def _is_got_before(truth: Truth, tenure: Tenure, epoch: int) -> bool:
+    """Did another get it under an epoch that its owner never had, because a callback still ran?"""
+    later = [other for other in truth.tenures(tenure.place) if other.life is not tenure.life]
+    return any(tenure.began.epoch < other.began.epoch < epoch for other in later)
 
 
 def _moved(truth: Truth, text: str, verb: str) -> dict[str, set[Place]]:
@@ -109,6 +116,8 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
             0 < life.lines[-1].epoch < epoch and _seen_before(life, earliest) for life in lives
         ):
             yield f"{name} did not end in the group before that"
+        if what in {"ended without leaving", "was fenced"} and _inherited(truth, lives) not in {None, epoch}:
+            yield f"others got what {name} had in epoch {_inherited(truth, lives)}"
         if what == "changed its subscription" and not any(_subscribes(life, earliest) for life in lives):
             yield f"{name} did not subscribe anew before that"
 
@@ -117,6 +126,17 @@ def _epochs_of_heirs(truth: Truth, name: str) -> set[int]:
     """Of members that got what the member still took for its own."""
     pairs = [(one, other) for _, _, one, other in shared(truth)]
     return {other.began.epoch for pair in pairs for one, other in (pair, pair[::-1]) if one.life.name == name}
+
+
+def _inherited(truth: Truth, lives: list[Life]) -> int | None:
+    """The first epoch in which others got what a dynamic member had, whose only membership ended without its doing."""
+    life = lives[0]
+    joins = [line for line in life.lines if line.epoch_before == 0 < line.epoch]
+    if len(lives) > 1 or life.instance is not None or len(joins) != 1:
+        return None
+    held = [t for t in truth.tenures() if t.life is life and (t.is_open or t.ended.epoch == 0)]
+    epochs = [other.began.epoch for tenure in held for other in truth.tenures(tenure.place) if other.life is not life]
+    return min((epoch for epoch in epochs if epoch > max(line.epoch for line in life.lines)), default=None)
 
 
 def _joined_by(lives: list[Life], epoch: int, earliest: float) -> bool:
@@ -159,9 +179,19 @@ def check_no_owner(truth: Truth, finding: Finding, words: Words) -> Iterable[str
     if not is_rounded(words["s"], longest):
         yield f"the longest is {longest:.3f} s"
     last = [gap[2].life.name for gap in times[min(places_in(words["what"]))] if abs(gap[0] - finding.began) < 1e-4]
+    slow = re.fullmatch(pattern(truth, "the group waited for the revoked callback of {who}"), words["more_why"])
+    if slow and not any(_gives_back(life, finding) for life in truth.named(slow["who"])):
+        yield f"no callback of {slow['who']} ran then"
     blamed = re.match(pattern(truth, "[[the assigned callback of ]]{who} "), words["more_why"])
-    if finding.members[0] not in last or (blamed and not blamed[0].startswith("the") and blamed["who"] not in last):
+    if finding.members[-1] not in last or (blamed and not blamed[0].startswith("the") and blamed["who"] not in last):
         yield f"the last owner was {last}"
+
+
+def _gives_back(life: Life, finding: Finding) -> bool:
+    """Did a revoked callback of it return at that time?"""
+    wanted = {call["call_id"] for line in life.lines for call in line.wants() if call["kind"] == "REVOKED"}
+    returned = [line for line in life.lines if line.event.get("is") == "CallbackReturned"]
+    return any(line.event["call_id"] in wanted and finding.began <= line.time for line in returned)
 
 
 def check_two_owners(truth: Truth, finding: Finding, words: Words) -> Iterable[str]:

@@ -143,10 +143,10 @@ _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
         ("Processes used group.instance.id {who} one after the other{more_rest}", check_duplicate),
     ],
     Kind.WAITED_FOR_CALLBACK: [
-        ("[[The next owner of ]][[The records of ]]{what} waited for the {any_kind} callback of {who}, which {any_took} {s}[[ on thread {any_thread}]][[; the coordinator waited no longer and fenced it]][[; the group did not wait for its end: {who_got} got {any_place} after {s_got}]].", check_callback),
+        ("[[The next owner of ]][[The records of ]]{what} waited for the {any_kind} callback of {who}, which {any_took} {s}[[ on thread {any_thread}]][[; the coordinator waited no longer and fenced it]][[; the group did not wait for its end: {who_got} got {any_place} after {s_got}]].[[ It was the longest of {n_waits} such waits.]]", check_callback),
     ],
-    Kind.WAITED_FOR_POLL: [("{any_waiting} {what} waited for {who} to poll: its {any_kind} callback was wanted and began {s} later, because {more_rest}", check_poll_wait)],
-    Kind.CALLBACK_FAILED: [("The {any_kind} callback of {who} raised {any_error}[[ {n} times]].", check_failed)],
+    Kind.WAITED_FOR_POLL: [("{any_waiting} {what} waited for {who} to poll: its {any_kind} callback was wanted and began {s} later, because {more_rest}.[[ It was the longest of {n_waits} such waits.]]", check_poll_wait)],
+    Kind.CALLBACK_FAILED: [("The {any_kind} callback of {who} raised[[ {n} times:]] {any_error}.", check_failed)],
     Kind.SLOW_CLOSE: [
         ("The close of {who} took {s} of its {s_limit}[[, callbacks not counted{any_apart}]][[, because its {any_kind} callback [[took {s_took}]][[did not return]]]][[{more_rest}]].", check_close),
         ("The close of {who} waited {s} of at most {s_limit} for its {any_kind} callback{any_apart}, which [[took {s_took}]][[did not return]].", check_close),

@@ -22,7 +22,7 @@ def test_a_record_that_took_too_long_is_named() -> None:
     member.stays_stable(7.0)
     member.advance(2.0)
     finding = the(Kind.POLL_INTERVAL_EXCEEDED, faults([member.section()]))
-    assert "a:7 did not poll for 20.0 s, with orders-0@17 (message in charge) in hand" in finding.sentence
+    assert "a:7 did not poll for 20.0 s, with orders-0@17 in hand" in finding.sentence
     assert "It did not poll again" in finding.sentence
     assert any("charge (shop.py:9)" in line.text for line in finding.evidence)
 

@@ -19,6 +19,6 @@ def test_a_callback_that_raises_is_told_with_its_place() -> None:
     member.returns(ERROR)
     (finding,) = faults([member.section()])
     assert finding.kind is Kind.CALLBACK_FAILED
-    assert finding.sentence == "The assigned callback of a:7 raised ValueError at load (shop.py:12) 2 times."
+    assert finding.sentence == "The assigned callback of a:7 raised 2 times: ValueError at load (shop.py:12)."
     assert [str(partition) for partition in finding.partitions] == ["orders-1"]
     assert len(finding.evidence) == 2

@@ -71,3 +71,10 @@ def test_a_holder_without_a_trace_is_described_as_the_coordinator_does() -> None
     finding = the(Kind.DUPLICATE_INSTANCE_ID, faults([second]))
     assert "member a1 (client a, host /127.0.0.1), of which there is no trace" in finding.sentence
     assert "same time" not in finding.sentence
+
+
+def test_a_classic_member_is_no_third_process() -> None:
+    """The coordinator's id of the first process passed for a process without a trace."""
+    a, b = (plan(name, instance_id="till", conflict="takeover", strategy="range") for name in "ab")
+    findings = faults(sections_of(script([a, b], [Start(0.0, "a"), Start(7.0, "b")], calm_at=20.0)))
+    assert "no trace" not in the(Kind.DUPLICATE_INSTANCE_ID, findings).sentence

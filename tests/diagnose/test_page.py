@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from membership_client.debugger.commands.diagnose_command import report
+from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.findings.finding import Kind
 from membership_client.debugger.model.timeline import groups_of
+from membership_client.debugger.report.page import answers_of
 from tests.diagnose.traces import plan, script, sections_of
 from tests.simulation.script import Mood, Script, Stall, Start
 
@@ -33,3 +35,8 @@ def test_the_sample_on_the_page_is_a_real_diagnosis() -> None:
 def test_every_kind_of_finding_is_on_the_page() -> None:
     """With a line of its own."""
     assert [kind.name for kind in Kind if f"| {kind.name} |" not in PAGE] == []
+
+
+def test_the_answer_of_a_report_says_whose_time_of_day_it_tells() -> None:
+    """It is the line of `diagnose`, in UTC; beside it the page shows the same moments in its reader's zone."""
+    assert answers_of(compose(sections_of(incident()), 2.0)).endswith(". Times in this line are UTC.")

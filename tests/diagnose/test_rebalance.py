@@ -12,7 +12,7 @@ from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.findings.finding import Finding, Kind
 from tests.core.play import accepted, orders
 from tests.diagnose.traces import Recorded, faults, plan, script, sections_of, shifted
-from tests.simulation.script import Action, Grow, Plan, Resubscribe, Script, Shut, Start
+from tests.simulation.script import Action, Crash, Grow, Mood, Plan, Resubscribe, Script, Shut, Start
 
 
 def told(played: Script) -> list[str]:
@@ -56,6 +56,22 @@ def test_a_changed_subscription_is_told() -> None:
     *_, last = diagnose(sections_of(played))
     assert last.kind is Kind.REBALANCE
     assert "a1:7 changed its subscription to bills, orders" in last.sentence
+
+
+def test_a_killed_member_ends_with_the_epoch_that_gives_its_partitions_away() -> None:
+    """A replacement that joined before the session had ended was told as one with that end, under the wrong epoch."""
+    actions: list[Action] = [Start(0.0, "a"), Start(2.0, "b"), Crash(20.0, "b"), Start(21.0, "c")]
+    findings = diagnose(sections_of(script([plan("a"), plan("b"), plan("c")], actions, calm_at=90.0)))
+    whys = {f.sentence.partition(";")[0] for f in findings if f.kind is Kind.REBALANCE}
+    assert {"Epoch 4: c1:7 joined", "Epoch 5: b1:7 ended without leaving"} <= whys
+
+
+def test_what_another_got_under_an_earlier_epoch_is_not_given_up_in_a_later_one() -> None:
+    """While a callback runs, its member does not reach the epochs in which others get what it has given up."""
+    slow = Mood(at=9.0, until=60.0, who="a", slow_s=8.0)
+    actions: list[Action] = [Start(0.0, "a"), slow, Start(10.0, "b"), Start(12.0, "c"), Start(22.0, "d")]
+    findings = diagnose(sections_of(script([plan(name) for name in "abcd"], actions, calm_at=90.0)))
+    assert [f.sentence for f in findings if "gave up" in f.sentence] == []
 
 
 def test_what_no_traced_member_did_is_unknown() -> None:

@@ -66,7 +66,7 @@ def test_a_quick_callback_is_not_worth_a_word() -> None:
 
 def test_a_handler_that_does_not_poll_is_told_from_a_slow_callback() -> None:
     """The callback itself was quick, but began late; with the record that was in hand."""
-    member = Recorded.named("busy").owning(0, 1)
+    member = Recorded.named("busy").owning(0, 1).polls()
     member.told(orders(0))
     member.note("in hand", records=["orders-1@17 (message in charge)"])
     returns_after(member, 12.0, waited_s=11.5)
@@ -90,7 +90,29 @@ def test_a_callback_that_outlasts_the_patience_of_the_group_is_why_it_was_thrown
 
 def test_an_answer_that_begins_with_a_topic_leaves_it_as_it_is() -> None:
     """Topics are case-sensitive: it said "Orders[1] waited"."""
-    member = Recorded.named("slow").owning(0, 1)
+    member = Recorded.named("slow").owning(0, 1).polls()
     member.told(orders(0))
     returns_after(member, 12.0, waited_s=11.0)
     assert answer(faults([member.section()])).startswith("orders[1] waited 11.0 s for slow:7 to poll, from ")
+
+
+def test_a_callback_of_a_member_that_does_not_poll_waits_for_no_poll() -> None:
+    """A busy machine began the callback of a GroupMember late, and its group was said to wait for it to poll."""
+    member = Recorded.named("late").owning(0, 1)
+    member.told(orders(0))
+    returns_after(member, 12.0, waited_s=11.0)
+    assert kinds(faults([member.section()])) == {Kind.WAITED_FOR_CALLBACK}
+
+
+def test_a_callback_that_is_slow_in_each_rebalance_is_one_finding() -> None:
+    """Six rebalances were six findings that differed in their times only."""
+    member = Recorded.named("slow").owning(0, 1, 2)
+    for left, seconds in ((2, 12.0), (1, 20.0)):
+        member.told(orders(*range(left)))
+        returns_after(member, seconds)
+        member.stays_stable(5.0)
+    finding = the(Kind.WAITED_FOR_CALLBACK, faults([member.section()]))
+    assert finding.sentence == (
+        "orders[1] waited for the revoked callback of slow:7, which took 20.0 s on thread g-callbacks. "
+        "It was the longest of 2 such waits."
+    )

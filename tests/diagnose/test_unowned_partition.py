@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from membership_client.debugger.commands.diagnose_command import as_json, report
 from membership_client.debugger.findings.finding import Kind
 from membership_client.debugger.model.timeline import groups_of
@@ -107,3 +109,21 @@ def test_a_slow_assign_explains_why_nobody_owned_its_partitions() -> None:
     actions: list[Action] = [Start(0.0, "a"), slow, Start(20.0, "b")]
     findings = faults(sections_of(script([plan("a"), plan("b")], actions, calm_at=60.0)))
     assert kinds(findings) == {Kind.WAITED_FOR_CALLBACK}
+
+
+def test_what_a_member_without_a_trace_may_own_is_no_finding() -> None:
+    """A partition that went to a librdkafka member and came back was said to have had no owner, for an unknown reason."""
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), Start(20.0, "c"), Shut(60.0, "c")]
+    sections = sections_of(script([plan(name) for name in "abc"], actions, calm_at=90.0))
+    assert faults([section for section in sections if section.path.name != "c1.jsonl"]) == []
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_classic_group_that_waits_for_a_callback_explains_all_that_waits(strategy: str) -> None:
+    """What another member had given up at once was said to have no owner, and why was said to be unknown."""
+    slow = Mood(at=19.0, until=60.0, who="a", slow_s=25.0)
+    actions: list[Action] = [Start(0.0, "a"), Start(1.0, "b"), slow, Start(20.0, "c")]
+    played = script([plan(name, strategy=strategy) for name in "abc"], actions, calm_at=90.0)
+    findings = faults(sections_of(played))
+    assert kinds(findings) == {Kind.WAITED_FOR_CALLBACK}
+    assert {finding.members for finding in findings} == {("a1:7",)}

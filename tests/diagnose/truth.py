@@ -209,7 +209,7 @@ def shared(truth: Truth) -> list[tuple[float, float, Tenure, Tenure]]:
             for other in tenures[number + 1 :]:
                 ended = min(one.ended.time, other.ended.time)
                 if one.life is not other.life and ended - other.began.time > max(
-                    0.01, truth.doubt_s(one.life, other.life)
+                    0.1, truth.doubt_s(one.life, other.life)
                 ):
                     found.append((other.began.time, ended, one, other))
     return found

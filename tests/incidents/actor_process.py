@@ -90,6 +90,9 @@ def obey(member: GroupMember, line: str, close_s: float) -> None:
         hold_the_interpreter_in_c(int(argument))
     elif command == "subscribe":
         member.subscribe(argument.split())
+    elif command == "clock":
+        pretend_to_be("", float(argument))
+        say("clock")
     elif command == "commit":
         commit(member, argument)
     elif command == "close":

@@ -112,7 +112,7 @@ class Stage:
         self.bootstrap_servers = bootstrap_servers
         self.admin = ClusterAdmin(bootstrap_servers)
         self._traces = traces
-        self._protocol = {**protocol, **_classic_pace(pace)} if protocol == CLASSIC else protocol
+        self.protocol = {**protocol, **_classic_pace(pace)} if protocol == CLASSIC else protocol
         self._actors: list[Actor] = []
         session_ms, beat_ms = int(pace.session_s * 1000), int(pace.beat_s * 1000)
         settings = {"consumer_heartbeat_interval_ms": beat_ms, "consumer_assignment_interval_ms": 0}
@@ -131,7 +131,7 @@ class Stage:
         """An actor on the way into the group; `misbehaviour` is what actor_process.py takes."""
         own: dict[str, Any] = {"group.instance.id": name} if static else {}
         trace = {"trace.file": str(self._traces / f"{name}{incarnation}.jsonl")}
-        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self._protocol}
+        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self.protocol}
         task = {**_WELL_BEHAVED, **misbehaviour, "topic": self.name}
         actor = Actor(name, {**task, "config": {**base, **own, **trace, **(config or {})}})
         self._actors.append(actor)

@@ -221,6 +221,16 @@ def test_it_opens_with_the_answer(tab: Tab) -> None:
     assert faults.count("two owners") == 1
 
 
+def test_members_that_differ_in_their_process_only_are_told_apart(tab: Tab) -> None:
+    """All lanes of dynamic members were called "shop@vm:1…"."""
+    lanes = "[...report.model.members, ...report.model.partitions]"
+    assert tab.ask(
+        f"(report.drawing.font(12, 600), {lanes}.every((lane) => report.drawing.measure(lane.name) < report.drawing.gutterWidth() - 39))"
+    )
+    long = "report.drawing.fittedEnds('checkout-service-of-the-shop@node-1:' + {}, 150)"
+    assert tab.ask(long.format(18727)) != tab.ask(long.format(18730))
+
+
 @pytest.mark.parametrize("partitions", [2, 300])
 def test_it_prints_to_one_page(partitions: int, new_tab: Callable[..., Tab], tmp_path: Path) -> None:
     """Whatever is in it: a manager reads one page, and the file has the rest."""

@@ -9,6 +9,7 @@ from membership_client.debugger.commands.report_command import compose
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.model.timeline import groups_of
 from membership_client.debugger.model.unowned import unowned_totals_of
+from membership_client.trace import Section
 from tests.diagnose.report_truth import report_complaints, total_complaints
 from tests.diagnose.sentences import complaints
 from tests.diagnose.traces import sections_of
@@ -28,8 +29,22 @@ def read_seeds(seeds: range) -> Outcome:
 
 
 def _wrong(seed: int) -> Iterator[str]:
+    """With all traces, and without those of one member."""
     sections = sections_of(script_of(seed))
-    for skew_s in _SKEWS if sections else ():
+    names = sorted({_name(section) for section in sections})
+    yield from _contradicted(sections)
+    if len(names) > 1:
+        untraced = names[seed % len(names)]
+        rest = [section for section in sections if _name(section) != untraced]
+        yield from (f"without {untraced}: {text}" for text in _contradicted(rest))
+
+
+def _name(section: Section) -> str:
+    return str(section.header["instance"] or section.header["member"])
+
+
+def _contradicted(sections: list[Section]) -> Iterator[str]:
+    for skew_s in _SKEWS if any(section.entries for section in sections) else ():
         truth = truth_of(sections, skew_s)
         (group,) = groups_of(sections, skew_s)
         told = [*complaints(truth, findings_of(group)), *total_complaints(truth, unowned_totals_of(group))]

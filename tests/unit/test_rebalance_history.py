@@ -191,7 +191,7 @@ def test_a_stable_member_waits_for_nothing_and_tells_its_last_rebalance() -> Non
     play.stable(0, 1)
     play.now += 1.0
     state, waits, last, advice = play.explained().splitlines()
-    assert state == f"{NAME} is stable at epoch 2 for 1.0 s, and owns orders[0-1]."
+    assert state == f"{NAME} is stable for 1.0 s, at epoch 2, and owns orders[0-1]."
     assert waits == "It waits for nothing."
     assert last.startswith("Last rebalance, 1.0 s ago: stable at epoch 2 with 2 partitions (joined the group; ")
     assert advice == "Do: nothing, all is well."
@@ -309,7 +309,7 @@ def test_a_member_without_partitions_is_told_where_to_look() -> None:
     play.let_callbacks_return()
     play.answer(Heartbeat, accepted(2))
     text = play.explained()
-    assert f"{NAME} is stable at epoch 2" in text
+    assert f"{NAME} is stable for 0.0 s, at epoch 2" in text
     assert "and owns nothing." in text
     assert "It waits for partitions: it has none, and none were announced to it so far." in text
     assert "`membership-client groups waiting g` tells whether another member still holds partitions for it." in text

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from membership_client.admin.commands.group_text import blocker_lines, quiet_lines
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.admin.waiting import Waiting
+from membership_client.member_names import member_name
 from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
 _FLAPS = 3
-"""So many joins, returns or changed subscriptions of one name are no ordinary restart."""
+"""So many returns or changed subscriptions of one name are no ordinary restart, if no more members than that have the name."""
 
 _REBALANCES_S = 5.0
 """A classic group that is seen rebalancing for longer waits for a member."""
@@ -56,14 +57,23 @@ class OutsideFinding:
 
 @dataclass(slots=True)
 class _Changes:
-    """What one member, by name, was seen to do."""
+    """What the members of one name were seen to do. Dynamic members of one client id and host share a name."""
 
     joined: int = 0
+    left: int = 0
     subscribed: int = 0
+    members: int = 0
+    """How many there were at once, at most."""
 
     @property
     def count(self) -> int:
-        return self.joined + self.subscribed
+        """Members that only start, or only leave, do not come and go."""
+        return min(self.joined, self.left) + self.subscribed
+
+    @property
+    def is_flapping(self) -> bool:
+        """More than a restart of each of them would be."""
+        return self.count >= max(_FLAPS, self.members + 1)
 
 
 class OutsideView:
@@ -100,13 +110,20 @@ class OutsideView:
             self._epochs += max(0, after.epoch - before.epoch)
         elif (before.state, after.state) == ("Stable", "PreparingRebalance"):
             self._epochs += 1
-        known = {_name(member): member for member in before.members}
+        known = {member.member_id: member for member in before.members}
+        for name, count in Counter(map(_name, after.members)).items():
+            self._changes_of(name).members = max(self._changes_of(name).members, count)
         for member in after.members:
-            old, changes = known.get(_name(member)), self._changes.setdefault(_name(member), _Changes())
-            if old is None or old.member_id != member.member_id:
+            old, changes = known.pop(member.member_id, None), self._changes_of(_name(member))
+            if old is None:
                 changes.joined += 1
             elif (old.topics, old.regex) != (member.topics, member.regex):
                 changes.subscribed += 1
+        for member in known.values():
+            self._changes_of(_name(member)).left += 1
+
+    def _changes_of(self, name: str) -> _Changes:
+        return self._changes.setdefault(name, _Changes())
 
     def findings(self) -> list[OutsideFinding]:
         """Those that need somebody first."""
@@ -116,16 +133,17 @@ class OutsideView:
         return [*found, *_lags(self._first or self._last.view, self._last.view, self.watched_s)]
 
     def _flapping(self) -> Iterator[OutsideFinding]:
-        flaps = {name: changes for name, changes in self._changes.items() if changes.count >= _FLAPS}
+        flaps = {name: changes for name, changes in self._changes.items() if changes.is_flapping}
         for name, changes in sorted(flaps.items(), key=lambda item: -item[1].count):
             did = [("joined", changes.joined), ("changed its subscription", changes.subscribed)]
             told = " and ".join(f"{what} {count} times" for what, count in did if count)
+            who = f"{name} ({changes.members} members of that name)" if changes.members > 1 else name
             yield OutsideFinding(
                 kind=OutsideKind.FLAPPING,
                 members=(name,),
                 partitions=frozenset(),
                 seen_s=self.watched_s,
-                sentence=f"{name} {told} in {self.watched_s:.0f} s; the group rebalanced {self._epochs} times.",
+                sentence=f"{who} {told} in {self.watched_s:.0f} s; the group rebalanced {self._epochs} times.",
                 advice="Look at its log: a crash loop, a poll interval that is exceeded, or topics that it changes while it runs.",
                 certain=True,
             )
@@ -147,7 +165,7 @@ class OutsideView:
 
 def _name(member: MemberView) -> str:
     """The same after a restart: the instance id, or client id and host, which several members of a host may share."""
-    return member.instance_id or f"{member.client_id} on {member.host.removeprefix('/')}"
+    return member_name(member.instance_id, member.client_id, member.host, None)
 
 
 def _of_look(waiting: Waiting) -> Iterator[OutsideFinding]:

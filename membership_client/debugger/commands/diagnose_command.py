@@ -13,6 +13,7 @@ from membership_client.debugger.findings.finding import Evidence, Finding, answe
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
 from membership_client.debugger.model.timeline import Group, groups_of, left_open
 from membership_client.debugger.model.unowned import UnownedTotal, unowned_totals_of
+from membership_client.debugger.model.untraced_members import UNTRACED, has_untraced_members
 from membership_client.debugger.words import clock, counted, day, lasting, listed, partitions_text
 from membership_client.trace import TraceError, read_trace
 from membership_client.trace.values import Json
@@ -104,6 +105,8 @@ def _summary(group: Group, findings: Sequence[Finding]) -> Iterator[str]:
     said = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in faults.items())
     finds = f"{counted(faults.total(), 'finding')}: {said}" if said else "No findings"
     yield f"{finds}; {counted(rebalances, 'rebalance')} without a fault."
+    if has_untraced_members(group):
+        yield UNTRACED
     for run in group.runs:
         for place, count in run.dropped:
             steps, verb = counted(count, "step"), "is" if count == 1 else "are"

@@ -11,6 +11,7 @@ from membership_client.cli.terminal_text import printable
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.model.broker_log import BrokerLogError, RemovalLine, read_broker_logs
 from membership_client.debugger.model.timeline import groups_of
+from membership_client.debugger.model.untraced_members import has_untraced_members
 from membership_client.debugger.report.content import MemberLane, PartitionLane, ReportContent
 from membership_client.debugger.report.member_lanes import lanes_of, member_lane, presence_of
 from membership_client.debugger.report.page import render
@@ -90,4 +91,5 @@ def compose(sections: Sequence[Section], skew_s: float, removal_lines: Sequence[
         members=tuple(members),
         partitions=tuple(partitions),
         findings=tuple(finding for group in groups for finding in findings_of(group)),
+        untraced=any(map(has_untraced_members, groups)),
     )

@@ -38,7 +38,7 @@ def _of(run: MemberRun) -> list[Finding]:
 
 def _callback_finding(run: MemberRun, calls: list[CallbackRecord]) -> Finding:
     first, last = calls[0], calls[-1]
-    times = f" {len(calls)} times" if len(calls) > 1 else ""
+    raised = f"raised{f' {len(calls)} times:' if len(calls) > 1 else ''} {first.error}"
     policy = run.start.config.callback_errors
     return Finding(
         kind=Kind.CALLBACK_FAILED,
@@ -47,8 +47,8 @@ def _callback_finding(run: MemberRun, calls: list[CallbackRecord]) -> Finding:
         partitions=tuple(sorted({partition for call in calls for partition in call.partitions})),
         began=first.last.time,
         ended=last.last.time,
-        brief=f"the {first.kind.value} callback of {run.name} raised {first.error}{times}",
-        sentence=f"The {first.kind.value} callback of {run.name} raised {first.error}{times}.",
+        brief=f"the {first.kind.value} callback of {run.name} {raised}",
+        sentence=f"The {first.kind.value} callback of {run.name} {raised}.",
         evidence=tuple(run.evidence(call.last, f"the {call.kind.value} callback raised") for call in calls[:3]),
         advice=f"Mend the callback. callback_errors is {policy}: {_CONSEQUENCE[policy]}.",
     )

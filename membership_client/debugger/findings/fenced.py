@@ -73,9 +73,9 @@ def _conflicts_of(group: Group, run: MemberRun) -> Iterable[_Conflict]:
 
 def _lives_on(group: Group, run: MemberRun, step: TraceEntry, holder: Holder | None) -> bool:
     """Did the holder of the id certainly run at that step, and not leave by itself afterwards?"""
-    if holder is None or holder.member_id == run.member_id:
+    if holder is None or holder.member_id in run.ids:
         return False
-    other = next((other for other in group.runs if other.member_id == holder.member_id), None)
+    other = next((other for other in group.runs if holder.member_id in other.ids), None)
     return other is not None and other.closing is None and group.clearly_before(step.time, other.ended)
 
 
@@ -104,7 +104,7 @@ def _conflicting_runs(group: Group, conflicts: list[_Conflict]) -> list[MemberRu
     ids = {conflict.run.member_id for conflict in conflicts} | {c.holder.member_id for c in conflicts if c.holder}
     times = [conflict.entry.time for conflict in conflicts]
     found = [run for run in group.runs if run.name == conflicts[0].run.name]
-    return [run for run in found if run.member_id in ids or any(_covers(group, run, time) for time in times)]
+    return [run for run in found if run.ids & ids or any(_covers(group, run, time) for time in times)]
 
 
 def _covers(group: Group, run: MemberRun, time: float) -> bool:
@@ -137,7 +137,7 @@ def _shared(name: str, runs: list[MemberRun], conflicts: list[_Conflict], *, tog
 
 
 def _processes(runs: list[MemberRun], conflicts: list[_Conflict]) -> list[str]:
-    known = {run.member_id for run in runs}
+    known = frozenset[str]().union(*(run.ids for run in runs))
     untraced = {str(c.holder): None for c in conflicts if c.holder and c.holder.member_id not in known}
     found = [run.where for run in runs] + [f"{holder}, of which there is no trace" for holder in untraced]
     return found if len(found) > 1 else [*found, "one of which there is no trace"]

@@ -32,7 +32,7 @@ def _killed_finding(group: Group, run: MemberRun) -> Finding:
         partitions=tuple(sorted(last.owned)),
         began=last.time,
         ended=last.time,
-        brief=f"{run.name} ended without leaving at {second(last.time)}",
+        brief=f"{run.name} ended without leaving after {second(last.time)}",
         sentence=(
             f"{run.name} ({run.where}) ended without leaving: its trace stops without a close{torn}. "
             f"The process was killed, crashed or has not run since, or its file was cut off.{owned}"

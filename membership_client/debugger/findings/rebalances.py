@@ -11,6 +11,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
+from membership_client.debugger.model.untraced_members import has_untraced_members
 from membership_client.debugger.words import counted, joined, lasting, listed, partitions_text, second
 from membership_client.types import TopicPartition
 
@@ -65,11 +66,9 @@ def _moves(rebalance: GroupRebalance) -> str:
     gains: dict[str, list[TopicPartition]] = {}
     for run, partition, _ in rebalance.gained:
         gains.setdefault(run.name, []).append(partition)
-    got = {partition for _, partition, _ in rebalance.gained}
     losses: dict[str, list[TopicPartition]] = {}
-    for run, partition, _ in rebalance.lost:
-        if partition not in got:
-            losses.setdefault(run.name, []).append(partition)
+    for run, partition, _ in rebalance.given_up:
+        losses.setdefault(run.name, []).append(partition)
     said = [f"{name} got {partitions_text(partitions)}" for name, partitions in gains.items()]
     said += [f"{name} gave up {partitions_text(partitions)}" for name, partitions in losses.items()]
     return ", ".join(said) or "no partition moved"
@@ -179,6 +178,8 @@ def _unowned_matters(group: Group, period: UnownedPeriod) -> bool:
         return False
     if period.ending is MembershipEnd.OPEN:
         return ended_without_close(group, period.before)
+    if has_untraced_members(group):
+        return period.after is not None and _assigns_slowly(period)
     if period.after is None:
         # Revoked, and not assigned to a traced member: its owner has no trace, or its topic was deleted.
         return period.ending in LOST
@@ -223,7 +224,7 @@ def _unowned_finding(group: Group, periods: list[UnownedPeriod]) -> Finding:
     return Finding(
         kind=Kind.UNOWNED_PARTITION,
         group=group.name,
-        members=(longest.before.name,),
+        members=tuple(run.name for run in (_holds_up(group, longest), longest.before) if run is not None),
         partitions=partitions,
         began=longest.began,
         ended=longest.until,
@@ -249,9 +250,23 @@ def _unowned_why(group: Group, period: UnownedPeriod) -> str:
         return f"{name} {ending.value}"
     if period.after is not None and _assigns_slowly(period):
         return f"the assigned callback of {period.after.name} was slow"
+    if (slow := _holds_up(group, period)) is not None:
+        return f"the group waited for the revoked callback of {slow.name}"
     if (away := _member_away(group, period)) is not None:
         return f"{name} had given it up, and {away.name}, which was away, may have been meant to get it"
     return f"{name} had given it up; why no member took it is unknown"
+
+
+def _holds_up(group: Group, period: UnownedPeriod) -> MemberRun | None:
+    """The member for whose revoked callback a classic group waited for most of it: it assigns nothing until all have joined."""
+    if not period.before.is_classic or period.ending is not None:
+        return None
+    for run in group.runs:
+        for call in run.calls:
+            spent_s = min(call.last.time, period.until) - max(call.wanted.time, period.began)
+            if call.kind is CallbackKind.REVOKED and run is not period.before and spent_s > period.lasted_s / 2:
+                return run
+    return None
 
 
 def _assigns_slowly(period: UnownedPeriod) -> bool:

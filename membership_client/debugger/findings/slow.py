@@ -10,7 +10,7 @@ from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import OwnedPeriod
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import lasting, partitions_text, second
+from membership_client.debugger.words import lasting, listed, partitions_text, second
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState, TopicPartition
 
@@ -51,7 +51,7 @@ def _held(run: MemberRun, call: CallbackRecord) -> tuple[TopicPartition, ...]:
 
 
 def _callback_finding(group: Group, run: MemberRun, call: CallbackRecord) -> Finding:
-    for_poll = call.waited_s > call.ran_s
+    for_poll = run.polls and call.waited_s > call.ran_s
     return Finding(
         kind=Kind.WAITED_FOR_POLL if for_poll else Kind.WAITED_FOR_CALLBACK,
         group=run.group,
@@ -290,8 +290,8 @@ def _is_stale(step: TraceEntry) -> bool:
 def _stale_finding(run: MemberRun, step: TraceEntry) -> Finding:
     interval_s = run.poll_interval_s
     told = stacks_between(run, step.at - interval_s - 1.0, step.at, encode(Budget.POLL))
-    in_hand = next((line.text.removeprefix("in hand: ") for line in told if line.text.startswith("in hand: ")), "")
-    record = f", with {in_hand} in hand" if in_hand else ""
+    in_hand = _records_in_hand(run, step.at - interval_s - 1.0, step.at)
+    record = f", with {listed(in_hand)} in hand" if in_hand else ""
     back = next((later for later in run.steps if later.at > step.at and later.state is not MemberState.STALE), None)
     again = f" It polled again {lasting(back.at - step.at)} later." if back else " It did not poll again in this trace."
     return Finding(
@@ -306,6 +306,14 @@ def _stale_finding(run: MemberRun, step: TraceEntry) -> Finding:
         evidence=(*told, run.evidence(step, f"left: the poll interval of {lasting(interval_s)} was exceeded")),
         advice="Wrap long work in consumer.hold(), hand it to another thread, or raise max.poll.interval.ms.",
     )
+
+
+def _records_in_hand(run: MemberRun, began_at: float, ended_at: float) -> list[str]:
+    """Of the first note about them, such as `orders-2@17`: one that several functions have is noted with each of them."""
+    notes = (
+        note.facts.get("records") for note in run.notes if note.note == "in hand" and began_at <= note.at <= ended_at
+    )
+    return list(dict.fromkeys(text.partition(" (")[0] for text in _texts(next(notes, None))))
 
 
 # --- what a thread was doing -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ class GroupRebalance:
 
     @property
     def ended(self) -> float:
-        """When the last partition found its owner; if no traced member got one, when the last was given up."""
+        """When the last partition found its owner; of partitions that no traced member got, when the last was given up."""
         return max(self.began, self._last[0])
 
     @property
@@ -84,8 +84,14 @@ class GroupRebalance:
 
     @property
     def _last(self) -> tuple[float, MemberRun]:
-        moves = [(move.entry.time, move.run) for move in self.gained or self.lost]
+        moves = [(move.entry.time, move.run) for move in (*self.gained, *self.given_up)]
         return max(moves, key=lambda each: each[0], default=self._first)
+
+    @property
+    def given_up(self) -> list[Move]:
+        """Of partitions that no traced member got."""
+        got = {move.partition for move in self.gained}
+        return [move for move in self.lost if move.partition not in got]
 
 
 @functools.lru_cache(maxsize=1)
@@ -147,13 +153,25 @@ def _membership_at(run: MemberRun, entry: TraceEntry) -> Membership | None:
 
 
 def _lost(group: Group, epoch: int) -> list[Move]:
-    """A member reaches the new epoch only after it has given up what it must."""
+    """A member reaches the new epoch only after it has given up what it must.
+
+    While its callback runs, others may reach epochs that it never has: what they got in these did not move in this one.
+    """
     return [
         Move(run, period.partition, period.ended)
         for run in group.runs
         for period in run.owned_periods
         if not period.is_open and _next_epoch(run, period.ended) == epoch
+        if not any(other.began.epoch < epoch for other in _later_periods(group, run, period))
     ]
+
+
+def _later_periods(group: Group, run: MemberRun, period: OwnedPeriod) -> Iterator[OwnedPeriod]:
+    """Of the same partition: in which other members owned it under a later epoch of the group."""
+    for other in group.runs:
+        for later in other.owned_periods:
+            if other is not run and later.partition == period.partition and later.began.epoch > period.began.epoch:
+                yield later
 
 
 def _next_epoch(run: MemberRun, entry: TraceEntry) -> int | None:
@@ -345,11 +363,26 @@ def _ends(
     if (lost := _lost_unnoticed(group, run, membership)) is not None:
         return [lost] if lost[0] in seen else []
     since = _confirmed_time(run, membership) - group.skew_s
-    later = (epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since)
-    epoch = next(later, None)
+    later = [epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since]
+    inherited = _inherited_epoch(group, run, membership)
+    epoch = inherited if inherited in later else next(iter(later), None)
     reason = f" ({membership.reason})" if membership.reason else ""
     text = f"{run.name} {_SAID[membership.ending]}{reason}"
     return [(epoch, Trigger(run, membership.last, text, sure=False))] if epoch is not None else []
+
+
+def _inherited_epoch(group: Group, run: MemberRun, membership: Membership) -> int | None:
+    """The first epoch in which others got the partitions of a member whose session ended: it was in the group until then.
+
+    None if it left by itself, or if no traced member got any: then only clocks can tell.
+    """
+    if membership.ending not in {MembershipEnd.FENCED, MembershipEnd.OPEN}:
+        return None
+    fenced = membership.ending is MembershipEnd.FENCED
+    began = [period for period in run.owned_periods if membership.first.at <= period.began.at <= membership.last.at]
+    held = [period for period in began if period.is_open or (fenced and period.ended.at >= membership.last.at)]
+    epochs = (other.began.epoch for period in held for other in _later_periods(group, run, period))
+    return min((epoch for epoch in epochs if epoch > membership.last_epoch), default=None)
 
 
 def _lost_unnoticed(group: Group, run: MemberRun, membership: Membership) -> tuple[int, Trigger] | None:

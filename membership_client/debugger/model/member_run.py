@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Stop
+from membership_client.core.events import Answered, Close, GroupJoined, MemberIdGiven, Polled, Stop
 from membership_client.core.member import Member
 from membership_client.debugger.findings.finding import Evidence
 from membership_client.debugger.model.broker_log import BrokerLogLines, RemovalLine, lines_about
@@ -153,6 +153,11 @@ class MemberRun:
             (heartbeat.interval_s for heartbeat in self.heartbeats if heartbeat.interval_s),
             default=self.start.interval_s,
         )
+
+    @functools.cached_property
+    def polls(self) -> bool:
+        """Does its application poll? A GroupMember runs callbacks on a thread of their own."""
+        return self.start.polled_at is not None or any(isinstance(step.event, Polled) for step in self.steps)
 
     @functools.cached_property
     def is_classic(self) -> bool:

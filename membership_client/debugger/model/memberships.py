@@ -84,7 +84,7 @@ def _ending(stretch: list[TraceEntry], member_id: str) -> tuple[TraceEntry, Memb
         ending = MembershipEnd.FATAL if last.state is S.FATAL else MembershipEnd.FENCED
         return last, ending, fence
     if last.state is S.FENCED:
-        return last, MembershipEnd.FENCED, last.cause or ""
+        return last, MembershipEnd.FENCED, (last.cause or "").removeprefix("fenced: ")
     if last.state is S.STALE or (last.cause or "").startswith("poll interval"):
         return last, MembershipEnd.STALE, "the poll interval was exceeded"
     if (leave := _leave_request(stretch, member_id)) is not None:

@@ -12,8 +12,8 @@ from membership_client.debugger.model.memberships import OwnedPeriod
 from membership_client.debugger.model.timeline import Group
 from membership_client.types import TopicPartition
 
-_SAME_CLOCK_S = 0.01
-"""How exactly two processes of one machine know the time of day: each reads both of its clocks one after the other."""
+_SAME_CLOCK_S = 0.1
+"""How exactly two processes of one machine know when something happened: each takes note of it when it gets the processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

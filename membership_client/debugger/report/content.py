@@ -112,6 +112,8 @@ class ReportContent:
     members: tuple[MemberLane, ...]
     partitions: tuple[PartitionLane, ...]
     findings: tuple[Finding, ...]
+    untraced: bool = False
+    """Members without a trace were in one of the groups."""
 
     @property
     def member_count(self) -> int:

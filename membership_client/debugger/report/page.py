@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 import zlib
 from collections.abc import Iterable
 from importlib.resources import files
@@ -12,6 +13,7 @@ from typing import get_args
 
 from membership_client.cli.terminal_text import json_text
 from membership_client.debugger.findings.finding import Finding, Kind, answer
+from membership_client.debugger.model.untraced_members import UNTRACED
 from membership_client.debugger.report.content import CallSpan, MarkKind, MemberLane, PartitionLane, ReportContent
 from membership_client.debugger.words import partitions_text
 from membership_client.trace.values import Json
@@ -79,7 +81,10 @@ def title_of(content: ReportContent) -> str:
 def answers_of(content: ReportContent) -> str:
     """The first line of `diagnose`, of each group."""
     told = {group: answer(one for one in content.findings if one.group == group) for group in content.groups}
-    return " ".join(f"{group}: {text}" if len(told) > 1 else text for group, text in told.items())
+    text = " ".join(f"{group}: {text}" if len(told) > 1 else text for group, text in told.items())
+    # All other times on the page are those of its reader's zone.
+    zone = " Times in this line are UTC." if re.search(r"\d\d:\d\d:\d\d", text) else ""
+    return f"{text}{zone}{f' {UNTRACED}' if content.untraced else ''}"
 
 
 class _Writer:

@@ -11,8 +11,9 @@ class Drawing extends Pen {
   }
 
   gutterWidth() {
-    const longest = [...this.model.members, ...this.model.partitions].reduce((most, lane) => Math.max(most, lane.name.length), 8);
-    return Math.min(Math.max(longest * 7 + 46, 130), 240);
+    this.font(12, 600);
+    const longest = [...this.model.members, ...this.model.partitions].reduce((most, lane) => Math.max(most, this.measure(lane.name)), 0);
+    return Math.min(Math.max(longest + 46, 130), 280);
   }
 
   draw(top, width, height) {
@@ -106,7 +107,7 @@ class Drawing extends Pen {
     c.fillStyle = theme.colours.ink;
     c.textBaseline = "middle";
     const left = member ? 31 : 14;
-    c.fillText(this.fitted(row.lane.name, this.view.left - left - 8), left, y + row.height / 2 + 0.5);
+    c.fillText(this.fittedEnds(row.lane.name, this.view.left - left - 8), left, y + row.height / 2 + 0.5);
   }
 
   heading(row, y) {

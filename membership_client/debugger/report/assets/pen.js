@@ -25,6 +25,16 @@ class Pen {
     return length > 2 ? `${text.slice(0, length)}…` : "";
   }
 
+  // Both ends of a name: members of one client differ in their process only, which comes last.
+  fittedEnds(text, room) {
+    if (this.measure(text) <= room) return text;
+    for (let length = text.length - 1; length > 4; length--) {
+      const shown = `${text.slice(0, Math.ceil(length / 2))}…${text.slice(-Math.floor(length / 2))}`;
+      if (this.measure(shown) <= room) return shown;
+    }
+    return "";
+  }
+
   clip(x, y, width, height, paint) {
     this.c.save();
     this.c.beginPath();

@@ -1,0 +1,138 @@
+"""Further incidents of whole groups on real brokers: what no list of incidents has, and what only a real broker does."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer as TheirConsumer
+from confluent_kafka.admin import ResourceType
+
+from membership_client.debugger.findings.finding import Kind
+from membership_client.testing import KafkaCluster
+from tests.incidents.conftest import PATIENT, Stage
+from tests.incidents.test_callbacks import peace, the, told
+from tests.integration.members import eventually
+from tests.integration.test_access import AUTHORIZER, Rules
+
+pytestmark = pytest.mark.kafka
+
+MANY = 40
+
+
+def test_a_rolling_restart_of_forty_blames_nobody(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> None:
+    """Most have no partition. Eight at a time leave for a while and come back: no rebalance, no storm, no death."""
+    stage = new_stage(kafka.bootstrap_servers, PATIENT)
+    names = [f"pod-{number:02}" for number in range(MANY)]
+    actors = {name: stage.enter(name) for name in names}
+    for name in names:
+        actors[name].wait_for("state", state="STABLE")
+    for batch in (names[at : at + 8] for at in range(0, MANY, 8)):
+        for name in batch:
+            actors[name].close("rolling restart")
+        for name in batch:
+            actors[name].end_input()
+            actors[name] = stage.enter(name, incarnation="-new")
+        for name in batch:
+            actors[name].wait_for("state", state="STABLE")
+    peace(stage, actors.values())
+
+
+@pytest.fixture
+def guarded_kafka() -> Iterator[KafkaCluster]:
+    with KafkaCluster(settings=AUTHORIZER) as cluster:
+        yield cluster
+
+
+def test_an_acl_that_is_taken_away_from_running_members_is_told(
+    guarded_kafka: KafkaCluster, new_stage: Callable[..., Stage]
+) -> None:
+    """Both were in the group and worked; the next heartbeat was denied."""
+    stage = new_stage(guarded_kafka.bootstrap_servers, PATIENT)
+    one, two = stage.enter("one"), stage.enter("two")
+    one.wait_owner(2)
+    two.wait_owner(2)
+    Rules(guarded_kafka, ResourceType.GROUP, stage.name).deny()
+    for actor in (one, two):
+        eventually(lambda actor=actor: actor.said[-1].get("state") == "FATAL", "a fatal member")
+    denied = [finding for finding in stage.faults() if finding.kind is Kind.ACCESS_DENIED]
+    assert sorted(finding.members for finding in denied) == [("one",), ("two",)]
+    assert all(stage.name in finding.sentence and "READ" in finding.advice for finding in denied)
+
+
+# --- in nobody's list ------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_that_hangs_blames_the_broker_and_no_member(new_stage: Callable[..., Stage]) -> None:
+    """It keeps its connections and answers nothing; all sessions survive, because it cannot end them either."""
+    with KafkaCluster() as cluster:
+        stage = new_stage(cluster.bootstrap_servers, PATIENT)
+        config = {"request.timeout.ms": 3000}
+        one, two = stage.enter("one", config=config), stage.enter("two", config=config)
+        one.wait_owner(2)
+        two.wait_owner(2)
+        cluster.pause(1)
+        threading.Event().wait(10.0)
+        cluster.resume(1)
+        threading.Event().wait(4.0)
+        findings = stage.faults()
+    assert {finding.kind for finding in findings} <= {Kind.BROKER_RESTARTED, Kind.NETWORK_LOST}
+    assert {name for finding in findings for name in finding.members} == {"one", "two"}
+
+
+def test_a_clock_that_is_set_back_blames_nobody(patient_stage: Stage) -> None:
+    """An administrator's correction by a minute: nothing stood still, and no partition lost its owner."""
+    one, two = patient_stage.enter("one"), patient_stage.enter("two")
+    one.wait_owner(2)
+    two.wait_owner(2)
+    one.tell("clock -60")
+    one.wait_for("clock")
+    threading.Event().wait(4.0)
+    peace(patient_stage, [one, two])
+
+
+def test_a_deployment_that_is_killed_because_it_ignores_its_end_is_named_with_what_it_did(patient_stage: Stage) -> None:
+    """As Kubernetes does: close() waits for a callback that takes longer than the grace period."""
+    closing, other = patient_stage.enter("closing", slow={"revoked": 60.0}), patient_stage.enter("other")
+    closing.wait_owner(2)
+    other.wait_owner(2)
+    closing.tell("close pod deleted")
+    closing.wait_for("revoked")
+    threading.Event().wait(3.0)
+    closing.signal(signal.SIGKILL)
+    threading.Event().wait(5.0)
+    other.close("end of the play")
+    finding = the(patient_stage.findings(), Kind.KILLED)
+    assert finding.members == ("closing",)
+
+
+def test_a_librdkafka_member_that_shares_the_group_makes_no_finding(patient_stage: Stage) -> None:
+    """Partitions go to it and come back; it has no trace. They were said to have had no owner, for an unknown reason."""
+    one = patient_stage.enter("one", static=False)
+    one.wait_owner(4)
+    protocol = {key: value for key, value in patient_stage.protocol.items() if not key.endswith(".ms")}
+    theirs = TheirConsumer(
+        {"bootstrap.servers": patient_stage.bootstrap_servers, "group.id": patient_stage.name, **protocol}
+    )
+    theirs.subscribe([patient_stage.name])
+    eventually(lambda: theirs.poll(0.2) or len(theirs.assignment()) == 2, "its partitions")
+    for _ in range(75):  # Longer than what may be without an owner unnoticed.
+        theirs.poll(0.2)
+    theirs.close()
+    one.wait_owner(4)
+    peace(patient_stage, [one])
+
+
+def test_a_topic_that_is_deleted_while_members_read_it_blames_no_member(patient_stage: Stage) -> None:
+    """What is told is that it does not exist."""
+    one, two = patient_stage.enter("one"), patient_stage.enter("two")
+    one.wait_owner(2)
+    two.wait_owner(2)
+    patient_stage.admin.delete_topic(patient_stage.name)
+    eventually(lambda: one.said[-1].get("owned") == [] and two.said[-1].get("owned") == [], "no partitions")
+    threading.Event().wait(5.0)
+    findings = patient_stage.faults()
+    assert {finding.kind for finding in findings} <= {Kind.TOPIC_MISSING}
+    assert all("does not exist" in told(finding) for finding in findings)
