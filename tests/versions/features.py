@@ -137,5 +137,5 @@ FEATURES: dict[str, Callable[[Group, KafkaCluster], bool]] = {
     "`subscribe_pattern` matched by the broker": _patterns,
     "the reason of a leave is in the broker's log": _reasons,
     "`membership-client groups`: list, describe, lag, remove a member": _administration,
-    "`membership-client groups`: settings of a group": _settings,
+    "`membership-client groups config`: settings of a group": _settings,
 }

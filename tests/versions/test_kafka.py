@@ -54,7 +54,7 @@ def group(cluster: KafkaCluster, kafka_version: str) -> Iterator[Group]:
     """Its topic has six partitions."""
     made = Group(cluster.bootstrap_servers, "versions")
     made.admin.create_topic(made.topic, 6)
-    if table()[kafka_version]["`membership-client groups`: settings of a group"]:
+    if table()[kafka_version]["`membership-client groups config`: settings of a group"]:
         made.admin.set_group_config(made.id, consumer_heartbeat_interval_ms=200)
     yield made
     made.close()
