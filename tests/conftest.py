@@ -57,6 +57,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         need("kafka")
     for fixture in sorted(by_fixture.keys() & fixtures):
         need(by_fixture[fixture])
+    versions = {item.callspec.params.get("kafka_version") for item in session.items if hasattr(item, "callspec")}
+    for version in sorted(versions - {None}):
+        need(f"kafka-{version}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

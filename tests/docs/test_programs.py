@@ -138,7 +138,7 @@ RUN_BY = {
     "guide": "tests/docs/test_docs.py",
     "kubernetes": "tests/operations/pods.py",
     "migrating": "tests/docs/test_programs.py",
-    "operations": "tests/operations/test_prometheus.py",
+    "operations": "tests/packaging/test_extras.py",
     "security": "tests/security/test_page.py",
     "spark": "tests/spark/consume/test_page.py",
     "spark-pipeline": "tests/spark/pipeline/test_page.py",

@@ -14,7 +14,6 @@ import pytest
 from membership_client.testing import KafkaCluster
 from membership_client.testing.jars import KAFKA_VERSION, OLD_KAFKA_VERSION
 from tests.integration.members import Group
-from tests.needs import need
 from tests.versions.features import FEATURES
 
 pytestmark = [pytest.mark.kafka, pytest.mark.deep]
@@ -43,7 +42,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
-    need(f"kafka-{kafka_version}")
     with KafkaCluster(version=kafka_version) as started:
         assert f"Kafka version: {kafka_version} " in started.log()
         yield started
