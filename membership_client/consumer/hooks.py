@@ -15,7 +15,8 @@ from membership_client.runtime.listener import Callback, CallbackContext, accept
 from membership_client.types import TopicPartition
 
 Hook = (
-    Callable[[Any, list[TheirTopicPartition]], object] | Callable[[Any, list[TheirTopicPartition], CallbackContext], object]
+    Callable[[Any, list[TheirTopicPartition]], object]
+    | Callable[[Any, list[TheirTopicPartition], CallbackContext], object]
 )
 """`f(consumer, partitions)`, or `f(consumer, partitions, context)`."""
 
