@@ -6,8 +6,9 @@ from membership_client import Consumer
 from membership_client.testing import EmbeddedKafka
 
 with EmbeddedKafka(topics={"orders": 3}) as kafka:
-    with Producer({"bootstrap.servers": kafka.bootstrap_servers}) as producer:
-        producer.produce("orders", "two pears")
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    producer.produce("orders", "two pears")
+    producer.flush()
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "shop", "auto.offset.reset": "earliest"}
     with Consumer(config) as consumer:
         consumer.subscribe(["orders"])

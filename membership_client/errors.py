@@ -135,15 +135,15 @@ class ListenerError(MembershipError, TypeError):
 
 
 class MemberClosedError(MembershipError):
-    """It was used after `close()`."""
+    """A member or consumer was used after `close()`."""
 
-    advice = "Create a new one."
+    advice = "Create a new GroupMember or Consumer."
 
 
 class ForkedMemberError(MemberClosedError):
-    """It was made in another process, of which this one is a fork."""
+    """A member or consumer was used in a forked child, but the parent process had made it."""
 
-    advice = "Members do not survive a fork: create the GroupMember in the child process."
+    advice = "Members do not survive a fork: create the GroupMember or Consumer in the child process."
 
 
 class WaitTimeoutError(MembershipError, TimeoutError):
@@ -169,21 +169,21 @@ class NotKafkaError(ConnectionProblem):
 
 
 class UnreadableAssignmentError(MembershipError):
-    """The assignment that the leader of a classic group wrote cannot be read. Over with the leader's next plan."""
+    """The assignment that the leader of a classic group wrote cannot be read. The leader's next assignment ends this."""
 
-    advice = "Check that client and its assignor; until another plan comes this member owns nothing."
+    advice = "Check the leader's client and its assignor. This member owns nothing until the leader sends another assignment."
 
 
 class TopicAuthorizationError(MembershipError):
-    """There is no access to a topic. Over when access is granted."""
+    """There is no access to a topic. The member recovers when access is granted."""
 
     advice = "Grant DESCRIBE and READ on the topics; the member recovers by itself."
 
 
 class UnknownTopicError(MembershipError):
-    """A subscribed topic does not exist. Over when it is created."""
+    """A subscribed topic does not exist. The member recovers when the topic is created."""
 
-    advice = "Correct the name, or create the topic: the member notices it within some seconds, by itself."
+    advice = "Correct the name, or create the topic: the member notices it within some seconds."
 
 
 class GroupNotFoundError(MembershipError, LookupError):
@@ -219,9 +219,9 @@ class OffsetAccessError(OffsetError):
 
 
 class OffsetTimeoutError(OffsetError, TimeoutError):
-    """Offsets were not committed or read in time. A repetition may succeed."""
+    """Offsets were not committed or read in time. Another attempt may succeed."""
 
-    advice = "Ask again; an open transaction or a coordinator that is away can delay it for long."
+    advice = "Ask again; an open transaction or a missing coordinator can delay the answer for a long time."
 
 
 class FatalError(MembershipError):
@@ -264,7 +264,7 @@ class GroupAuthorizationError(FatalError):
 class ClusterAuthorizationError(FatalError):
     """There is no access to the cluster."""
 
-    advice = "Grant it on the cluster, then subscribe() again."
+    advice = "Grant the operation on the cluster, then subscribe() again."
 
 
 class AuthenticationError(FatalError):
@@ -276,13 +276,16 @@ class AuthenticationError(FatalError):
 class CertificateError(FatalError):
     """The broker's certificate is not trusted."""
 
-    advice = "Nothing was sent to that broker, which may not be the one it claims to be."
+    advice = (
+        "Nothing was sent to that broker, because it may be another server. Check the dates and host names of its "
+        "certificate, and ssl.ca.location."
+    )
 
 
 class InvalidRegexError(FatalError):
     """The broker cannot read the pattern."""
 
-    advice = "The pattern must be RE2/J syntax, which has no look-around and no back references."
+    advice = "Write the pattern in RE2/J syntax, which has no look-around and no back references, then subscribe again."
 
 
 class UnsupportedAssignorError(FatalError):
@@ -301,7 +304,7 @@ class NoCommonStrategyError(FatalError):
 class AssignorFailedError(FatalError):
     """The assignor raised while this member led the classic group."""
 
-    advice = "Mend the assignor, or set partition.assignment.strategy to another one."
+    advice = "Correct the assignor, or set partition.assignment.strategy to another one."
 
 
 class SessionTimeoutRefusedError(FatalError):
@@ -320,7 +323,7 @@ class GroupTypeError(FatalError):
 
 
 class BrokerTooOldError(FatalError):
-    """The broker lacks the protocol, or a part of it that we need."""
+    """The broker lacks the protocol, or a part of it that this library needs."""
 
     advice = (
         "Use brokers of Kafka 4.0 or later with the consumer protocol (group.version) enabled, or group.protocol=auto."
@@ -330,7 +333,7 @@ class BrokerTooOldError(FatalError):
 class UnexpectedBrokerError(FatalError):
     """The broker gave an answer for which there is no rule."""
 
-    advice = "This is not expected of a healthy broker: please report it with the broker's version."
+    advice = "A healthy broker does not answer this: please report it with the broker's version."
 
 
 class MembershipThreadError(FatalError):

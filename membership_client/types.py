@@ -113,7 +113,15 @@ class CauseKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A committed position: the offset of the next record to read."""
+    """A committed position: the offset of the next record to read.
+
+        with GroupMember({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as member:
+            member.subscribe(["orders"])
+            member.wait_until(lambda now: len(now.owned) > 0, timeout_s=30)
+            member.commit({min(member.assignment()): Offset(17, metadata="first look")})
+
+    Here records 0 to 16 are done.
+    """
 
     offset: int
     leader_epoch: int | None = None

@@ -26,21 +26,27 @@ $ .venv/bin/python -m tests.benchmarks --json docs/benchmarks.json
 
 ![A bar per figure and other client: how many times as much ours is; blue where that is better, orange where it is worse](images/benchmarks.svg)
 
-Bars to the left of the line: ours is less than the other's. To the right: more. Blue is better, orange is worse.
+The number beside each bar says how many times as much ours is: 0.5 is half as much, 2 is twice as much. A bar to the left of the line is
+less, one to the right is more, by powers of ten. Blue: ours is better. Orange: ours is worse.
 
 """
 
 PEERS = {"confluent": "confluent-kafka", "java": "Java"}
-ROW, LEFT, WIDTH = 22, 420, 860
+ROW, LEFT, WIDTH = 22, 420, 900
 DECADE = 130
 """How far apart 1 and 10 are, in pixels."""
 
 
 def page(data: dict[str, Any]) -> str:
-    told = ", ".join(f"{key.replace('_', '-')} {value}" for key, value in data["setting"].items())
     rows = [_row(figure) for figure in data["figures"]]
     head = "| | unit | ours | confluent-kafka | Java | promised | how |\n|---|---|---|---|---|---|---|"
-    return HEAD + f"Measured with {told}.\n\n" + "\n".join([head, *rows]) + "\n"
+    return HEAD + _setting(data["setting"]) + "\n\n" + "\n".join([head, *rows]) + "\n"
+
+
+def _setting(told: dict[str, Any]) -> str:
+    load = ", ".join(f"{one:.1f}" for one in told["load"])
+    programs = f"Python {told['python']}, confluent-kafka {told['confluent_kafka']}, Kafka {told['kafka']}"
+    return f"Measured on {told['system']} with {told['cpus']} processors (load before the run: {load}), {programs}."
 
 
 def _row(figure: dict[str, Any]) -> str:
@@ -75,8 +81,13 @@ def _bar(y: int, name: str, ratio: float, more_is_better: bool, middle: int) -> 
     left, colour = min(middle, middle + length), "#3f6fb5" if (ratio >= 1) == more_is_better else "#d9822b"
     label = f'<text x="{LEFT - 8}" y="{y + 11}" text-anchor="end">{escape(name)}</text>'
     bar = f'<rect x="{left:.1f}" y="{y}" width="{abs(length):.1f}" height="14" fill="{colour}"/>'
-    number = f'<text x="{WIDTH - 4}" y="{y + 11}" text-anchor="end">{ratio:.2g}</text>'
+    number = f'<text x="{WIDTH - 4}" y="{y + 11}" text-anchor="end">{_times(ratio)}</text>'
     return label + bar + number
+
+
+def _times(ratio: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.5f}".rstrip("0") if ratio < 0.001 else f"{ratio:.2g}"
 
 
 def main() -> int:

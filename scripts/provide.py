@@ -85,6 +85,8 @@ PROMETHEUS = Program(
     {APT: ("prometheus",), DNF: ("golang-github-prometheus",), APK: ("prometheus",), BREW: ("prometheus",)},
 )
 
+DEBOOTSTRAP = Program("debootstrap", lambda: shutil.which("debootstrap") is not None, {APT: ("debootstrap",)})
+
 
 @contextmanager
 def one_process_at_a_time(name: str) -> Iterator[None]:
@@ -116,6 +118,12 @@ def prometheus() -> None:
     """Installs one where that is allowed."""
     with one_process_at_a_time("system-packages"):
         PROMETHEUS.install_once()
+
+
+def debootstrap() -> None:
+    """Installs it where that is allowed, on Debian and Ubuntu."""
+    with one_process_at_a_time("system-packages"):
+        DEBOOTSTRAP.install_once()
 
 
 def spark() -> None:
@@ -190,6 +198,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "spark": spark,
     "docs": docs,
     "spark-archive": spark_archive,
+    "debootstrap": debootstrap,
     "kafka": kafka,
     "avro": avro,
     "delta": delta,

@@ -23,7 +23,9 @@ PACKAGES = {
     "membership_client": "membership_client",
     "membership_client.aio": "membership_client/aio",
     "membership_client.admin": "membership_client/admin",
+    "membership_client.health": "membership_client/health",
     "membership_client.identity": "membership_client/identity",
+    "membership_client.trace": "membership_client/trace",
     "membership_client.testing": "membership_client/testing",
     "membership_client_spark": "integrations/spark/membership_client_spark",
 }
@@ -98,7 +100,7 @@ def _errors() -> str:
     """A table of all errors, from their docstrings and the advice that ends their texts."""
     modules = (membership_client.errors, membership_client.admin.errors)
     ours = (found for module in modules for found in vars(module).values() if _is_error_of(module, found))
-    rows = (f"| `{error.__name__}` | {error.__doc__} | {error.advice} | {_ends(error)} |" for error in ours)
+    rows = (f"| `{error.__name__}` | {error.__doc__} | {error.advice or _TOLD} | {_ends(error)} |" for error in ours)
     return "\n".join((_ERRORS_BEGIN, *rows))
 
 
@@ -109,6 +111,9 @@ ends the member; after any other the member goes on.
 
 | error | what happened | what to do | fatal |
 |---|---|---|---|"""
+
+
+_TOLD = "The text of the error says it, because it depends on what happened."
 
 
 def _is_error_of(module: ModuleType, found: object) -> bool:

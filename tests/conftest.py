@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption("--scripts", type=int, default=30, help="how many random scripts to play on both")
     group = parser.getgroup("brokers")
     group.addoption("--old-kafka", default=OLD_KAFKA_VERSION, help="the version of the old broker")
+    group.addoption("--kafka", help="the version of the broker in tests/versions, or all of the table")
     group = parser.getgroup("peers")
     group.addoption("--orders", default="4", help="how many orders of joining to play per assignor, or all")
 
@@ -64,6 +65,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if "spark" in fixtures:
         need("avro")
         need("connector")
+    versions = {item.callspec.params.get("kafka_version") for item in session.items if hasattr(item, "callspec")}
+    for version in sorted(versions - {None}):
+        need(f"kafka-{version}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

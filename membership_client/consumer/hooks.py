@@ -6,13 +6,18 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from confluent_kafka import TopicPartition as TheirTopicPartition
+
 from membership_client.consumer.translate import theirs
 from membership_client.core.events import CallbackKind
 from membership_client.errors import ConfigError, ListenerError
 from membership_client.runtime.listener import Callback, CallbackContext, accepts, callbacks_of
 from membership_client.types import TopicPartition
 
-Hook = Callable[..., Any]
+Hook = (
+    Callable[[Any, list[TheirTopicPartition]], object]
+    | Callable[[Any, list[TheirTopicPartition], CallbackContext], object]
+)
 """`f(consumer, partitions)`, or `f(consumer, partitions, context)`."""
 
 
@@ -44,7 +49,7 @@ def hooks_of(
     return callbacks_of(listener, coroutines=coroutines)
 
 
-def _adapted(consumer: object, name: str, hook: Hook, coroutines: bool) -> Callback:
+def _adapted(consumer: object, name: str, hook: Callable[..., Any], coroutines: bool) -> Callback:
     if not callable(hook):
         raise ListenerError(f"{name} is not callable. {_signature(name)}")
     if inspect.iscoroutinefunction(hook) and not coroutines:

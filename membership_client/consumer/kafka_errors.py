@@ -9,6 +9,7 @@ from types import MappingProxyType
 from confluent_kafka import KafkaError, KafkaException
 
 from membership_client import errors
+from membership_client.core.error_codes import Code
 from membership_client.errors import FatalError, MembershipError
 
 _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
@@ -30,7 +31,7 @@ _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
         errors.ClusterAuthorizationError: KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         errors.AuthenticationError: KafkaError._AUTHENTICATION,
         errors.CertificateError: KafkaError._SSL,
-        errors.InvalidRegexError: KafkaError.INVALID_REGULAR_EXPRESSION,
+        errors.InvalidRegexError: Code.INVALID_REGULAR_EXPRESSION,  # confluent-kafka 2.11 to 2.14 have no name for it
         errors.UnsupportedAssignorError: KafkaError.UNSUPPORTED_ASSIGNOR,
         errors.GroupTypeError: KafkaError.INCONSISTENT_GROUP_PROTOCOL,
         errors.BrokerTooOldError: KafkaError.UNSUPPORTED_VERSION,

@@ -86,6 +86,10 @@ class HealthFile(contextlib.AbstractContextManager["HealthFile"]):
 def write(path: str | os.PathLike[str], /, *members: object, every_s: float = _EVERY_S) -> HealthFile:
     """Write the health of these members, or of all in this process, to a file every second, on a thread of its own.
 
+        with GroupMember({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as member:
+            with write("health.json", member):
+                member.subscribe(["orders"])
+
     `python -m membership_client.health PATH` is the probe. `{pid}` in the path is filled in: for workers that share a
     directory. `close()` of what is returned ends it. ConfigError if the file cannot be written.
     """

@@ -34,6 +34,11 @@ _held: weakref.WeakSet[HostSlot] = weakref.WeakSet()
 class HostSlot:
     """The lowest free number among `slots`, held until `close`, or until this process ends.
 
+        with HostSlot("till", slots=8) as slot:
+            config = {"bootstrap.servers": "localhost:9092", "group.id": "tills", "group.instance.id": slot.instance_id}
+            with GroupMember(config) as member:
+                member.subscribe(["orders"])
+
     `instance_id` is `<name>-<host>-<number>`. The next process after a crash gets the same number, if no other process was
     faster. All processes of one name and host must use the same directory, on a local disk that is not swept: by default
     `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot. Lock files can be opened by

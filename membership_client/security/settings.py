@@ -78,6 +78,12 @@ class Sasl:
 class Security:
     """How connections to brokers are encrypted and authenticated. Immutable; shows no secret, and with one cannot be pickled.
 
+        plain = {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "till", "sasl.password": "pears"}
+        member = GroupMember(
+            {"bootstrap.servers": "localhost:9092", "group.id": "tills"}, security=Security.from_dict(plain)
+        )
+        member.close()
+
     Without `tls` nothing is encrypted. Without `sasl` the client is authenticated by its certificate, or not at all.
     """
 

@@ -73,10 +73,15 @@ class Section:
 
 
 def read_trace(path: Path | str) -> list[Section]:
-    """TraceError names the line that cannot be read. The last line of a run may be torn: that is no error.
+    """The runs of members that a trace file has, in the order in which they were written.
 
-    Nor is a file in which nothing but half a header was written, or nothing at all: it has no sections. What is read is
-    within bounds, see `line`.
+        with GroupMember({"bootstrap.servers": "localhost:9092", "group.id": "tills"}) as member:
+            member.trace.save("till.jsonl")
+        for section in read_trace("till.jsonl"):
+            print(section.name, "made", len(section.entries), "steps")
+
+    TraceError names the line that cannot be read. The last line of a run may be incomplete: that is no error. A file that is empty, or
+    has only a part of a header, has no sections. What is read is within bounds, see `line`.
     """
     path = Path(path)
     try:

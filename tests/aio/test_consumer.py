@@ -265,7 +265,7 @@ def test_errors_are_of_both_kinds(stage: Stage) -> None:
     async def story() -> None:
         consumer = aio.Consumer(stage.config())
         with pytest.raises(ListenerError) as refused:
-            consumer.subscribe([stage.topic], on_assign=wrong)
+            consumer.subscribe([stage.topic], on_assign=wrong)  # type: ignore[arg-type]
         assert isinstance(refused.value, KafkaException)
         consumer.subscribe([stage.topic])
         with pytest.raises(NotOwnedError) as refused_commit:

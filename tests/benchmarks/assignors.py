@@ -52,7 +52,7 @@ def _member_id(number: int) -> str:
 def _rebalances(
     name: str, group: Sequence[MemberSubscription], layouts: Mapping[str, TopicLayout]
 ) -> Iterator[_Rebalance]:
-    yield _Rebalance("nobody holds anything", group)
+    yield _Rebalance("first assignment", group)
     if "sticky" in name:
         plan = BUILT_IN[name].assign(group, layouts)
         held = [replace(member, owned=frozenset(plan[member.member_id]), generation=1) for member in group]

@@ -237,7 +237,7 @@ def test_a_refused_callback_is_told_how_it_is_called() -> None:
     """The bug: the error described the methods of a GroupMember's listener."""
     consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop", "log_level": 0})
     with pytest.raises(ListenerError) as caught:
-        consumer.subscribe(["orders"], on_assign=lambda partitions: None)
+        consumer.subscribe(["orders"], on_assign=lambda partitions: None)  # type: ignore[arg-type]
     assert "Write on_assign(consumer, partitions), or on_assign(consumer, partitions, context)" in str(caught.value)
     assert "second argument" not in str(caught.value)
     consumer.close()

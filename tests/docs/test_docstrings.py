@@ -9,6 +9,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType
 from typing import Any, cast
 
@@ -26,11 +27,21 @@ PACKAGES = (
     "membership_client.trace",
 )
 SHOWN = {
-    "membership_client": ("Consumer", "GroupMember", "MemberConfig", "RebalanceListener", "register_assignor"),
+    "membership_client": (
+        "Consumer",
+        "GroupMember",
+        "MemberConfig",
+        "Offset",
+        "RebalanceListener",
+        "Security",
+        "register_assignor",
+    ),
     "membership_client.aio": ("Consumer", "GroupMember"),
     "membership_client.admin": ("GroupAdmin",),
-    "membership_client.health": ("serve",),
-    "membership_client.testing": ("EmbeddedKafka", "explore"),
+    "membership_client.health": ("serve", "write"),
+    "membership_client.identity": ("HostSlot",),
+    "membership_client.testing": ("EmbeddedKafka", "explore", "play"),
+    "membership_client.trace": ("read_trace",),
 }
 """The public names whose docstrings have an example."""
 
@@ -55,8 +66,12 @@ def _says_something(found: Any) -> bool:
 
 
 @pytest.mark.parametrize(("package", "name"), [(package, name) for package, names in SHOWN.items() for name in names])
-def test_the_example_in_a_docstring_runs(package: str, name: str, kafka: EmbeddedKafka) -> None:
+def test_the_example_in_a_docstring_runs(
+    package: str, name: str, kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As it stands, with the package's names and a broker of the test instead of localhost:9092."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     names = {**names_in("membership_client"), **names_in(package)}
     example = compiled(example_of(names[name]).replace("localhost:9092", kafka.bootstrap_servers))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from membership_client.cli.program import main
 from membership_client.testing import EmbeddedKafka
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "start.md"
 PATIENCE_S = 60.0
 
 
@@ -23,12 +25,12 @@ class Shop:
 
     def __init__(self, directory: Path, bootstrap_servers: str) -> None:
         self.directory = directory
-        self._address = bootstrap_servers
+        self.address = bootstrap_servers
         self._running: list[subprocess.Popen[bytes]] = []
 
     def start(self, name: str) -> tuple[subprocess.Popen[bytes], Path]:
         output = self.directory / f"{name}-{len(self._running)}.txt"
-        command = [sys.executable, str(ROOT / "examples" / "shop.py"), self._address, name]
+        command = [sys.executable, str(ROOT / "examples" / "shop.py"), self.address, name]
         with output.open("w") as file:
             self._running.append(subprocess.Popen(command, stdout=file, cwd=self.directory))
         return self._running[-1], output
@@ -56,10 +58,30 @@ def wait_for_line(output: Path, line: str) -> None:
         time.sleep(0.05)
 
 
+def run_the_producer(address: str) -> None:
+    """The page's line, with the address of this run."""
+    (line,) = re.findall(r"^\$ bin/python (-c .*)$", PAGE.read_text(), re.MULTILINE)
+    *arguments, _ = shlex.split(line)
+    subprocess.run([sys.executable, *arguments, address], check=True, timeout=PATIENCE_S)
+
+
+def promised_of_diagnose() -> list[str]:
+    """The lines that the page shows."""
+    block = PAGE.read_text().partition("membership-client diagnose traces/*.jsonl\n")[2].partition("```")[0]
+    return [line for line in block.splitlines() if line]
+
+
+def without_places(text: str) -> str:
+    """Times, the process and its host differ from run to run."""
+    return re.sub(r"\d{4}-\d\d-\d\d |\d\d:\d\d:\d\d(?:\.\d+)?|process \d+ on [^)]+", "...", text)
+
+
 def test_what_the_page_promises(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     """The first member has all, shares with the second, notices nothing of its death, and diagnose names the killed process."""
     _, first = shop.start("till-0")
     wait_for_line(first, r"got \[0, 1, 2, 3, 4, 5\] - joined the group")
+    run_the_producer(shop.address)
+    wait_for_line(first, "order two pears")
     victim, second = shop.start("till-1")
     wait_for_line(second, r"got \[3, 4, 5\] - .*")
     wait_for_line(first, r"gave up \[3, 4, 5\] - group changed: the coordinator gave us a new target at epoch \d+")
@@ -67,16 +89,19 @@ def test_what_the_page_promises(shop: Shop, capsys: pytest.CaptureFixture[str]) 
     victim.wait()
     _, replacement = shop.start("till-1")
     wait_for_line(replacement, r"got \[3, 4, 5\] - joined the group")
-    assert len(first.read_text().splitlines()) == 2
+    assert len(first.read_text().splitlines()) == 3
     shop.stop()
     traces = [str(trace) for trace in (shop.directory / "traces").glob("*.jsonl")]
     assert len(traces) == 3
     main(["diagnose", *traces])
-    assert "KILLED" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    missing = [line for line in promised_of_diagnose() if without_places(line) not in without_places(told)]
+    assert missing == [], told
     assert main(["report", *traces, "-o", str(shop.directory / "report.html")]) == 0
+    assert "2 members, 6 partitions, 1 finding, 2 rebalances without a fault" in capsys.readouterr().out
 
 
 def test_the_page_shows_the_program() -> None:
     """Letter by letter, without its docstring."""
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "start.md").read_text(), re.DOTALL)
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert (ROOT / "examples" / "shop.py").read_text().endswith(block)

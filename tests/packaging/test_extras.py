@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -76,21 +77,19 @@ def test_every_extra_is_tested() -> None:
     assert set(project["optional-dependencies"]) == {"aws", "cli", "crypto", "gssapi", "prometheus", "spark", "test"}
 
 
-PROMETHEUS = """
-from opentelemetry import metrics
-from opentelemetry.exporter.prometheus import PrometheusMetricReader
-from opentelemetry.sdk.metrics import MeterProvider
-from prometheus_client import generate_latest
-metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()]))
+METRICS = """
 from membership_client import GroupMember
+from prometheus_client import generate_latest
 with GroupMember({"bootstrap.servers": "127.0.0.1:1", "group.id": "shop"}):
     print(generate_latest().decode())
 """
 
 
 def test_metrics_for_prometheus(wheel: Path, tmp_path: Path) -> None:
-    """The program of docs/operations.md, without its port."""
-    told = Environment(tmp_path / "prometheus", wheel, "prometheus").run("-c", PROMETHEUS)
+    """The program of docs/operations.md, on a free port."""
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)
+    made = Environment(tmp_path / "prometheus", wheel, "prometheus")
+    told = made.run("-c", program.replace("9464", "0") + METRICS)
     assert 'membership_members{membership_state="unsubscribed",messaging_consumer_group_name="shop"' in told.stdout
 
 

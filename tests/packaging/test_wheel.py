@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.metadata import Metadata
 
+from index_page import RELATIVE, description, urls
+
 ROOT = Path(__file__).parents[2]
 
 # A path of one developer's machine, or the address of one package registry, is wrong everywhere else.
@@ -54,6 +56,18 @@ def test_an_index_takes_its_metadata(wheel: Path) -> None:
         metadata = Metadata.from_email(archive.read(name))
     assert metadata.description_content_type == "text/markdown"
     assert metadata.license_expression == "Apache-2.0"
+    assert metadata.description is not None
+    assert RELATIVE.findall(metadata.description) == []
+    assert "pip install membership-client" in metadata.description
+
+
+def test_links_of_the_index_page_lead_into_the_public_repository() -> None:
+    """Relative ones lead nowhere on an index: pages as a reader sees them, pictures as files."""
+    told = description((ROOT / "README.md").read_text(), "https://example.org/shop/client")
+    assert RELATIVE.findall(told) == []
+    assert "[tutorial](https://example.org/shop/client/blob/HEAD/docs/start.md)" in told
+    assert "](https://example.org/shop/client/raw/HEAD/docs/images/demo.svg)" in told
+    assert urls("https://example.org/shop/client")["Repository"] == "https://example.org/shop/client"
 
 
 def test_tracked_files_know_no_machine() -> None:

@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
+import tests.spark  # noqa: F401 - installs pyspark, which brings py4j
+
+# isort: split
 from py4j.java_gateway import (  # type: ignore[import-untyped]
     CallbackServerParameters,
     GatewayParameters,

@@ -91,6 +91,17 @@ def play(
 ) -> History:
     """Run the program in virtual time while the story happens to its group; returns what happened.
 
+        def program(instance):
+            consumer = instance.consumer({"enable.auto.commit": False})
+            consumer.subscribe(["orders"])
+            while True:
+                message = consumer.poll(1.0)
+                if message is not None:
+                    instance.processed(message)
+                    consumer.commit(message, asynchronous=False)
+
+        print(play(program, [Join("b", at=1.0), Crash("a", at=5.0)]))
+
     Each instance of the program is a call `program(instance)`: one, "a", runs from the beginning, and each `Join` starts
     another. At the end all are told to end by KeyboardInterrupt out of `poll`. The seed decides what the story does not: how
     long work takes, which partition is read, which of several threads goes first. The same story with the same seed is the
