@@ -175,6 +175,8 @@ def pyspark(version: str) -> None:
     with one_process_at_a_time(target.name):
         if not fetch_pyspark.is_installed(version, target):
             fetch_pyspark.install(version, target)
+
+
 def connector() -> None:
     """Spark's own Kafka source, which pip's pyspark lacks."""
     name = f"spark-sql-kafka-{CONNECTOR_VERSION}"
