@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from membership_client_spark.arrow import DDL, SCHEMA
+from membership_client_spark import arrow
 
 _HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 
 _TYPES = {"headers": _HEADERS}
-_COLUMNS = [pa.field(one.name, _TYPES.get(one.name, one.type)) for one in SCHEMA]
+_COLUMNS = [pa.field(one.name, _TYPES.get(one.name, one.type)) for one in arrow.SCHEMA]
 
 
 def columns(*, with_headers: bool) -> pa.Schema:
@@ -19,9 +19,9 @@ def columns(*, with_headers: bool) -> pa.Schema:
 
 def ddl(*, with_headers: bool) -> str:
     """The same columns as a schema of Spark: those of its own Kafka source."""
-    return DDL if with_headers else DDL.partition(", headers ")[0]
+    return arrow.ddl(columns(with_headers=with_headers).names)
 
 
 def as_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of the schema, from a batch of `read_ranges`."""
+    """The batch with the schema's types. Its columns have the same names, in the same order."""
     return pa.RecordBatch.from_arrays([batch[one.name].cast(one.type) for one in schema], schema=schema)

@@ -116,5 +116,5 @@ class KafkaGroupReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         schema = columns(with_headers=self._settings.with_headers)
-        for batch in read_ranges(self._settings.clients.readers, [partition.value]):
+        for batch in read_ranges(self._settings.clients.readers, [partition.value], schema.names):
             yield as_columns(batch, schema)
