@@ -4,8 +4,8 @@ A member learns of a rebalance by a heartbeat, five seconds later by default. A 
 of it at once. It says so (`announced`), and each other sibling sends its heartbeat at once (`told`). A coordinator that does not
 know the change yet, because the join is still on its way or it puts new targets off, is asked again after growing pauses.
 
-Without a limit 100 members that join within a second would send each other 10,000 heartbeats. So a member sends one per epoch, one
-for all changes that it was told of since the last, and MOST_AT_ONCE in a row or MOST_PER_INTERVAL over time, whatever it is told.
+Without a limit 100 members that join within a second would send each other 10,000 heartbeats. So a member sends one per epoch, and one
+for all other changes since its last; and never more than MOST_AT_ONCE in a row and MOST_PER_INTERVAL over time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ S = MemberState
 MOST_AT_ONCE = 5
 """A rebalance takes two heartbeats of each member, for the target and for what others gave back; two may overlap."""
 MOST_PER_INTERVAL = 10
-"""Then a heartbeat each tenth of the interval: siblings that come and go without end cost no more than eleven of these."""
+"""Beyond that one each tenth of the interval: siblings that come and go without end cost ten heartbeats in place of one."""
 FIRST_PAUSE = 1 / 50
 """Of the interval, until the coordinator is asked again: a join is sent on a connection that may still have to be opened."""
 LONGEST_WAIT = 1 / 2
-"""Of the interval, for a change that the coordinator does not know: it puts targets off for a fifth, by both defaults."""
+"""Of the interval, until the heartbeat is no longer repeated. By both defaults a coordinator puts targets off for a fifth of it."""
 
 _REPEATED = frozenset({SiblingChange.LEFT, SiblingChange.JOINS})
 """A coordinator may put off the next target after a leave, and may get a join later than a sibling's heartbeat."""

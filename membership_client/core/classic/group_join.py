@@ -290,8 +290,8 @@ def rebalances(member: Member, flight: InFlight, now: float) -> Member:
         return slow_down(member, "dialogue_backoff", now)
     if isinstance(flight.request, SyncGroup):
         return restarted(member, reasons.REBALANCING)
-    member = siblings.settled(_counted_on(member, flight))
-    return enforced(member, reasons.REBALANCING)
+    member = _counted_on(member, flight)
+    return enforced(siblings.settled(member), reasons.REBALANCING)
 
 
 def restarted(member: Member, reason: str) -> Member:
