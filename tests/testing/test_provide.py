@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fetch_pyspark
 import provide
 from fetch_jars import Bundle
 from membership_client.testing.jars import KAFKA_VERSION, kafka_directory
@@ -110,3 +111,17 @@ def test_a_cache_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> No
     _, told = run_provide("java", tmp_path / "file").communicate(timeout=60)
     assert told.startswith("error: [Errno 17] File exists")
     assert "Set MEMBERSHIP_CLIENT_CACHE to a directory that you may write to." in told
+
+
+def test_another_pyspark_is_that_of_its_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was installed from an older lock file, or whose installation was interrupted, is not taken for it."""
+    lock = tmp_path / "requirements-pyspark-9.9.txt"
+    monkeypatch.setattr(fetch_pyspark, "lock_of", lambda _: lock)
+    lock.write_text("pyspark==9.9 --hash=new\n")
+    target = tmp_path / "pyspark-9.9"
+    target.mkdir()
+    assert not fetch_pyspark.is_installed("9.9", target)
+    (target / fetch_pyspark.STAMP).write_text("pyspark==9.9 --hash=old\n")
+    assert not fetch_pyspark.is_installed("9.9", target)
+    (target / fetch_pyspark.STAMP).write_text(lock.read_text())
+    assert fetch_pyspark.is_installed("9.9", target)

@@ -27,7 +27,7 @@ from tests.spark.kills.sinks import SINKS
 from tests.spark.pipeline.stage import Stage
 from tests.spark.versions.inside.with_tables import settings
 
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 """For whatever a driver does next, on a machine that runs everything else at once."""
 
 RECORDS, PAUSE_S = 10, 0.1
