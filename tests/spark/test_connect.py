@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from membership_client import ConfigError
 from membership_client.testing import KafkaCluster
 from membership_client_spark import ParquetSink, SparkSettingsError
 from membership_client_spark.pipeline.interface import PipelineRun
@@ -97,6 +98,22 @@ def test_stopping_leaves_temporarily(fleet: Fleet) -> None:
 
 
 # --- epochs() --------------------------------------------------------------------------------------------------------
+
+
+def test_sparks_own_source_is_refused_where_it_is_not_or_would_show_a_secret(
+    kafka: KafkaCluster, remote: SparkSession
+) -> None:
+    """The server is asked for it; `auto` then takes Python."""
+    stage = Stage(kafka.bootstrap_servers)
+    with pytest.raises(SparkSettingsError, match="The session has no Kafka source"):
+        stage.run(remote, Collecting(), reader="spark")
+    login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", "sasl.username": "a"}
+    with pytest.raises(ConfigError, match="shown in the server's UI"):
+        stage.run(remote, Collecting(), stage.config() | login | {"sasl.password": "b"}, reader="spark")
+    stage.fill(10)
+    seen = Collecting()
+    stage.read_all(remote, seen, reader="auto")
+    assert seen.numbers == stage.all_numbers
 
 
 def test_epochs_and_sink(kafka: KafkaCluster, remote: SparkSession, tmp_path: Path) -> None:

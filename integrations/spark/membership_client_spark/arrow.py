@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -105,53 +105,40 @@ _WORTH = 16
 
 
 class Run(NamedTuple):
-    """Records of one partition with offsets that grow by one."""
+    """Records of one partition that came one after the other."""
 
     topic: str
     partition: int
-    start: int
+    first: int
+    """The offset of the first of them."""
+    last: int
     length: int
+
+    @property
+    def has_gaps(self) -> bool:
+        return self.last - self.first >= self.length
 
 
 def runs_of(messages: Sequence[Any], topic: str | None = None) -> list[Run]:
     """The messages as runs, in order. They are records, and offsets of a partition grow, as in the log.
 
-    `topic` is that of all messages, if it is known. Offsets are looked at for few of them: between two of one partition
-    that are as far apart as their offsets, there is no gap.
+    `topic` is that of all messages, if it is known.
     """
     ends = set(_changes([message.partition() for message in messages]))
     if topic is None:
         ends |= set(_changes([message.topic() for message in messages]))
-    return [run for begin, end in pairwise([0, *sorted(ends)]) for run in _without_gaps(messages, begin, end)]
+    return [run_of(messages, begin, end) for begin, end in pairwise([0, *sorted(ends)])]
+
+
+def run_of(messages: Sequence[Any], begin: int, end: int) -> Run:
+    """These messages, which are of one partition."""
+    first, last = messages[begin], messages[end - 1]
+    return Run(first.topic(), first.partition(), first.offset(), last.offset(), end - begin)
 
 
 def _changes(values: list[Any]) -> list[int]:
     """The indexes behind which there is another value, and the end."""
     return pc.run_end_encode(pa.array(values)).run_ends.to_pylist() if values else []
-
-
-def _without_gaps(messages: Sequence[Any], begin: int, end: int) -> Iterator[Run]:
-    """These messages, which are of one partition, as runs."""
-    topic, partition = messages[begin].topic(), messages[begin].partition()
-    while begin < end:
-        length = _length_of_run(messages, begin, end)
-        yield Run(topic, partition, messages[begin].offset(), length)
-        begin += length
-
-
-def _length_of_run(messages: Sequence[Any], begin: int, end: int) -> int:
-    """Of the run that begins there: most often it is all, else it is found by ever larger steps, and then by halves."""
-    start = messages[begin].offset()
-    if messages[end - 1].offset() - start == end - 1 - begin:
-        return end - begin
-    step = 1
-    while begin + step < end and messages[begin + step].offset() - start == step:
-        step *= 2
-    low, high = step // 2, min(step, end - begin)
-    while low + 1 < high:
-        middle = (low + high) // 2
-        low, high = (middle, high) if messages[begin + middle].offset() - start == middle else (low, middle)
-    return low + 1
 
 
 def _places(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, pa.Array]:
@@ -163,8 +150,8 @@ def _places(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, pa.Array]:
         built["partition"] = pa.concat_arrays(
             [pa.repeat(pa.scalar(run.partition, pa.int32()), run.length) for run in runs]
         )
-    if "offset" in columns:
-        built["offset"] = pa.concat_arrays([_counted(run.start, run.length) for run in runs])
+    if "offset" in columns and not any(run.has_gaps for run in runs):
+        built["offset"] = pa.concat_arrays([_counted(run.first, run.length) for run in runs])
     return built
 
 

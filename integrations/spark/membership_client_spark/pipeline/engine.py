@@ -137,7 +137,7 @@ class Engine:
             self._follow_scale()
             self._await_settled()
             if check:
-                check.wait(self._stopping)
+                self._await_executors(check)
             self._resume()
             while not self._stopping.is_set():
                 self._step()
@@ -155,9 +155,14 @@ class Engine:
         return ExecutorCheck(arguments.spark, arguments.name) if arguments.reader.uses_python else None
 
     def _has_nothing_to_read(self) -> bool:
-        """Sets the goal. True if the group has reached it before it starts: then no member needs to join."""
+        """Sets the goal. True if the group has reached it before it starts: then no member needs to join.
+
+        A sink that is Resumable is looked at and cleaned up at every start, which only the newest driver may do.
+        """
         places = self._watermarks.partitions(self._arguments.topics)
         self._goal = self._watermarks.all_ends(places)
+        if isinstance(self._sink, Resumable):
+            return False
         begins, committed = self._watermarks.begins(places), self._slots.last_committed(places)
         return is_reached(self._goal, begins, committed, self._arguments.settings.reset)
 
@@ -193,6 +198,13 @@ class Engine:
         while not (self._slots.are_settled() or self._stopping.is_set()) and time.monotonic() < give_up_at:
             self._slots.check()
             self._held.wait_for_change(_SETTLE_LOOK_S)
+
+    def _await_executors(self, check: ExecutorCheck) -> None:
+        """SparkSettingsError if executors cannot read. Waits as long as Spark has no executor."""
+        while check.is_running() and not self._stopping.is_set():
+            self._slots.check()
+            self._held.wait_for_change(_SETTLE_LOOK_S)
+        check.raise_if_unfit()
 
     def _resume(self) -> None:
         if isinstance(self._sink, Resumable):

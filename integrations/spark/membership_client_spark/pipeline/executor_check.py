@@ -13,8 +13,6 @@ from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.slot_failure import setup_note
 from membership_client_spark.spark_session import described_jobs
 
-_LOOK_S = 0.05
-
 logger = logging.getLogger("membership_client_spark")
 
 
@@ -28,10 +26,11 @@ class ExecutorCheck:
         self._thread = threading.Thread(target=self._run, name=f"{name}-executors", daemon=True)
         self._thread.start()
 
-    def wait(self, stopping: threading.Event) -> None:
-        """Returns when executors were found able to read, or the pipeline is stopped. SparkSettingsError if they are not."""
-        while self._thread.is_alive() and not stopping.is_set():
-            self._thread.join(_LOOK_S)
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def raise_if_unfit(self) -> None:
+        """SparkSettingsError if executors were found unable to read."""
         if self._advice:
             raise SparkSettingsError(f"Executors cannot read epochs: {self._advice}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from membership_client_spark.arrow import COLUMNS, Run, ddl, record_batch, runs_of
+from membership_client_spark.arrow import COLUMNS, Run, ddl, record_batch, run_of, runs_of
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.spark_session import numbers_of_unknown_size
 
@@ -125,10 +126,10 @@ class UnreadRanges:
         errors = [message for message in messages if message.error() is not None]
         records = [message for message in messages if message.error() is None] if errors else messages
         seen = runs = runs_of(records, self._topic)
-        if any(run.start + run.length > self._end(run) for run in seen):
+        if any(run.last >= self._end(run) for run in seen):
             records, runs = self._wanted(records, seen)
         for run in seen:
-            self._reach((run.topic, run.partition), run.start + run.length)
+            self._reach((run.topic, run.partition), run.last + 1)
         self._note(errors)  # After the records: the end of a partition comes with the last of them.
         return record_batch(records, self._columns, runs)
 
@@ -139,11 +140,12 @@ class UnreadRanges:
     def _wanted(self, records: list[Any], runs: Sequence[Run]) -> tuple[list[Any], list[Run]]:
         kept, cut, begin = list[Any](), list[Run](), 0
         for run in runs:
-            count = max(0, min(run.length, self._end(run) - run.start))
-            if count:
-                kept += records[begin : begin + count]
-                cut.append(run._replace(length=count))
-            begin += run.length
+            end = begin + run.length
+            stop = bisect_left(records, self._end(run), begin, end, key=lambda record: record.offset())
+            if stop > begin:
+                kept += records[begin:stop]
+                cut.append(run_of(records, begin, stop))
+            begin = end
         return kept, cut
 
     def finished(self) -> list[tuple[str, int]]:
