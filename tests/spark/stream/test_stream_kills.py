@@ -117,7 +117,7 @@ def test_python_workers_are_killed(streaming: Streaming) -> None:
 def test_the_driver_is_killed_with_all_its_processes(streaming: Streaming) -> None:
     """As when its host is lost: the next one repeats the batch of the checkpoint, and takes the slots over."""
     epoch = streaming.stage.group_epoch()
-    for pause_s in moments(3, 3):
+    for pause_s in moments(3, 2):
         streaming.stage.fill(_RECORDS)
         streaming.await_batches(1)
         time.sleep(pause_s)
