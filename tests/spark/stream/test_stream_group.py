@@ -154,7 +154,8 @@ def test_a_topic_that_is_deleted_and_created_again(stage: Stage, spark: SparkSes
     frame = stream(spark, stage)
     batches.read_all(frame)
     admin = ClusterAdmin(stage.bootstrap_servers)
-    AdminClient({"bootstrap.servers": stage.bootstrap_servers}).delete_topics([stage.topic])[stage.topic].result()
+    client = AdminClient({"bootstrap.servers": stage.bootstrap_servers, "log_level": 0})
+    client.delete_topics([stage.topic])[stage.topic].result()
     eventually(lambda: _created(admin, stage), "the topic can be created again")
     stage.fill(40)
     with pytest.raises(Exception, match=r"TopicRecreatedError.*Start the query with a new checkpoint"):

@@ -22,6 +22,7 @@ from tests.spark.stream.queries import Batches, await_all_away, lag, planners, s
 from tests.spark.stream.stream_driver import PROGRAM
 
 if TYPE_CHECKING:
+    from tests.spark.clusters.sessions import SessionSettings
     from tests.spark.conftest import DriverFactory
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1200), pytest.mark.deep]
@@ -37,18 +38,19 @@ _FEW = "7"
 class Streaming:
     """A topic, a directory, and one driver at a time that streams from one to the other."""
 
-    def __init__(self, kafka: KafkaCluster, home: Path, new_driver: DriverFactory) -> None:
+    def __init__(self, kafka: KafkaCluster, home: Path, new_driver: DriverFactory, settings: SessionSettings) -> None:
         self.stage = Stage(kafka.bootstrap_servers)
         self.stage.be_patient()
         self.batches = Batches(home / "sink")
         self._new_driver = new_driver
+        self._settings = settings
         self._home = home / "sink"
         self.driver = self.start()
 
     def start(self) -> DriverProcess:
         options = stream_options(self.stage, maxOffsetsPerTrigger=_FEW)
         task = {"home": str(self._home), "options": options}
-        self.driver = self._new_driver(PROGRAM, sessions.local(), task)
+        self.driver = self._new_driver(PROGRAM, self._settings, task)
         return self.driver
 
     def await_batches(self, more: int) -> None:
@@ -67,9 +69,12 @@ class Streaming:
 
 
 @pytest.fixture
-def streaming(patient_kafka: KafkaCluster, tmp_path: Path, new_driver: DriverFactory) -> Streaming:
-    """With some batches done."""
-    streaming = Streaming(patient_kafka, tmp_path, new_driver)
+def streaming(
+    patient_kafka: KafkaCluster, tmp_path: Path, new_driver: DriverFactory, request: pytest.FixtureRequest
+) -> Streaming:
+    """With some batches done; in local mode, unless the test names another."""
+    settings = getattr(request, "param", sessions.local)()
+    streaming = Streaming(patient_kafka, tmp_path, new_driver, settings)
     streaming.stage.fill(_RECORDS)
     streaming.await_batches(2)
     return streaming
@@ -114,10 +119,24 @@ def test_python_workers_are_killed(streaming: Streaming) -> None:
     assert streaming.planner() == planner
 
 
+@pytest.mark.parametrize("streaming", [sessions.local_cluster], indirect=True)
+def test_an_executor_is_killed(streaming: Streaming) -> None:
+    """In the middle of a batch: another one repeats its tasks, and the group does not notice."""
+    epoch, planner = streaming.stage.group_epoch(), streaming.planner()
+    for pause_s in moments(4, 2):
+        streaming.stage.fill(_RECORDS)
+        streaming.await_batches(1)
+        time.sleep(pause_s / 5)
+        streaming.driver.executors()[0].kill()
+    streaming.await_all()
+    assert streaming.stage.group_epoch() == epoch
+    assert streaming.planner() == planner
+
+
 def test_the_driver_is_killed_with_all_its_processes(streaming: Streaming) -> None:
     """As when its host is lost: the next one repeats the batch of the checkpoint, and takes the slots over."""
     epoch = streaming.stage.group_epoch()
-    for pause_s in moments(3, 3):
+    for pause_s in moments(3, 2):
         streaming.stage.fill(_RECORDS)
         streaming.await_batches(1)
         time.sleep(pause_s)

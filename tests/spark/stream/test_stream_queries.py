@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from membership_client.testing import KafkaCluster
 from tests.integration.members import eventually
 from tests.spark.pipeline.stage import PATIENCE_S, Stage
-from tests.spark.stream.queries import Batches, await_all_away, lag, members, stream
+from tests.spark.stream.queries import Batches, await_all_away, lag, members, stream, stream_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +116,7 @@ def test_wrong_options_are_told_in_a_sentence(stage: Stage, spark: SparkSession,
         stream(spark, stage, slots="0")
     assert "Traceback" not in str(raised.value)
     with pytest.raises(Exception, match="kafka-group is a stream: use readStream"):
-        spark.read.format("kafka-group").options(subscribe="x").load().collect()
+        spark.read.format("kafka-group").options(**stream_options(stage)).load().collect()
     with pytest.raises(Exception, match="There is no topic nowhere") as raised:
         batches.read_all(stream(spark, stage, subscribe="nowhere"))
     assert "Traceback" not in str(raised.value)

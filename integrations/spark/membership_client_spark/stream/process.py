@@ -45,7 +45,7 @@ def _watch_parent(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def told_in_a_sentence() -> Iterator[None]:
+def without_traceback() -> Iterator[None]:
     """An error of ours says what is wrong; Spark would show it below a stack of its Python worker.
 
     The worker ends with the error, so nothing else of it loses its stack.

@@ -21,7 +21,7 @@ from membership_client_spark.pipeline.reading import read_ranges
 from membership_client_spark.stream.offsets import StreamOffset
 from membership_client_spark.stream.options import StreamSettings, stream_settings
 from membership_client_spark.stream.planner import Planner
-from membership_client_spark.stream.process import end_in_order, ending, told_in_a_sentence
+from membership_client_spark.stream.process import end_in_order, ending, without_traceback
 from membership_client_spark.stream.rows import as_columns, columns, ddl
 
 
@@ -38,18 +38,18 @@ class KafkaGroupSource(DataSource):
 
     def schema(self) -> str:
         """Called by `load()`, on the driver: so this is where wrong options are told."""
-        with told_in_a_sentence():
+        with without_traceback():
             return ddl(with_headers=stream_settings(self.options).with_headers)
 
     def streamReader(self, schema: StructType) -> KafkaGroupReader:  # noqa: N802 - Spark's name
-        with told_in_a_sentence():
+        with without_traceback():
             settings = stream_settings(self.options)
             if schema.fieldNames() != columns(with_headers=settings.with_headers).names:
                 raise ConfigError("kafka-group has the columns of Spark's Kafka source: leave out schema().")
             return KafkaGroupReader(settings)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark gives it by name
-        with told_in_a_sentence():
+        with without_traceback():
             raise ConfigError("kafka-group is a stream: use readStream, or epochs() for batches.")
 
 
@@ -70,7 +70,7 @@ class KafkaGroupReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- in the planner's process ------------------------------------------------------------------------------------
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        with told_in_a_sentence():
+        with without_traceback():
             self._planning().aim_at_ends()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -78,17 +78,17 @@ class KafkaGroupReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        with told_in_a_sentence():
+        with without_traceback():
             return self._planning().first().to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        with told_in_a_sentence():
+        with without_traceback():
             most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
             return self._planning().next(StreamOffset.from_json(start), most).to_json()
 
     def partitions(self, _: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges are in `end`, whatever the members own by now: a repeated batch has the same records."""
-        with told_in_a_sentence():
+        with without_traceback():
             batch = StreamOffset.from_json(end)
             self._planning().repeat(batch)
             return [RangePartition(piece) for piece in batch.ranges]
