@@ -8,22 +8,22 @@ from collections.abc import Iterator
 
 from membership_client.admin.checks.facts import SESSION_MS, GroupFacts
 from membership_client.admin.checks.finding import Finding, FindingKind, Severity
+from membership_client.admin.views import REBALANCING
 from membership_client.identity.platforms import UnstableIdentityError, refuse_generated
 
 _CLASSIC_CLIENT = re.compile(r"(kafka-python|aiokafka)-\d.*|kafkajs|sarama")
 """Default client ids of libraries without KIP-848. Other client ids say nothing about the library."""
-_SETTLING = frozenset({"PreparingRebalance", "CompletingRebalance"})
 _DEFAULT_SESSION_S = 45
 
 
 def of_assignment(facts: GroupFacts) -> Iterator[Finding]:
     """Whether the classic assignment can be carried over."""
     assignor = facts.view.assignor
-    if facts.is_classic and facts.view.state in _SETTLING:
+    if facts.view.state in REBALANCING:
         yield Finding(
             kind=FindingKind.REBALANCING,
             severity=Severity.WARNING,
-            sentence=f"The group is {facts.view.state}: meanwhile the coordinator reports neither topics nor assignments of members.",
+            sentence=f"The group is {facts.view.state} for some seconds now: meanwhile the coordinator reports neither topics nor assignments of members.",
             advice="Repeat the check when it is Stable. A group that does not become Stable waits for a member: groups waiting.",
         )
     if owners := [member.name for member in facts.classic_members if member.has_assignor_data]:
