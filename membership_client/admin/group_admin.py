@@ -13,6 +13,7 @@ from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.checks import checking
+from membership_client.admin.checks.client_config import understood
 from membership_client.admin.checks.finding import ChangeTo, GroupCheck
 from membership_client.admin.checks.gathering import gather
 from membership_client.admin.describing import GroupSummary
@@ -125,10 +126,14 @@ class GroupAdmin:
         of that user. `patterns` are those that members subscribe to in librdkafka's way, with `^` in front.
         """
         to = cast("ChangeTo", checked_choice("to", to, get_args(ChangeTo)))
-        config = optional(checked_mapping, "config", config)
+        read = (
+            None
+            if config is None
+            else understood(checked_mapping("config", config), checked_text("group_id", group_id))
+        )
         patterns = checked_items("patterns", patterns, checked_text)
         view = self._settled(group_id)
-        return checking.check(gather(self._asker, view, config, patterns), to)
+        return checking.check(gather(self._asker, view, read, patterns), to)
 
     def _settled(self, group_id: str) -> GroupView:
         """The group when no rebalance of the classic protocol hides its members, or after `_SETTLED_WITHIN_S`."""
