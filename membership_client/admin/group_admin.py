@@ -13,6 +13,7 @@ from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.checks import checking
+from membership_client.admin.checks.client_config import understood
 from membership_client.admin.checks.finding import ChangeTo, GroupCheck
 from membership_client.admin.checks.gathering import gather
 from membership_client.admin.describing import GroupSummary
@@ -20,7 +21,7 @@ from membership_client.admin.errors import NotAuthorizedError, UnsupportedByBrok
 from membership_client.admin.removal import Life, Removal, Sign, Signs
 from membership_client.admin.resetting import Plan, Target, checked_target
 from membership_client.admin.settings import Setting
-from membership_client.admin.views import GroupView
+from membership_client.admin.views import REBALANCING, GroupView
 from membership_client.admin.waiting import Waiting, Watch, waiting
 from membership_client.arguments import (
     PartitionLike,
@@ -40,6 +41,7 @@ from membership_client.errors import GroupNotFoundError
 from membership_client.types import Offset, TopicPartition
 
 _LOOK_S = 0.25
+_SETTLED_WITHIN_S = 5.0
 
 WATCH_S = 10.0
 """Seconds for which members are watched before they are removed: most applications commit within this time."""
@@ -124,10 +126,23 @@ class GroupAdmin:
         of that user. `patterns` are those that members subscribe to in librdkafka's way, with `^` in front.
         """
         to = cast("ChangeTo", checked_choice("to", to, get_args(ChangeTo)))
-        config = optional(checked_mapping, "config", config)
+        read = (
+            None
+            if config is None
+            else understood(checked_mapping("config", config), checked_text("group_id", group_id))
+        )
         patterns = checked_items("patterns", patterns, checked_text)
-        view = self.describe(group_id, lag=False)
-        return checking.check(gather(self._asker, view, config, patterns), to)
+        view = self._settled(group_id)
+        return checking.check(gather(self._asker, view, read, patterns), to)
+
+    def _settled(self, group_id: str) -> GroupView:
+        """The group when no rebalance of the classic protocol hides its members, or after `_SETTLED_WITHIN_S`."""
+        began = time.monotonic()
+        while (view := self.describe(group_id, lag=False)).state in REBALANCING:
+            if time.monotonic() - began > _SETTLED_WITHIN_S:
+                break
+            time.sleep(_LOOK_S)
+        return view
 
     # --- removing ----------------------------------------------------------------------------------------------------
 

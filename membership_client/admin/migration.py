@@ -9,6 +9,9 @@ from membership_client.admin.views import GroupView, MemberView
 
 Protocol = Literal["consumer", "classic"]
 
+GONE_S = 60.0
+"""A member that left is taken for gone after this time. Before, it may be the one that is being restarted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:
@@ -18,6 +21,8 @@ class Migration:
     to: Protocol
     still_s: float = 0.0
     """Seconds since the number of members of either protocol was first observed as it is now."""
+    most: int = 0
+    """The largest number of members that was observed."""
 
     @property
     def left(self) -> tuple[MemberView, ...]:
@@ -30,10 +35,14 @@ class Migration:
 
     @property
     def is_done(self) -> bool:
-        """The group has members, all of them have moved, and none waits for another."""
-        return (
-            bool(self.view.members) and not self.left and self.view.protocol == self.to and self.view.state == "Stable"
-        )
+        """The group has members, all of them have moved, none waits for another, and none is missing."""
+        has_moved = bool(self.view.members) and not self.left and self.view.protocol == self.to
+        return has_moved and self.view.state == "Stable" and not self.missing
+
+    @property
+    def missing(self) -> int:
+        """Members fewer than there were: they may be starting at the moment."""
+        return max(0, self.most - len(self.view.members)) if self.still_s < GONE_S else 0
 
 
 class MigrationWatch:
@@ -43,9 +52,11 @@ class MigrationWatch:
         self._to = to
         self._count: tuple[int, int] | None = None
         self._since = 0.0
+        self._most = 0
 
     def see(self, view: GroupView, now: float) -> Migration:
         seen = Migration(view, self._to)
         if (count := (seen.moved, len(seen.left))) != self._count:
             self._count, self._since = count, now
-        return Migration(view, self._to, now - self._since)
+        self._most = max(self._most, len(view.members))
+        return Migration(view, self._to, now - self._since, self._most)

@@ -14,6 +14,9 @@ from membership_client.types import Node, Offset, TopicPartition
 LEFT_TEMPORARILY = -2
 """The epoch of a static member that has left temporarily: it may come back until its session ends."""
 
+REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
+"""States of a classic group in which its coordinator reports neither topics nor assignments of its members."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberView:

@@ -218,6 +218,7 @@ def test_each_trap_on_the_way_to_static_membership_is_found(
             replace(with_members(MEMBER, assignor="roundrobin"), features={"metadata.version": 30}),
             [(K.NO_COMMON_STRATEGY, B)],
         ),
+        (replace(with_client(group_protocol="consumer"), features={"metadata.version": 30}), [(K.FEATURE_OFF, B)]),
         (with_members(), []),
         (with_client(opaque=1, group_protocol="classic"), [(K.KEY_REFUSED, B)]),
     ],

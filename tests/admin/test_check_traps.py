@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -22,7 +21,6 @@ from membership_client import (
     BrokerTooOldError,
     ConfigError,
     GroupMember,
-    GroupNotFoundError,
     InvalidRegexError,
     MembershipError,
     MemberState,
@@ -158,27 +156,26 @@ def test_6_the_assignor_has_data_of_its_own(kafka: KafkaCluster) -> None:
     group = Group(kafka.bootstrap_servers, "trap")
     group.admin.create_topic(group.topic, 2)
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group.id, "log_level": 0}
-    theirs = [
-        confluent_kafka.Consumer({**config, "partition.assignment.strategy": "cooperative-sticky"}) for _ in range(2)
-    ]
+    config |= {"heartbeat.interval.ms": 300}
+    config |= {"partition.assignment.strategy": "cooperative-sticky"}
+    first, second = (confluent_kafka.Consumer(config) for _ in range(2))
+    first.subscribe([group.topic])
+    eventually(lambda: first.poll(0.05) or first.assignment(), "a first plan")
+    second.subscribe([group.topic])
     with GroupAdmin(kafka.bootstrap_servers) as admin:
-        for one in theirs:
-            one.subscribe([group.topic])
 
-        def has_data() -> bool:
-            for one in theirs:
+        def is_trapped() -> bool:
+            for one in (first, second):
                 one.poll(0.05)
-            with contextlib.suppress(GroupNotFoundError):
-                view = admin.describe(group.id, lag=False)
-                return view.state == "Stable" and any(member.has_assignor_data for member in view.members)
-            return False
+            view = admin.describe(group.id, lag=False)
+            return view.state == "Stable" and [member.has_assignor_data for member in view.members] == [True, True]
 
-        eventually(has_data, "an assignment with data of the assignor")
+        eventually(is_trapped, "an assignment with data of the assignor")
         outcome = admin.check(group.id)
     assert [finding.kind for finding in outcome.findings] == [FindingKind.ASSIGNOR_DATA]
     member = group.join(group_protocol="consumer")
     assert "unsupported custom assignor" in str(refusal_of(member))
-    for one in theirs:
+    for one in (first, second):
         one.close()
     group.close()
 

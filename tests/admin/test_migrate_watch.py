@@ -68,6 +68,19 @@ def test_a_roll_that_stands_still_says_for_how_long() -> None:
     assert watch.see(replace(VIEW, members=(NEW, OLD, replace(OLD, member_id="m3"))), 170.0).still_s == 0.0
 
 
+def test_a_member_that_is_being_restarted_is_waited_for() -> None:
+    """The bug: the watch ended with 19 of 20 members, while the last process started. One that stays away is waited for in vain."""
+    watch, moved = MigrationWatch("consumer"), replace(VIEW, members=(NEW,))
+    watch.see(VIEW, 100.0)
+    seen = watch.see(moved, 105.0)
+    assert (seen.missing, seen.is_done) == (1, False)
+    assert lines(seen)[1] == "1 of 1 member uses KIP-848; 1 fewer than before."
+    back = watch.see(replace(VIEW, members=(NEW, replace(NEW, member_id="m3"))), 110.0)
+    assert (back.missing, back.is_done) == (0, True)
+    watch.see(moved, 120.0)
+    assert watch.see(moved, 180.0).is_done
+
+
 @pytest.mark.parametrize("width", [20, 40, 80, None])
 def test_members_that_have_not_moved_come_first_at_any_width(width: int | None) -> None:
     """No line is wider than the terminal, and each member's protocol is there."""

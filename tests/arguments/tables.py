@@ -325,7 +325,8 @@ TABLE = Table(
         },
         f"{ADMIN}.GroupAdmin.check": {
             "to": Kind("consumer"),
-            "config": Kind({}, frozenset({"dict"})).optional(),
+            # A key that is not known is a finding, and no error.
+            "config": Kind({}, frozenset({"dict", "{'x': 1}"})).optional(),
             "patterns": _FILTER,
         },
         f"{ADMIN}.GroupAdmin.signs_of_life": {"members": _MEMBERS.optional()},

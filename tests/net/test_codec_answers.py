@@ -125,7 +125,7 @@ def test_a_group_is_described(version: int) -> None:
 @pytest.mark.parametrize("version", range(6))
 def test_a_classic_group_is_described(version: int) -> None:
     """What the leader assigned is read whatever its version and user data; its epoch is not told."""
-    # Version 3; two partitions of one topic; three bytes of user data.
+    # Version 3; two partitions of one topic; three bytes of user data, which only custom assignors write.
     assignment = (
         bytes.fromhex("0003 00000001 0006") + b"orders" + bytes.fromhex("00000002 00000000 00000004 00000003 aabbcc")
     )
@@ -140,8 +140,17 @@ def test_a_classic_group_is_described(version: int) -> None:
         current=both,
         target=both,
         is_classic=True,
+        has_assignor_data=True,
     )
     assert response == events.GroupDescribed((member,), "Stable", assignor="range")
+
+
+@pytest.mark.parametrize(("data", "has_data"), [("", False), ("0000 00000000 ffffffff", False), ("0001", True)])
+def test_an_assignment_without_user_data_is_no_custom_assignors(data: str, has_data: bool) -> None:
+    """None yet, or one of a usual assignor; what cannot be read is of a custom one."""
+    response = decoded(CLASSIC, 5, answers.classic_group_described(5, assignment=bytes.fromhex(data)))
+    assert isinstance(response, events.GroupDescribed)
+    assert (response.members[0].has_assignor_data, response.members[0].current) == (has_data, frozenset())
 
 
 @pytest.mark.parametrize(("member_type", "is_classic"), [(-1, False), (0, True), (1, False)])

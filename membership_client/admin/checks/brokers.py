@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from membership_client.admin.checks.facts import HEARTBEAT_API, GroupFacts
-from membership_client.admin.checks.finding import Finding, FindingKind, Severity
+from membership_client.admin.checks.finding import Finding, FindingKind, Severity, blocker
 
 _PROTOCOLS, _POLICY, _MAX_SIZE = (
     "group.coordinator.rebalance.protocols",
@@ -18,7 +18,7 @@ _WITHOUT_UPGRADE = "Or stop all members of the group, and start them with KIP-84
 def of_brokers(facts: GroupFacts) -> Iterator[Finding]:
     """What keeps every group from KIP-848."""
     if old := [broker.node for broker in facts.brokers if not broker.has(HEARTBEAT_API, 1)]:
-        yield _blocker(
+        yield blocker(
             FindingKind.BROKERS_TOO_OLD,
             f"{_brokers(', '.join(str(node.node_id) for node in old))} not have KIP-848.",
             "Upgrade all brokers to Kafka 4.0 or later; until then the group stays classic.",
@@ -26,13 +26,13 @@ def of_brokers(facts: GroupFacts) -> Iterator[Finding]:
         return
     # Kafka 4.0 and later always reports some feature; brokers of other makers may report none.
     if facts.features and facts.features.get("group.version", 0) < 1:
-        yield _blocker(
+        yield blocker(
             FindingKind.FEATURE_OFF,
             "The cluster's feature group.version is at level 0, so coordinators refuse KIP-848 with UNSUPPORTED_VERSION.",
             "kafka-features.sh --bootstrap-server ... upgrade --feature group.version=1",
         )
     if off := facts.brokers_where(_PROTOCOLS, frozenset({"consumer"})):
-        yield _blocker(
+        yield blocker(
             FindingKind.PROTOCOL_OFF,
             f"{_brokers(off)} not allow KIP-848: {_PROTOCOLS} does not contain consumer.",
             f"Set {_PROTOCOLS}=classic,consumer,streams on all brokers, or remove the key, and restart them one by one.",
@@ -56,7 +56,7 @@ def of_move(facts: GroupFacts) -> Iterator[Finding]:
 
 def _policy(facts: GroupFacts) -> Iterator[Finding]:
     if off := facts.brokers_where(_POLICY, frozenset({"bidirectional", "upgrade"})):
-        yield _blocker(
+        yield blocker(
             FindingKind.UPGRADE_OFF,
             f"{_brokers(off)} not move classic groups with members to KIP-848: {_POLICY} forbids it.",
             f"Set {_POLICY}=bidirectional, the default, on all brokers, and restart them one by one. {_WITHOUT_UPGRADE}",
@@ -75,7 +75,7 @@ def _size(facts: GroupFacts) -> Iterator[Finding]:
     if most is None or size < most:
         return
     if size > most:
-        yield _blocker(
+        yield blocker(
             FindingKind.GROUP_TOO_LARGE,
             f"The group has {size} members, and a KIP-848 group may have {most}: {_MAX_SIZE}. Coordinators refuse the move.",
             f"Raise {_MAX_SIZE} on all brokers, and restart them one by one.",
@@ -92,7 +92,3 @@ def _size(facts: GroupFacts) -> Iterator[Finding]:
 
 def _brokers(ids: str) -> str:
     return f"Brokers {ids} do" if "," in ids else f"Broker {ids} does"
-
-
-def _blocker(kind: FindingKind, sentence: str, advice: str) -> Finding:
-    return Finding(kind=kind, severity=Severity.BLOCKER, sentence=sentence, advice=advice)

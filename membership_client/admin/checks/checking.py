@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from membership_client.admin.checks import brokers, client_rules, members
-from membership_client.admin.checks.facts import JOIN_API, GroupFacts
-from membership_client.admin.checks.finding import ChangeTo, Finding, FindingKind, GroupCheck, Severity
+from membership_client.admin.checks.facts import JOIN_API, ClientFacts, GroupFacts
+from membership_client.admin.checks.finding import ChangeTo, Finding, FindingKind, GroupCheck, Severity, blocker
 from membership_client.admin.checks.patterns import of_pattern
 
 _STATIC_JOIN_VERSION = 5
+_DEFAULT_STRATEGIES = ("range", "cooperative-sticky")
 _ORDER = list(Severity)
 
 
@@ -60,31 +61,28 @@ def _barriers(facts: GroupFacts) -> Iterator[Finding]:
 
 def _to_static(facts: GroupFacts) -> Iterator[Finding]:
     if any(not broker.has(JOIN_API, _STATIC_JOIN_VERSION) for broker in facts.brokers):
-        yield Finding(
-            kind=FindingKind.BROKERS_TOO_OLD,
-            severity=Severity.BLOCKER,
-            sentence="Some brokers are older than Kafka 2.3, which static membership needs.",
-            advice="Upgrade the brokers.",
+        yield blocker(
+            FindingKind.BROKERS_TOO_OLD,
+            "Some brokers are older than Kafka 2.3, which static membership needs.",
+            "Upgrade the brokers.",
         )
     yield from members.of_instance_ids(facts)
     yield from _full(facts)
     if facts.client is not None:
-        yield from _keys_of_static(facts)
+        yield from _keys_of_static(facts, facts.client)
     if not facts.is_classic:
         yield from members.of_static_members(facts)
 
 
-def _keys_of_static(facts: GroupFacts) -> Iterator[Finding]:
-    assert facts.client is not None
-    yield from client_rules.of_keys(facts.client)
+def _keys_of_static(facts: GroupFacts, client: ClientFacts) -> Iterator[Finding]:
+    yield from client_rules.of_keys(client)
     yield from client_rules.of_session_bounds(facts)
-    yield from client_rules.of_rights(facts.client, to_consumer=not facts.is_classic)
-    if facts.client.member is not None and facts.client.member.group_instance_id is None:
-        yield Finding(
-            kind=FindingKind.NO_INSTANCE_ID,
-            severity=Severity.BLOCKER,
-            sentence="The configuration has no group.instance.id, so its member is dynamic.",
-            advice="Give each process an id of its own that its replacement has, too: see membership_client.identity.",
+    yield from client_rules.of_rights(client, to_consumer=not facts.is_classic)
+    if client.member is not None and client.member.group_instance_id is None:
+        yield blocker(
+            FindingKind.NO_INSTANCE_ID,
+            "The configuration has no group.instance.id, so its member is dynamic.",
+            "Give each process an id of its own that its replacement has, too: see membership_client.identity.",
         )
 
 
@@ -111,11 +109,13 @@ def _to_membership_client(facts: GroupFacts) -> Iterator[Finding]:
     protocol = facts.client.protocol if facts.client is not None else "auto"
     if not facts.is_classic or not facts.view.members:
         return
-    barred = any(finding.severity is Severity.BLOCKER for finding in _barriers(facts))
-    if protocol != "classic" and not barred:
-        yield _moves(is_certain=facts.client is not None)
-    elif protocol != "consumer":
+    barriers = [finding for finding in _barriers(facts) if finding.severity is Severity.BLOCKER]
+    if protocol == "classic" or (barriers and protocol != "consumer"):
         yield from _strategies(facts)
+    elif barriers:
+        yield from barriers
+    else:
+        yield _moves(is_certain=facts.client is not None)
 
 
 def _moves(*, is_certain: bool) -> Finding:
@@ -128,16 +128,14 @@ def _moves(*, is_certain: bool) -> Finding:
 
 
 def _strategies(facts: GroupFacts) -> Iterator[Finding]:
-    known = facts.client.member if facts.client is not None else None
-    ours = known.partition_assignment_strategy if known is not None else ("range", "cooperative-sticky")
+    ours = facts.config.partition_assignment_strategy if facts.config is not None else _DEFAULT_STRATEGIES
     if not facts.view.assignor or facts.view.assignor in ours:
         return
-    yield Finding(
-        kind=FindingKind.NO_COMMON_STRATEGY,
-        severity=Severity.BLOCKER,
-        sentence=f"The group assigns by {facts.view.assignor}, and the new member can assign by {', '.join(ours)}. The "
+    yield blocker(
+        FindingKind.NO_COMMON_STRATEGY,
+        f"The group assigns by {facts.view.assignor}, and the new member can assign by {', '.join(ours)}. The "
         "coordinator refuses it with INCONSISTENT_GROUP_PROTOCOL, unless all members have one of these, too.",
-        advice=f"Set partition.assignment.strategy={facts.view.assignor}.",
+        f"Set partition.assignment.strategy={facts.view.assignor}.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from membership_client.admin.checks.facts import CLASSIC_SESSION_MS, SESSION_MS, ClientFacts, GroupFacts, words
-from membership_client.admin.checks.finding import Finding, FindingKind, Severity
+from membership_client.admin.checks.finding import Finding, FindingKind, Severity, blocker
 from membership_client.config import CLASSIC_ONLY
 from membership_client.net.admin_requests import Operation
 
@@ -15,7 +15,7 @@ _ASSIGNORS = "group.consumer.assignors"
 def of_keys(client: ClientFacts) -> Iterator[Finding]:
     """Keys that membership_client's Consumer refuses."""
     for problem in client.problems:
-        yield _blocker(
+        yield blocker(
             FindingKind.KEY_REFUSED, f"The configuration is refused. {problem}", "Remove the key, or correct it."
         )
 
@@ -23,7 +23,7 @@ def of_keys(client: ClientFacts) -> Iterator[Finding]:
 def of_protocol_keys(client: ClientFacts) -> Iterator[Finding]:
     """What keys of the classic protocol mean under KIP-848."""
     if client.protocol == "classic":
-        yield _blocker(
+        yield blocker(
             FindingKind.KEEPS_CLASSIC,
             "The configuration has group.protocol=classic, so a member with it stays classic.",
             "Set group.protocol=consumer, or remove the key.",
@@ -31,7 +31,7 @@ def of_protocol_keys(client: ClientFacts) -> Iterator[Finding]:
         return
     for key in sorted(CLASSIC_ONLY.keys() & client.given):
         if client.protocol == "consumer":
-            yield _blocker(
+            yield blocker(
                 FindingKind.KEY_REFUSED,
                 f"{key} is refused with group.protocol=consumer, by confluent-kafka, too: {CLASSIC_ONLY[key]}.",
                 "Remove the key.",
@@ -47,7 +47,7 @@ def of_protocol_keys(client: ClientFacts) -> Iterator[Finding]:
 
 def of_session(facts: GroupFacts) -> Iterator[Finding]:
     """A session of KIP-848 that is shorter than the one that was chosen for the classic protocol."""
-    wanted, group = _session_ms(facts.client), facts.settings.get(SESSION_MS)
+    wanted, group = _session_ms(facts), facts.settings.get(SESSION_MS)
     if wanted is None or group is None or group.value is None or wanted <= group.value:
         return
     highest = group.highest or group.value
@@ -67,19 +67,20 @@ def of_session(facts: GroupFacts) -> Iterator[Finding]:
     )
 
 
-def _session_ms(client: ClientFacts | None) -> int | None:
-    if client is None or client.member is None or CLASSIC_SESSION_MS not in client.given:
+def _session_ms(facts: GroupFacts) -> int | None:
+    """None if it is not set."""
+    if facts.client is None or facts.config is None or CLASSIC_SESSION_MS not in facts.client.given:
         return None
-    return client.member.session_timeout_ms
+    return facts.config.session_timeout_ms
 
 
 def of_session_bounds(facts: GroupFacts) -> Iterator[Finding]:
     """A classic member's session that the brokers refuse."""
-    wanted, limits = _session_ms(facts.client), facts.settings.get(CLASSIC_SESSION_MS)
+    wanted, limits = _session_ms(facts), facts.settings.get(CLASSIC_SESSION_MS)
     if wanted is None or limits is None or limits.lowest is None or limits.highest is None or not facts.is_classic:
         return
     if not limits.lowest <= wanted <= limits.highest:
-        yield _blocker(
+        yield blocker(
             FindingKind.SESSION_REFUSED,
             f"session.timeout.ms={wanted} is outside of {limits.lowest} to {limits.highest}, which the brokers allow: they "
             "refuse the member with INVALID_SESSION_TIMEOUT.",
@@ -89,10 +90,10 @@ def of_session_bounds(facts: GroupFacts) -> Iterator[Finding]:
 
 def of_assignor(facts: GroupFacts) -> Iterator[Finding]:
     """A server assignor that the brokers do not have."""
-    wanted = facts.client.member.group_remote_assignor if facts.client and facts.client.member else None
+    wanted = facts.config.group_remote_assignor if facts.config is not None else None
     if wanted is not None and (without := facts.brokers_where(_ASSIGNORS, frozenset({wanted.lower()}))):
         known = sorted(frozenset().union(*(words((b.settings or {}).get(_ASSIGNORS, "")) for b in facts.brokers)))
-        yield _blocker(
+        yield blocker(
             FindingKind.UNKNOWN_ASSIGNOR,
             f"The configuration has group.remote.assignor={wanted}, and brokers ({without}) have {', '.join(known)}: they "
             "refuse the member with UNSUPPORTED_ASSIGNOR.",
@@ -108,14 +109,14 @@ def of_rights(client: ClientFacts, *, to_consumer: bool) -> Iterator[Finding]:
     if client.rights is None:
         return
     if client.rights.problem:
-        yield _blocker(
+        yield blocker(
             FindingKind.CANNOT_CONNECT,
             f"With this configuration the cluster cannot be reached. {client.rights.problem}",
             "Correct bootstrap.servers and the keys about security.",
         )
         return
     if client.rights.group is not None and Operation.READ not in client.rights.group:
-        yield _blocker(
+        yield blocker(
             FindingKind.GROUP_DENIED,
             "The user of the configuration has no READ on the group.",
             "Add the ACL: kafka-acls.sh --add --allow-principal User:... --operation Read --group ...",
@@ -139,7 +140,3 @@ def _denied(topic: str, missing: set[Operation], *, to_consumer: bool) -> Findin
         ),
         advice=f"Add the ACL: kafka-acls.sh --add --allow-principal User:... --operation Read --topic {topic}",
     )
-
-
-def _blocker(kind: FindingKind, sentence: str, advice: str) -> Finding:
-    return Finding(kind=kind, severity=Severity.BLOCKER, sentence=sentence, advice=advice)

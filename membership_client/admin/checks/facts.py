@@ -71,6 +71,11 @@ class GroupFacts:
         return self.view.protocol == "classic"
 
     @property
+    def config(self) -> MemberConfig | None:
+        """The configuration that a member will have; None if it was not given, or cannot be read."""
+        return None if self.client is None else self.client.member
+
+    @property
     def classic_members(self) -> tuple[MemberView, ...]:
         return tuple(member for member in self.view.members if member.is_classic)
 

@@ -69,6 +69,11 @@ class Finding:
     """The members that it is about; empty if it is about brokers, the group or a configuration."""
 
 
+def blocker(kind: FindingKind, sentence: str, advice: str) -> Finding:
+    """About brokers, the group or a configuration."""
+    return Finding(kind=kind, severity=Severity.BLOCKER, sentence=sentence, advice=advice)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCheck:
     """The outcome of `GroupAdmin.check`."""

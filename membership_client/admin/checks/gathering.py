@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from typing import Any
 
 from membership_client.admin import describing
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import Asker
-from membership_client.admin.checks.client_config import ReadConfig, understood
+from membership_client.admin.checks.client_config import ReadConfig
 from membership_client.admin.checks.facts import BrokerFacts, ClientFacts, GroupFacts, Rights
 from membership_client.admin.errors import AdminError, NoAnswerError, NotAuthorizedError, expect
 from membership_client.admin.views import GroupView
@@ -37,9 +35,7 @@ BROKER_SETTINGS = (
 )
 
 
-def gather(
-    asker: Asker, view: GroupView, config: Mapping[str, Any] | None, patterns: tuple[str, ...] = ()
-) -> GroupFacts:
+def gather(asker: Asker, view: GroupView, read: ReadConfig | None, patterns: tuple[str, ...] = ()) -> GroupFacts:
     """All facts. Raises what `GroupAdmin.describe` raises; denied settings are left out."""
     brokers = [(node, _described(asker, node)) for _, node in sorted(asker.leaders().brokers.items())]
     topics = expect(TopicRightsDescribed, asker.ask(DescribeTopicRights(topics=None)), None, "be asked for its topics")
@@ -49,7 +45,7 @@ def gather(
         features=brokers[0][1].features if brokers else {},
         topics={name: topic.partitions for name, topic in topics.topics.items()},
         settings=_group_settings(asker, view.group_id),
-        client=None if config is None else _client(asker, view, config),
+        client=None if read is None else _client(asker, view, read),
         patterns=patterns,
     )
 
@@ -75,8 +71,7 @@ def _group_settings(asker: Asker, group_id: str) -> dict[str, group_settings.Set
 # --- the configuration, and its user ---------------------------------------------------------------------------------
 
 
-def _client(asker: Asker, view: GroupView, config: Mapping[str, Any]) -> ClientFacts:
-    read = understood(config, view.group_id)
+def _client(asker: Asker, view: GroupView, read: ReadConfig) -> ClientFacts:
     return ClientFacts(
         member=read.member,
         given=read.given,

@@ -8,22 +8,22 @@ from collections.abc import Iterator
 
 from membership_client.admin.checks.facts import SESSION_MS, GroupFacts
 from membership_client.admin.checks.finding import Finding, FindingKind, Severity
+from membership_client.admin.views import REBALANCING
 from membership_client.identity.platforms import UnstableIdentityError, refuse_generated
 
 _CLASSIC_CLIENT = re.compile(r"(kafka-python|aiokafka)-\d.*|kafkajs|sarama")
 """Default client ids of libraries without KIP-848. Other client ids say nothing about the library."""
-_SETTLING = frozenset({"PreparingRebalance", "CompletingRebalance"})
 _DEFAULT_SESSION_S = 45
 
 
 def of_assignment(facts: GroupFacts) -> Iterator[Finding]:
     """Whether the classic assignment can be carried over."""
     assignor = facts.view.assignor
-    if facts.is_classic and facts.view.state in _SETTLING:
+    if facts.view.state in REBALANCING:
         yield Finding(
             kind=FindingKind.REBALANCING,
             severity=Severity.WARNING,
-            sentence=f"The group is {facts.view.state}: meanwhile the coordinator reports neither topics nor assignments of members.",
+            sentence=f"The group is {facts.view.state} for some seconds now: meanwhile the coordinator reports neither topics nor assignments of members.",
             advice="Repeat the check when it is Stable. A group that does not become Stable waits for a member: groups waiting.",
         )
     if owners := [member.name for member in facts.classic_members if member.has_assignor_data]:
@@ -54,8 +54,8 @@ def of_clients(facts: GroupFacts) -> Iterator[Finding]:
 
 def of_partners(facts: GroupFacts) -> Iterator[Finding]:
     """Range gives partition n of all topics to one member, which joins of topics need; the brokers' default does not."""
-    chosen = facts.client.member.group_remote_assignor if facts.client and facts.client.member else None
-    if not facts.is_classic or facts.view.assignor != "range" or chosen is not None:
+    is_chosen = facts.config is not None and facts.config.group_remote_assignor is not None
+    if not facts.is_classic or facts.view.assignor != "range" or is_chosen:
         return
     for topics in sorted({tuple(sorted(member.topics)) for member in facts.view.members}):
         sizes = Counter(facts.topics[topic] for topic in topics if topic in facts.topics)
@@ -92,8 +92,8 @@ def of_static_members(facts: GroupFacts) -> Iterator[Finding]:
 
 def _conflict_policy(facts: GroupFacts) -> str | None:
     """That of the configuration, if it makes a static member."""
-    member = facts.client.member if facts.client else None
-    return member.group_instance_id_conflict if member is not None and member.group_instance_id else None
+    config = facts.config
+    return config.group_instance_id_conflict if config is not None and config.group_instance_id else None
 
 
 def of_instance_ids(facts: GroupFacts) -> Iterator[Finding]:
@@ -101,8 +101,8 @@ def of_instance_ids(facts: GroupFacts) -> Iterator[Finding]:
     ids: dict[str, tuple[str, ...]] = {
         member.instance_id: (member.name,) for member in facts.view.members if member.instance_id is not None
     }
-    if facts.client and facts.client.member and facts.client.member.group_instance_id is not None:
-        ids.setdefault(facts.client.member.group_instance_id, ())
+    if facts.config is not None and facts.config.group_instance_id is not None:
+        ids.setdefault(facts.config.group_instance_id, ())
     for instance_id, names in sorted(ids.items()):
         try:
             refuse_generated(instance_id)

@@ -180,6 +180,7 @@ def migration(seen: Migration) -> dict[str, Any]:
         "assignment_epoch": seen.view.assignment_epoch,
         "moved": seen.moved,
         "left": [one.name for one in seen.left],
+        "missing": seen.missing,
         "still_s": seen.still_s,
         "members": [member(one) for one in seen.view.members],
     }

@@ -55,5 +55,6 @@ def _progress(seen: Migration) -> str:
     done = f"{seen.moved} of {count} member{'s' * (count != 1)} use{'s' * (count == 1)} {_NAMES[seen.to]}"
     if seen.is_done:
         return f"{done}. The group has moved."
+    missing = f"; {seen.missing} fewer than before" if seen.missing else ""
     waits = f"; no change for {seen.still_s:.0f} s" if seen.still_s >= _STILL_S else ""
-    return f"{done}{waits}."
+    return f"{done}{missing}{waits}."
