@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from membership_client import client
 from membership_client.config import MemberConfig
+from membership_client.consumer.consumer import Consumer
 from membership_client.errors import ConfigError
 from membership_client.runtime.member_setup import new_member_id as real_new_member_id
 from membership_client.runtime.member_setup import transport_of as real_transport_of
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def members_of(world: World) -> Iterator[None]:
-    """Inside, members that the tasks of the run make reach its brokers; members that other threads make are as ever."""
+    """Inside, members that the tasks of the run make reach its brokers, and consumers that they make themselves are refused.
+
+    What other threads make is as ever.
+    """
 
     def transport_of(config: MemberConfig, security: Security) -> Transport:
         instance = _instance(world)
@@ -37,7 +41,16 @@ def members_of(world: World) -> Iterator[None]:
         instance = _instance(world)
         return real_new_member_id() if instance is None else world.new_member_id(instance.label)
 
+    def refuse(consumer: Consumer, *given: Any, **named: Any) -> None:
+        if _instance(world) is not None:
+            raise ConfigError(
+                "In explore() and play() a consumer is made by `instance.consumer()` or `instance.aio_consumer()`."
+            )
+        real_init(consumer, *given, **named)
+
+    real_init = Consumer.__init__
     with (
+        mock.patch.object(Consumer, "__init__", refuse),
         mock.patch.object(client, "transport_of", transport_of),
         mock.patch.object(client, "new_member_id", new_member_id),
         # Topics of another run may have the same ids.

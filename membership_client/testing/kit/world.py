@@ -134,9 +134,7 @@ class World:
         if self._has_settled():
             return
         if not any(entry.partitions for entry in self.history.of(What.ASSIGNED)):
-            self.unsettled = (
-                f"No instance was assigned a partition: the program must subscribe to {self._topic!r}, and stay."
-            )
+            self.unsettled = f"No instance was assigned a partition: the program must subscribe to {self._topic!r}, and go on polling."
             return
         processed = len({(entry.partitions, entry.offset) for entry in self.history.of(What.PROCESSED)})
         busy = "it was still busy" if self._is_stable() else "its group was not stable"
@@ -166,9 +164,8 @@ class World:
 
     def _not_ended(self, late: Instance) -> str:
         tasks = [task for task in self.scheduler.tasks if task.owner is late]
-        raised = (
-            "poll() could not raise KeyboardInterrupt yet" if late.interrupted else "it goes on after KeyboardInterrupt"
-        )
+        end = "its cancellation" if late.is_cancelled else "KeyboardInterrupt"
+        raised = "poll() could not raise KeyboardInterrupt yet" if late.interrupted else f"it goes on after {end}"
         waits = "".join(f"\n{task.name} waits here:\n{self.scheduler.where(task)}" for task in tasks)
         return f"Instance {late.label} does not end within {CLOSE_S:g} s after it was told to: {raised}.{waits}"
 
