@@ -41,6 +41,8 @@ def members_of(world: World) -> Iterator[None]:
         instance = _instance(world)
         return real_new_member_id() if instance is None else world.new_member_id(instance.label)
 
+    real_init = Consumer.__init__
+
     def refuse(consumer: Consumer, *given: Any, **named: Any) -> None:
         if _instance(world) is not None:
             raise ConfigError(
@@ -48,7 +50,6 @@ def members_of(world: World) -> Iterator[None]:
             )
         real_init(consumer, *given, **named)
 
-    real_init = Consumer.__init__
     with (
         mock.patch.object(Consumer, "__init__", refuse),
         mock.patch.object(client, "transport_of", transport_of),

@@ -175,7 +175,8 @@ def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
     Waits for runs of other threads to end. Raises ConfigError in a program that is part of a run itself.
     """
     global _running  # noqa: PLW0603 - with the lock held
-    if _running is not None and _running.current() is not None:
+    running = _running
+    if running is not None and running.current() is not None:
         raise ConfigError("explore() and play() cannot be called by a program that they play.")
     with _one_run:
         _running = scheduler
