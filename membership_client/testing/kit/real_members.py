@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def members_of(world: World) -> Iterator[None]:
-    """Inside, members that the tasks of the run make reach its brokers, and consumers that they make themselves are refused.
-
-    What other threads make is as ever.
-    """
+    """Inside, members that the tasks of the run make reach its brokers; members that other threads make are as ever."""
 
     def transport_of(config: MemberConfig, security: Security) -> Transport:
         instance = _instance(world)
@@ -41,22 +38,28 @@ def members_of(world: World) -> Iterator[None]:
         instance = _instance(world)
         return real_new_member_id() if instance is None else world.new_member_id(instance.label)
 
+    with (
+        mock.patch.object(client, "transport_of", transport_of),
+        mock.patch.object(client, "new_member_id", new_member_id),
+        # Topics of another run may have the same ids.
+        mock.patch.object(client, "_TOPIC_NAMES", TopicNames()),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def consumers_refused(world: World) -> Iterator[None]:
+    """Inside, a consumer with a broker, which a task of the run makes itself, is a ConfigError: librdkafka is not virtual."""
     real_init = Consumer.__init__
 
-    def refuse(consumer: Consumer, *given: Any, **named: Any) -> None:
+    def init(consumer: Consumer, *given: Any, **named: Any) -> None:
         if _instance(world) is not None:
             raise ConfigError(
                 "In explore() and play() a consumer is made by `instance.consumer()` or `instance.aio_consumer()`."
             )
         real_init(consumer, *given, **named)
 
-    with (
-        mock.patch.object(Consumer, "__init__", refuse),
-        mock.patch.object(client, "transport_of", transport_of),
-        mock.patch.object(client, "new_member_id", new_member_id),
-        # Topics of another run may have the same ids.
-        mock.patch.object(client, "_TOPIC_NAMES", TopicNames()),
-    ):
+    with mock.patch.object(Consumer, "__init__", init):
         yield
 
 

@@ -28,7 +28,7 @@ from membership_client.testing.kit.events import (
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
 from membership_client.testing.kit.message import VirtualMessage
-from membership_client.testing.kit.real_members import members_of
+from membership_client.testing.kit.real_members import consumers_refused, members_of
 from membership_client.testing.kit.records import partition_of
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
@@ -103,7 +103,7 @@ class World:
         """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
         stuck: StuckError | None = None
         self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
-        with virtual_threads(self.scheduler), members_of(self):
+        with virtual_threads(self.scheduler), members_of(self), consumers_refused(self):
             try:
                 self.start("a")
                 for event in story:
