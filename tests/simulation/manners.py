@@ -54,8 +54,17 @@ class Punctual(Checker):
 class Polls(Checker):
     """A member whose application stopped polling is out of the group by the end of the poll interval.
 
-    An application that subscribes again has shown that it lives; its clock starts anew with its next poll.
+    An application that subscribes again has shown that it lives; its clock starts anew with its next poll. If it had
+    unsubscribed, it starts with the new membership at the earliest, for which it may wait: the last leave must end first.
     """
+
+    def __init__(self) -> None:
+        self._joined_at: dict[Process, float] = {}
+        """After a leave."""
+
+    def stepped(self, world: World, process: Process, taken: Step) -> None:
+        if taken.before.state in {S.LEAVING, S.UNSUBSCRIBED} and taken.after.state is S.JOINING:
+            self._joined_at[process] = taken.at
 
     def happened(self, world: World) -> None:
         for process in world.processes:
@@ -63,7 +72,8 @@ class Polls(Checker):
                 continue
             if process.asked_at > process.polled_at:
                 continue
-            late = world.now > process.polled_at + process.plan.poll_interval_s + SLACK_S
+            since = max(process.polled_at, self._joined_at.get(process, process.polled_at))
+            late = world.now > since + process.plan.poll_interval_s + SLACK_S
             if late and process.member.state in IN_GROUP:
                 violated(world, process.member_id, f"not polled since {process.polled_at:.3f} s, yet in the group")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from membership_client.arguments import checked_function, checked_seconds
+from membership_client.arguments import checked_function, checked_items, checked_seconds
 from membership_client.testing.kit.history import Entry, History, What
 from membership_client.types import TopicPartition
 
@@ -27,6 +27,17 @@ class CheckError(AssertionError):
 
 
 Check: TypeAlias = Callable[[History], None]
+
+
+def checked_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Raises ConfigError unless each is a function of a history."""
+    return checked_items("checks", checks, _checked_check)
+
+
+def _checked_check(name: str, check: Check) -> Check:
+    checked_function(name, check, "a history")
+    return check
+
 
 _BEGAN = {What.ASSIGNED, What.REVOKED, What.LOST}
 _ENDED = {What.RETURNED, What.RAISED}

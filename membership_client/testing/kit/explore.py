@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from membership_client.arguments import (
-    checked_function,
     checked_instance,
     checked_items,
     checked_topic,
@@ -16,7 +15,7 @@ from membership_client.arguments import (
 )
 from membership_client.errors import ConfigError
 from membership_client.testing.arguments import checked_program
-from membership_client.testing.kit.checks import CHECKS, Check, CheckError
+from membership_client.testing.kit.checks import CHECKS, Check, CheckError, checked_checks
 from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
 from membership_client.testing.kit.records import Records, checked_records
@@ -160,16 +159,11 @@ def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: in
     pairs = checked_records(records)
     return _Stage(
         program,
-        checked_items("checks", checks, _checked_check),
+        checked_checks(checks),
         checked_topic("topic", topic),
         checked_whole("partitions", partitions, least=1, most=1000),
         records if isinstance(records, int) else pairs,
     )
-
-
-def _checked_check(name: str, check: Check) -> Check:
-    checked_function(name, check, "a history")
-    return check
 
 
 def _checked_event(name: str, event: StoryEvent) -> StoryEvent:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from membership_client import client
 from membership_client.config import MemberConfig
+from membership_client.consumer.consumer import Consumer
 from membership_client.errors import ConfigError
 from membership_client.runtime.member_setup import new_member_id as real_new_member_id
 from membership_client.runtime.member_setup import transport_of as real_transport_of
@@ -49,6 +50,22 @@ def members_of(world: World) -> Iterator[None]:
         # Topics of another run may have the same ids.
         mock.patch.object(client, "_TOPIC_NAMES", TopicNames()),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def consumers_refused(world: World) -> Iterator[None]:
+    """Inside, a consumer with a broker, which a task of the run makes itself, is a ConfigError: librdkafka is not virtual."""
+    real_init = Consumer.__init__
+
+    def init(consumer: Consumer, *given: Any, **named: Any) -> None:
+        if _instance(world) is not None:
+            raise ConfigError(
+                "In explore() and play() a consumer is made by `instance.consumer()` or `instance.aio_consumer()`."
+            )
+        real_init(consumer, *given, **named)
+
+    with mock.patch.object(Consumer, "__init__", init):
         yield
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+from membership_client.errors import ConfigError
 from membership_client.testing.kit.scheduler import Killed, Scheduler, Task
 from membership_client.testing.kit.virtual_loop import VirtualLoop
 
@@ -162,9 +163,32 @@ class _Threads:
         return bool(self._real["is_alive"](thread)) if task is None else not task.done
 
 
+_one_run = threading.Lock()
+"""Held by a run: what it replaces is the whole process's, and must be put back in order."""
+_running: Scheduler | None = None
+
+
 @contextlib.contextmanager
 def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
-    """Inside, what tasks of this scheduler start, lock, sleep, await and read from clocks is virtual, and chance is their seed's."""
+    """Inside, what tasks of this scheduler start, lock, sleep, await and read from clocks is virtual, and chance is their seed's.
+
+    Waits for runs of other threads to end. Raises ConfigError in a program that is part of a run itself.
+    """
+    global _running  # noqa: PLW0603 - with the lock held
+    running = _running
+    if running is not None and running.current() is not None:
+        raise ConfigError("explore() and play() cannot be called by a program that they play.")
+    with _one_run:
+        _running = scheduler
+        try:
+            with _replaced(scheduler):
+                yield
+        finally:
+            _running = None
+
+
+@contextlib.contextmanager
+def _replaced(scheduler: Scheduler) -> Iterator[None]:
     threads = _Threads(scheduler)
     real_lock = _thread.allocate_lock
     lock = threads.choose(VirtualLock, real_lock)

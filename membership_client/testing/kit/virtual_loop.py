@@ -73,8 +73,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def close(self) -> None:
         if self._is_killed:
-            for task in asyncio.all_tasks(self):
-                _end(task)
+            ended: set[asyncio.Task[Any]] = set()
+            while left := asyncio.all_tasks(self) - ended:  # The end of one may begin another one.
+                for task in left:
+                    _end(task)
+                ended |= left
         super().close()
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:

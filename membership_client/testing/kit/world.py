@@ -28,7 +28,7 @@ from membership_client.testing.kit.events import (
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
 from membership_client.testing.kit.message import VirtualMessage
-from membership_client.testing.kit.real_members import members_of
+from membership_client.testing.kit.real_members import consumers_refused, members_of
 from membership_client.testing.kit.records import partition_of
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
@@ -103,7 +103,7 @@ class World:
         """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
         stuck: StuckError | None = None
         self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
-        with virtual_threads(self.scheduler), members_of(self):
+        with virtual_threads(self.scheduler), members_of(self), consumers_refused(self):
             try:
                 self.start("a")
                 for event in story:
@@ -134,9 +134,7 @@ class World:
         if self._has_settled():
             return
         if not any(entry.partitions for entry in self.history.of(What.ASSIGNED)):
-            self.unsettled = (
-                f"No instance was assigned a partition: the program must subscribe to {self._topic!r}, and stay."
-            )
+            self.unsettled = f"No instance was assigned a partition: the program must subscribe to {self._topic!r}, and go on polling."
             return
         processed = len({(entry.partitions, entry.offset) for entry in self.history.of(What.PROCESSED)})
         busy = "it was still busy" if self._is_stable() else "its group was not stable"
@@ -166,9 +164,8 @@ class World:
 
     def _not_ended(self, late: Instance) -> str:
         tasks = [task for task in self.scheduler.tasks if task.owner is late]
-        raised = (
-            "poll() could not raise KeyboardInterrupt yet" if late.interrupted else "it goes on after KeyboardInterrupt"
-        )
+        end = "its cancellation" if late.is_cancelled else "KeyboardInterrupt"
+        raised = "poll() could not raise KeyboardInterrupt yet" if late.interrupted else f"it goes on after {end}"
         waits = "".join(f"\n{task.name} waits here:\n{self.scheduler.where(task)}" for task in tasks)
         return f"Instance {late.label} does not end within {CLOSE_S:g} s after it was told to: {raised}.{waits}"
 

@@ -13,7 +13,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from membership_client import Consumer, ListenerError
+from membership_client import Consumer, ListenerError, aio
 from membership_client import TopicPartition as Place
 from membership_client.testing import EmbeddedKafka, KafkaGroup, StoryError, What, explore, play
 from membership_client.testing.kit import group as groups
@@ -86,6 +86,36 @@ def test_a_record_that_a_run_does_not_have_is_refused() -> None:
     stranger = confluent_kafka.Message(topic="orders", partition=0, offset=1000)
     with pytest.raises(StoryError, match="There is no record orders-0@1000 in this run"):
         play(lambda instance: instance.processed(stranger))
+
+
+def test_a_consumer_with_a_broker_is_refused() -> None:
+    """It looked for brokers that only members of the run reach, in real time, and the run did not come to an end."""
+    with pytest.raises(StoryError, match=r"a consumer is made by `instance\.consumer"):
+        play(lambda instance: Consumer(instance.config))
+
+    async def program(instance: Any) -> None:
+        aio.Consumer(instance.config)
+
+    with pytest.raises(StoryError, match=r"a consumer is made by `instance\.consumer"):
+        play(program)
+
+
+def test_threads_play_one_after_the_other() -> None:
+    """What runs replace in Python's modules was put back in the wrong order, and stayed virtual for good."""
+    before, explored = (time.sleep, time.monotonic, threading.Lock, threading.Thread.start), []
+    threads = [threading.Thread(target=lambda: explored.append(explore(careful, seeds=3))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (time.sleep, time.monotonic, threading.Lock, threading.Thread.start) == before
+    assert explored[0] == explored[1] == explored[2]
+
+
+def test_a_program_cannot_play_stories() -> None:
+    """It would wait for the end of its own run."""
+    with pytest.raises(StoryError, match="cannot be called by a program that they play"):
+        play(lambda _: play(careful))
 
 
 def exiting(code: int) -> Callable[[Any], None]:

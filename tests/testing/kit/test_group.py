@@ -161,6 +161,13 @@ def test_a_wait_that_fails_shows_the_history(kafka_group: KafkaGroup) -> None:
         kafka_group.wait_processed(1, timeout_s=0.1)
 
 
+def test_checks_are_functions(kafka_group: KafkaGroup) -> None:
+    """A wrong one was a TypeError, after everything had ended."""
+    wrong: Any = 3
+    with pytest.raises(ConfigError, match="a function of a history"):
+        kafka_group.check(wrong)
+
+
 def test_names(kafka_group: KafkaGroup) -> None:
     """One instance of a name at a time, and none that is not there."""
     kafka_group.join("a", careful)
