@@ -114,6 +114,7 @@ class Stage:
         self._traces = traces
         self.protocol = {**protocol, **_classic_pace(pace)} if protocol == CLASSIC else protocol
         self._actors: list[Actor] = []
+        self._skew_s = SKEW_S
         session_ms, beat_ms = int(pace.session_s * 1000), int(pace.beat_s * 1000)
         settings = {"consumer_heartbeat_interval_ms": beat_ms, "consumer_assignment_interval_ms": 0}
         self.admin.set_group_config(self.name, **settings, consumer_session_timeout_ms=session_ms)
@@ -133,6 +134,7 @@ class Stage:
         trace = {"trace.file": str(self._traces / f"{name}{incarnation}.jsonl")}
         base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self.protocol}
         task = {**_WELL_BEHAVED, **misbehaviour, "topic": self.name}
+        self._skew_s = max(self._skew_s, task["clock_s"] + SKEW_S)
         actor = Actor(name, {**task, "config": {**base, **own, **trace, **(config or {})}})
         self._actors.append(actor)
         return actor
@@ -151,7 +153,7 @@ class Stage:
         self._actors.clear()
         sections = [section for path in sorted(self._traces.iterdir()) for section in read_trace(path)]
         found = diagnose(sections, removal_lines=read_broker_logs(broker_logs))
-        assert complaints(truth_of(sections, SKEW_S), found) == []
+        assert complaints(truth_of(sections, self._skew_s), found) == []
         return found
 
     def faults(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
