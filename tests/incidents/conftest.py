@@ -130,14 +130,17 @@ class Stage:
         **misbehaviour: Any,
     ) -> Actor:
         """An actor on the way into the group; `misbehaviour` is what actor_process.py takes."""
-        own: dict[str, Any] = {"group.instance.id": name} if static else {}
-        trace = {"trace.file": str(self._traces / f"{name}{incarnation}.jsonl")}
-        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self.protocol}
         task = {**_WELL_BEHAVED, **misbehaviour, "topic": self.name}
         self._skew_s = max(self._skew_s, task["clock_s"] + SKEW_S)
-        actor = Actor(name, {**task, "config": {**base, **own, **trace, **(config or {})}})
+        own: dict[str, Any] = {"group.instance.id": name} if static else {}
+        actor = Actor(name, {**task, "config": {**self.config_of(f"{name}{incarnation}"), **own, **(config or {})}})
         self._actors.append(actor)
         return actor
+
+    def config_of(self, trace: str) -> dict[str, Any]:
+        """Of any member with a trace of that name."""
+        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self.protocol}
+        return {**base, "trace.file": str(self._traces / f"{trace}.jsonl")}
 
     def trace_of(self, name: str) -> str:
         """What that actor has written so far."""
