@@ -20,6 +20,7 @@ from tests.diagnose.sentences import complaints
 from tests.diagnose.truth import truth_of
 from tests.integration.members import eventually
 from tests.integration.speaking import SpeakingProcess
+from tests.integration.test_access import AUTHORIZER
 
 T = TypeVar("T")
 
@@ -215,3 +216,10 @@ def stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
 @pytest.fixture
 def patient_stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
     return new_stage(kafka.bootstrap_servers, PATIENT)
+
+
+@pytest.fixture
+def guarded_kafka() -> Iterator[KafkaCluster]:
+    """A broker that goes by ACLs."""
+    with KafkaCluster(settings=AUTHORIZER) as cluster:
+        yield cluster

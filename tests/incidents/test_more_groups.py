@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -19,7 +19,7 @@ from membership_client.types import MemberState
 from tests.incidents.conftest import PATIENT, Pace, Stage
 from tests.incidents.test_callbacks import peace, the, told
 from tests.integration.members import eventually
-from tests.integration.test_access import AUTHORIZER, Rules
+from tests.integration.test_access import Rules
 
 pytestmark = pytest.mark.kafka
 
@@ -50,12 +50,6 @@ def test_a_rolling_restart_of_forty_blames_nobody(kafka: KafkaCluster, new_stage
             running[name] = start(name, "-new")
             eventually(partial(is_stable, running[name]), f"{name} is back")
     peace(stage, [])
-
-
-@pytest.fixture
-def guarded_kafka() -> Iterator[KafkaCluster]:
-    with KafkaCluster(settings=AUTHORIZER) as cluster:
-        yield cluster
 
 
 def test_an_acl_that_is_taken_away_from_running_members_is_told(
