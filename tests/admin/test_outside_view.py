@@ -96,7 +96,7 @@ def test_members_that_share_a_name_flap_only_if_they_come_and_go() -> None:
     """Of six healthy members of one client and host it said that they "joined 140 times in 15 s"."""
 
     def with_members(first: int, last: int) -> GroupView:
-        members = tuple(replace(CALM.members[1], member_id=f"m{number}") for number in range(first, last))
+        members = tuple(replace(CALM.members[1], member_id=f"d{number}") for number in range(first, last))
         return replace(CALM, members=(CALM.members[0], *members))
 
     assert seen(*[with_members(0, 6)] * 10) == []

@@ -20,6 +20,7 @@ from tests.diagnose.sentences import complaints
 from tests.diagnose.truth import truth_of
 from tests.integration.members import eventually
 from tests.integration.speaking import SpeakingProcess
+from tests.integration.test_access import AUTHORIZER
 
 T = TypeVar("T")
 
@@ -114,6 +115,7 @@ class Stage:
         self._traces = traces
         self.protocol = {**protocol, **_classic_pace(pace)} if protocol == CLASSIC else protocol
         self._actors: list[Actor] = []
+        self._skew_s = SKEW_S
         session_ms, beat_ms = int(pace.session_s * 1000), int(pace.beat_s * 1000)
         settings = {"consumer_heartbeat_interval_ms": beat_ms, "consumer_assignment_interval_ms": 0}
         self.admin.set_group_config(self.name, **settings, consumer_session_timeout_ms=session_ms)
@@ -129,13 +131,17 @@ class Stage:
         **misbehaviour: Any,
     ) -> Actor:
         """An actor on the way into the group; `misbehaviour` is what actor_process.py takes."""
-        own: dict[str, Any] = {"group.instance.id": name} if static else {}
-        trace = {"trace.file": str(self._traces / f"{name}{incarnation}.jsonl")}
-        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self.protocol}
         task = {**_WELL_BEHAVED, **misbehaviour, "topic": self.name}
-        actor = Actor(name, {**task, "config": {**base, **own, **trace, **(config or {})}})
+        self._skew_s = max(self._skew_s, task["clock_s"] + SKEW_S)
+        own: dict[str, Any] = {"group.instance.id": name} if static else {}
+        actor = Actor(name, {**task, "config": {**self.config_of(f"{name}{incarnation}"), **own, **(config or {})}})
         self._actors.append(actor)
         return actor
+
+    def config_of(self, trace: str) -> dict[str, Any]:
+        """Of any member with a trace of that name."""
+        base = {"bootstrap.servers": self.bootstrap_servers, "group.id": self.name, **self.protocol}
+        return {**base, "trace.file": str(self._traces / f"{trace}.jsonl")}
 
     def trace_of(self, name: str) -> str:
         """What that actor has written so far."""
@@ -151,7 +157,7 @@ class Stage:
         self._actors.clear()
         sections = [section for path in sorted(self._traces.iterdir()) for section in read_trace(path)]
         found = diagnose(sections, removal_lines=read_broker_logs(broker_logs))
-        assert complaints(truth_of(sections, SKEW_S), found) == []
+        assert complaints(truth_of(sections, self._skew_s), found) == []
         return found
 
     def faults(self, broker_logs: Sequence[Path] = ()) -> list[Finding]:
@@ -210,3 +216,10 @@ def stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
 @pytest.fixture
 def patient_stage(kafka: KafkaCluster, new_stage: Callable[..., Stage]) -> Stage:
     return new_stage(kafka.bootstrap_servers, PATIENT)
+
+
+@pytest.fixture
+def guarded_kafka() -> Iterator[KafkaCluster]:
+    """A broker that goes by ACLs."""
+    with KafkaCluster(settings=AUTHORIZER) as cluster:
+        yield cluster

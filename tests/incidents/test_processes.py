@@ -18,7 +18,7 @@ from tests.incidents.conftest import SESSION_S, Pace, Stage
 from tests.incidents.test_callbacks import the, told
 from tests.integration.members import eventually
 from tests.integration.proxy import Proxy
-from tests.integration.test_access import AUTHORIZER, Rules
+from tests.integration.test_access import Rules
 
 pytestmark = pytest.mark.kafka
 
@@ -173,12 +173,6 @@ def test_a_full_group_is_told_with_its_limit(small_kafka: KafkaCluster, new_stag
     finding = the(stage.faults(), Kind.GROUP_FULL)
     assert finding.members == ("outside",)
     assert "group.consumer.max.size" in finding.advice
-
-
-@pytest.fixture
-def guarded_kafka() -> Iterator[KafkaCluster]:
-    with KafkaCluster(settings=AUTHORIZER) as cluster:
-        yield cluster
 
 
 def test_a_denied_group_is_told_with_what_must_be_granted(
