@@ -31,7 +31,7 @@ _CODES: Mapping[type[MembershipError], int] = MappingProxyType(
         errors.ClusterAuthorizationError: KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         errors.AuthenticationError: KafkaError._AUTHENTICATION,
         errors.CertificateError: KafkaError._SSL,
-        errors.InvalidRegexError: Code.INVALID_REGULAR_EXPRESSION,  # confluent-kafka 2.11 to 2.14 have no name for it
+        errors.InvalidRegexError: Code.INVALID_REGULAR_EXPRESSION,  # confluent-kafka 2.13 and 2.14 have no name for it
         errors.UnsupportedAssignorError: KafkaError.UNSUPPORTED_ASSIGNOR,
         errors.GroupTypeError: KafkaError.INCONSISTENT_GROUP_PROTOCOL,
         errors.BrokerTooOldError: KafkaError.UNSUPPORTED_VERSION,

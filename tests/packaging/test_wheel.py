@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from packaging.metadata import Metadata
 from index_page import RELATIVE, description, urls
 
 ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 # A path of one developer's machine, or the address of one package registry, is wrong everywhere else.
 FORBIDDEN = re.compile(r"(?:^|[^\w.])/(?:work|root)/|https?://[^/\s]*(?:pypi|pythonhosted|maven)", re.MULTILINE)
@@ -37,7 +39,7 @@ def test_the_wheel_holds_nothing_else(contents: set[str]) -> None:
         "membership_client",
         "membership_client_pytest",
         "membership_client_spark",
-        "membership_client-0.1.0.dist-info",
+        f"membership_client-{VERSION}.dist-info",
     }
 
 
