@@ -143,7 +143,7 @@ def test_a_join_that_is_sent_again_is_not_told_again() -> None:
     play = ClassicPlay.new(retry_when_full_s=1.0)
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
-    play.answer(JoinGroup, Refused(81))
+    assert telling(play, Answered(play.open(JoinGroup).request_id, Refused(81))) is None
     play.now += 1.0
     assert telling(play, Tick()) is None
     assert play.join_request().member_id == "given"
@@ -344,6 +344,35 @@ def test_a_classic_member_that_joins_itself_need_not_ask(make: Callable[[], Clas
     play.let_callbacks_return()
     assert isinstance(play.open(JoinGroup).request, JoinGroup)
     assert not siblings.concerns(play.member, changed(JOINS))
+
+
+def test_a_classic_member_that_waits_to_join_again_need_not_ask() -> None:
+    """Its join was refused for the moment: no request is under way, and the next one brings all."""
+    play = ClassicPlay.new()
+    play.joining()
+    play.answer(JoinGroup, MemberIdGiven("given"))
+    play.answer(JoinGroup, Refused(15))
+    assert not siblings.concerns(play.member, changed(JOINS))
+
+
+def test_a_classic_member_that_follows_up_need_not_ask() -> None:
+    """It has given partitions back, and joins once more so that others get them."""
+    play = ClassicPlay.cooperative().stable(0, 1)
+    play.advance(BEAT_S)
+    play.answer(ClassicHeartbeat, Refused(REBALANCE_IN_PROGRESS))
+    play.let_in(0, generation=2)
+    play.let_callbacks_return()
+    assert (play.member.state, play.join_request().generation) == (MemberState.ACK, 2)
+    assert not siblings.concerns(play.member, changed(JOINS))
+
+
+def test_a_join_during_a_classic_heartbeat_is_not_forgotten() -> None:
+    """The answer under way may be older than the join."""
+    play = ClassicPlay.new().stable(0)
+    play.advance(BEAT_S)
+    play.do(changed(JOINS))
+    play.answer(ClassicHeartbeat, HeartbeatConfirmed())
+    assert classic_answers(play, BEAT_S / 10) >= 1
 
 
 def test_a_classic_member_hears_of_a_leave_at_once() -> None:
