@@ -20,7 +20,9 @@ def delta_spark() -> OtherPyspark:
 
 def test_the_sink_by_itself(delta_spark: OtherPyspark) -> None:
     """All tests of inside/delta_sink.py pass there."""
-    ended = delta_spark.run("-m", "pytest", "-p", "no:cacheprovider", str(INSIDE / "delta_sink.py"))
+    ended = delta_spark.run(
+        "-m", "pytest", "-p", "no:cacheprovider", "-o", "timeout=600", str(INSIDE / "delta_sink.py")
+    )
     assert ended.returncode == 0, ended.stdout
 
 
