@@ -60,6 +60,7 @@ def measure(setting: Setting) -> list[Figure]:
         name: {"spark's": partial(_theirs, setting, topic, action)}
         | {reader: partial(_ours, setting, topic, records, reader, name) for reader in _PROMISES}
         for name, action in ACTIONS.items()
+        if name == "value" or not setting.is_trial
     }
     parquet: dict[str, Callable[[], float]] = {
         "spark's": partial(_streamed_parquet, setting, topic),
