@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -44,16 +44,21 @@ class KafkaGroupSource(DataSource):
     def streamReader(self, schema: StructType) -> KafkaGroupReader:  # noqa: N802 - Spark's name
         """Spark 4.3 replaces what is raised here by an error of its own, so the reader's first call raises it."""
         try:
-            settings = stream_settings(self.options)
-            if schema.fieldNames() != columns(with_headers=settings.with_headers).names:
-                raise ConfigError("kafka-group has the columns of Spark's Kafka source: leave out schema().")
+            return KafkaGroupReader(_settings_for(self.options, schema))
         except ConfigError as error:
             return KafkaGroupReader(error)
-        return KafkaGroupReader(settings)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark gives it by name
         with without_traceback():
             raise ConfigError("kafka-group is a stream: use readStream, or epochs() for batches.")
+
+
+def _settings_for(options: Mapping[str, str], schema: StructType) -> StreamSettings:
+    """ConfigError for wrong options, and for a schema of the user's own."""
+    settings = stream_settings(options)
+    if schema.fieldNames() != columns(with_headers=settings.with_headers).names:
+        raise ConfigError("kafka-group has the columns of Spark's Kafka source: leave out schema().")
+    return settings
 
 
 class RangePartition(InputPartition):
