@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.testing import KafkaCluster
-from membership_client_spark.demo.processes import family, send
+from membership_client_spark.demo.processes import SystemProcess, family, send
 from tests.integration.members import eventually
 from tests.spark.clusters import sessions
 from tests.spark.clusters.driver_process import DriverProcess
@@ -147,13 +147,18 @@ def test_the_driver_is_killed_with_all_its_processes(streaming: Streaming) -> No
     assert streaming.stage.group_epoch() == epoch
 
 
-@pytest.mark.parametrize("victim", [lambda one: "java" in one.arguments[0], lambda one: one.parent == one.session])
-def test_the_jvm_is_killed(streaming: Streaming, victim: Callable[..., bool]) -> None:
+@pytest.mark.parametrize(
+    "victim",
+    [
+        pytest.param(lambda one: "java" in one.arguments[0], id="JVM"),
+        pytest.param(lambda one: one.pid == one.session, id="Python"),
+    ],
+)
+def test_a_process_of_the_driver_is_killed(streaming: Streaming, victim: Callable[[SystemProcess], bool]) -> None:
     """The planner notices, its members leave, and it ends."""
     epoch, planner = streaming.stage.group_epoch(), streaming.planner()
-    for one in family(streaming.driver.pid):
-        if victim(one):
-            send(one.pid, signal.SIGKILL)
+    for one in filter(victim, family(streaming.driver.pid)):
+        send(one.pid, signal.SIGKILL)
     await_all_away(streaming.stage)
     eventually(lambda: not is_running(planner), "the planner has ended")
     streaming.start()

@@ -117,6 +117,9 @@ def test_wrong_options_are_told_in_a_sentence(stage: Stage, spark: SparkSession,
     assert "Traceback" not in str(raised.value)
     with pytest.raises(Exception, match="kafka-group is a stream: use readStream"):
         spark.read.format("kafka-group").options(**stream_options(stage)).load().collect()
+    own = spark.readStream.format("kafka-group").schema("a INT").options(**stream_options(stage)).load()
+    with pytest.raises(Exception, match=r"leave out schema\(\)"):
+        batches.read_all(own)
     with pytest.raises(Exception, match="There is no topic nowhere") as raised:
         batches.read_all(stream(spark, stage, subscribe="nowhere"))
     assert "Traceback" not in str(raised.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -42,15 +42,23 @@ class KafkaGroupSource(DataSource):
             return ddl(with_headers=stream_settings(self.options).with_headers)
 
     def streamReader(self, schema: StructType) -> KafkaGroupReader:  # noqa: N802 - Spark's name
-        with without_traceback():
-            settings = stream_settings(self.options)
-            if schema.fieldNames() != columns(with_headers=settings.with_headers).names:
-                raise ConfigError("kafka-group has the columns of Spark's Kafka source: leave out schema().")
-            return KafkaGroupReader(settings)
+        """Spark 4.3 replaces what is raised here by an error of its own, so the reader's first call raises it."""
+        try:
+            return KafkaGroupReader(_settings_for(self.options, schema))
+        except ConfigError as error:
+            return KafkaGroupReader(error)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark gives it by name
         with without_traceback():
             raise ConfigError("kafka-group is a stream: use readStream, or epochs() for batches.")
+
+
+def _settings_for(options: Mapping[str, str], schema: StructType) -> StreamSettings:
+    """ConfigError for wrong options, and for a schema of the user's own."""
+    settings = stream_settings(options)
+    if schema.fieldNames() != columns(with_headers=settings.with_headers).names:
+        raise ConfigError("kafka-group has the columns of Spark's Kafka source: leave out schema().")
+    return settings
 
 
 class RangePartition(InputPartition):
@@ -63,9 +71,15 @@ class RangePartition(InputPartition):
 class KafkaGroupReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark makes one in the planner's process, and sends copies of another one to tasks, which only `read`."""
 
-    def __init__(self, settings: StreamSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: StreamSettings | ConfigError) -> None:
+        self._given = settings
         self._planner: Planner | None = None
+
+    @property
+    def _settings(self) -> StreamSettings:
+        if isinstance(self._given, ConfigError):
+            raise self._given
+        return self._given
 
     # --- in the planner's process ------------------------------------------------------------------------------------
 
@@ -74,8 +88,9 @@ class KafkaGroupReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planning().aim_at_ends()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        most = self._settings.max_offsets
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        with without_traceback():
+            most = self._settings.max_offsets
+            return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         with without_traceback():
