@@ -135,7 +135,11 @@ def _inherited(truth: Truth, lives: list[Life]) -> int | None:
     if len(lives) > 1 or life.instance is not None or len(joins) != 1:
         return None
     held = [t for t in truth.tenures() if t.life is life and (t.is_open or t.ended.epoch == 0)]
-    epochs = [other.began.epoch for tenure in held for other in truth.tenures(tenure.place) if other.life is not life]
+    heirs = [other for tenure in held for other in truth.tenures(tenure.place) if other.life is not life]
+    told = [line.time for line in life.lines if line.epoch > 0 and line.answer() and line.answer()["is"] != "Refused"]
+    if any(joins[0].time < heir.began.time <= max(told) for heir in heirs):
+        return None  # It was in the group all the same: the others did not wait for its callback.
+    epochs = [heir.began.epoch for heir in heirs]
     return min((epoch for epoch in epochs if epoch > max(line.epoch for line in life.lines)), default=None)
 
 

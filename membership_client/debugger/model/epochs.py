@@ -168,10 +168,18 @@ def _lost(group: Group, epoch: int) -> list[Move]:
 
 def _later_periods(group: Group, run: MemberRun, period: OwnedPeriod) -> Iterator[OwnedPeriod]:
     """Of the same partition: in which other members owned it under a later epoch of the group."""
-    for other in group.runs:
-        for later in other.owned_periods:
-            if other is not run and later.partition == period.partition and later.began.epoch > period.began.epoch:
-                yield later
+    for other, later in _periods_by_partition(group)[period.partition]:
+        if other is not run and later.began.epoch > period.began.epoch:
+            yield later
+
+
+@functools.lru_cache(maxsize=1)
+def _periods_by_partition(group: Group) -> dict[TopicPartition, list[tuple[MemberRun, OwnedPeriod]]]:
+    found: dict[TopicPartition, list[tuple[MemberRun, OwnedPeriod]]] = {}
+    for run in group.runs:
+        for period in run.owned_periods:
+            found.setdefault(period.partition, []).append((run, period))
+    return found
 
 
 def _next_epoch(run: MemberRun, entry: TraceEntry) -> int | None:
