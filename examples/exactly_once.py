@@ -12,13 +12,14 @@ from membership_client.confluent import Consumer, KafkaException, Producer
 
 def write_invoices(consumer, producer):
     batch = consumer.consume(500, timeout=1.0)
+    for message in batch:
+        if message.error():
+            raise KafkaException(message.error())
     if not batch:
         return
     producer.begin_transaction()
     try:
         for message in batch:
-            if message.error():
-                raise KafkaException(message.error())
             producer.produce("invoices", b"invoice for " + message.value())
         positions = consumer.position(consumer.assignment())
         producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata())
