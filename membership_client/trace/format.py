@@ -218,6 +218,7 @@ PARTS = (
         topics=[],
         regex="",
         is_classic=False,
+        has_assignor_data=False,
     ),
 )
 """Values inside of the others."""
