@@ -89,6 +89,3 @@ class GroupCheck:
     def is_ready(self) -> bool:
         """There are no blockers and no warnings."""
         return all(finding.severity is Severity.NOTE for finding in self.findings)
-
-    def count(self, severity: Severity) -> int:
-        return sum(finding.severity is severity for finding in self.findings)

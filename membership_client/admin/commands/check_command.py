@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
-from membership_client.admin.checks.finding import GroupCheck, Severity
+from membership_client.admin.checks.finding import GroupCheck
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import folded
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, show, text_of
@@ -39,12 +40,12 @@ def _lines(found: GroupCheck) -> Iterator[str]:
 
 def _title(found: GroupCheck) -> str:
     view = found.view
-    counts = [_counted(found.count(severity), severity.value) for severity in Severity if found.count(severity)]
+    counts = Counter(finding.severity.value for finding in found.findings)
     classic = sum(member.is_classic for member in view.members)
     about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor, {_counted(len(view.members), 'member')}"
     if view.protocol == "consumer" and classic:
         about += f" ({classic} of them classic)"
-    return f"{view.group_id}: {about}. To {_CHANGES[found.to]}: {', '.join(counts) or 'nothing is in the way'}."
+    return f"{view.group_id}: {about}. To {_CHANGES[found.to]}: {', '.join(_counted(n, what) for what, n in counts.items()) or 'nothing is in the way'}."
 
 
 def _counted(count: int, what: str) -> str:
