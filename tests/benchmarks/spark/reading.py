@@ -8,7 +8,9 @@ from __future__ import annotations
 import statistics
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 import pyarrow as pa
@@ -21,18 +23,23 @@ from membership_client_spark.pipeline.interface import EpochReport
 from tests.benchmarks.figures import Figure, Limit
 from tests.benchmarks.spark.setting import Setting
 
-_SLOTS = 2
+if TYPE_CHECKING:
+    from membership_client_spark.pipeline.engine import ForeachEpoch
+    from membership_client_spark.pipeline.reader import ReaderChoice
+
+SLOTS = 2
 _BATCH = 20_000
 
 
 def measure(setting: Setting) -> list[Figure]:
     topic = f"reading-{uuid.uuid4().hex[:8]}"
-    ClusterAdmin(setting.bootstrap_servers).create_topic(topic, _SLOTS)
-    fill(setting, topic, setting.records, _SLOTS)
+    ClusterAdmin(setting.bootstrap_servers).create_topic(topic, SLOTS)
+    fill(setting, topic, setting.records, SLOTS)
+    ours = partial(epoch_s, setting, topic, setting.records, lambda: _into_nothing, "python")
     rates: dict[str, list[float]] = {"ours": [], "confluent": []}
     for number in range(setting.rounds + 1):
         for kind in ("ours", "confluent") if number % 2 else ("confluent", "ours"):
-            seconds = _ours(setting, topic) if kind == "ours" else _plain(setting, topic)
+            seconds = ours() if kind == "ours" else _plain(setting, topic)
             setting.say(f"{kind}: {setting.records / seconds:,.0f} records/s")
             if number:  # The first round warms up Spark and its workers.
                 rates[kind].append(setting.records / seconds)
@@ -41,7 +48,7 @@ def measure(setting: Setting) -> list[Figure]:
             name="records of an epoch",
             unit="records/s",
             values={"ours": statistics.median(rates["ours"]), "confluent": statistics.median(rates["confluent"])},
-            how=f"{setting.records} of about 125 bytes into nothing, {_SLOTS} tasks, median of {setting.rounds}",
+            how=f"{setting.records} of about 125 bytes into nothing, {SLOTS} tasks, median of {setting.rounds}",
             limit=Limit(at_least=0.9, of_confluent=True),
         )
     ]
@@ -57,28 +64,31 @@ def fill(setting: Setting, topic: str, records: int, partitions: int) -> None:
     producer.flush()
 
 
-def _ours(setting: Setting, topic: str) -> float:
-    """From planning to the commit, as the pipeline itself counts it. An epoch with less, for a slot came late, is not."""
-    while (last := _epoch(setting, topic)).records < setting.records:
-        setting.say(f"ours: once more, an epoch had {last.records} records only")
+def epoch_s(
+    setting: Setting,
+    topic: str,
+    records: int,
+    new_sink: Callable[[], ForeachEpoch],
+    reader: ReaderChoice,
+    **options: Any,
+) -> float:
+    """From planning to the commit, as the pipeline counts it. An epoch with less, because a slot came late, is played again."""
+    while (last := _epoch(setting, topic, new_sink(), reader, options)).records < records:
+        setting.say(f"{reader}: once more, an epoch had {last.records} records only")
     return last.seconds
 
 
-def _epoch(setting: Setting, topic: str) -> EpochReport:
+def _epoch(
+    setting: Setting, topic: str, sink: ForeachEpoch, reader: ReaderChoice, options: Mapping[str, Any]
+) -> EpochReport:
     config = {
         "bootstrap.servers": setting.bootstrap_servers,
         "group.id": f"{topic}-{uuid.uuid4().hex[:8]}",
         "auto.offset.reset": "earliest",
     }
+    spark, name = setting.spark, "epoch"
     pipeline = epochs(
-        setting.spark,
-        _into_nothing,
-        config=config,
-        topics=[topic],
-        name="r",
-        slots=_SLOTS,
-        available_now=True,
-        reader="python",
+        spark, sink, config=config, topics=[topic], name=name, slots=SLOTS, available_now=True, reader=reader, **options
     )
     last = pipeline.wait(setting.patience_s).last
     assert last is not None
@@ -91,7 +101,7 @@ def _into_nothing(rows: DataFrame, epoch_id: int, ranges: object) -> None:
 
 def _plain(setting: Setting, topic: str) -> float:
     """What one would write by hand: a task per partition, from the first offset to the last."""
-    servers, wanted = setting.bootstrap_servers, setting.records // _SLOTS
+    servers, wanted = setting.bootstrap_servers, setting.records // SLOTS
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for partition in [number for batch in batches for number in batch["id"].to_pylist()]:
@@ -105,5 +115,5 @@ def _plain(setting: Setting, topic: str) -> float:
             consumer.close()
 
     began = time.monotonic()
-    _into_nothing(setting.spark.range(0, _SLOTS, 1, _SLOTS).mapInArrow(read, ddl(COLUMNS)), 0, None)
+    _into_nothing(setting.spark.range(0, SLOTS, 1, SLOTS).mapInArrow(read, ddl(COLUMNS)), 0, None)
     return time.monotonic() - began

@@ -10,22 +10,21 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from membership_client.testing.admin import ClusterAdmin
-from membership_client_spark import ParquetSink, epochs
+from membership_client_spark import ParquetSink
 from tests.benchmarks.figures import Figure, Limit
-from tests.benchmarks.spark.reading import fill
+from tests.benchmarks.spark.reading import epoch_s, fill
 from tests.benchmarks.spark.setting import Setting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from membership_client_spark.pipeline.engine import ForeachEpoch
+    from membership_client_spark.pipeline.reader import ReaderChoice
 
 _PARTITIONS = 8
-_SLOTS = 2
-_PROMISES = {"spark": 0.95, "python": 0.8}
+_PROMISES: Mapping[ReaderChoice, float] = {"spark": 0.95, "python": 0.8}
 _PARQUET = 0.9
 
 Action = Callable[["DataFrame"], object]
@@ -56,7 +55,7 @@ def measure(setting: Setting) -> list[Figure]:
     ClusterAdmin(setting.bootstrap_servers).create_topic(topic, _PARTITIONS)
     records = min(setting.records, 1_000_000)
     fill(setting, topic, records, _PARTITIONS)
-    sides = {
+    sides: dict[str, Mapping[str, Callable[[], float]]] = {
         name: {"spark's": partial(_theirs, setting, topic, action)}
         | {reader: partial(_ours, setting, topic, records, reader, name) for reader in _PROMISES}
         for name, action in ACTIONS.items()
@@ -64,7 +63,7 @@ def measure(setting: Setting) -> list[Figure]:
     }
     parquet: dict[str, Callable[[], float]] = {
         "spark's": partial(_streamed_parquet, setting, topic),
-        "spark": lambda: _epoch(setting, topic, records, "spark", ParquetSink(_new_path(setting))),
+        "spark": lambda: epoch_s(setting, topic, records, lambda: ParquetSink(_new_path(setting)), "spark"),
     }
     figures = [figure for name, one in sides.items() for figure in _compare(setting, name, one, records, _PROMISES)]
     return figures + _compare(setting, "Parquet", parquet, records, {"spark": _PARQUET})
@@ -75,7 +74,7 @@ def _compare(
     name: str,
     sides: Mapping[str, Callable[[], float]],
     records: int,
-    promises: Mapping[str, float],
+    promises: Mapping[ReaderChoice, float],
 ) -> list[Figure]:
     """Medians of the rounds; the sides take turns, in each round from another one on. The first round warms up."""
     seconds: dict[str, list[float]] = {side: [] for side in sides}
@@ -100,41 +99,14 @@ def _compare(
     ]
 
 
-# --- ours, from planning to the commit, as the pipeline itself counts it ---------------------------------------------
+# --- ours ------------------------------------------------------------------------------------------------------------
 
 
-def _ours(setting: Setting, topic: str, records: int, reader: str, action: str) -> float:
+def _ours(setting: Setting, topic: str, records: int, reader: ReaderChoice, action: str) -> float:
     def run(rows: DataFrame, _epoch: int, _ranges: object) -> None:
         ACTIONS[action](rows)
 
-    return _epoch(setting, topic, records, reader, run, columns=COLUMNS[action])
-
-
-def _epoch(setting: Setting, topic: str, records: int, reader: str, sink: ForeachEpoch, **options: Any) -> float:
-    """A pipeline of one epoch. One with less, because a slot came late, does not count."""
-    config = {
-        "bootstrap.servers": setting.bootstrap_servers,
-        "group.id": f"{topic}-{uuid.uuid4().hex[:8]}",
-        "auto.offset.reset": "earliest",
-    }
-    pipeline = epochs(
-        setting.spark,
-        sink,
-        config=config,
-        topics=[topic],
-        name="s",
-        slots=_SLOTS,
-        available_now=True,
-        reader=reader,  # type: ignore[arg-type]
-        **options,
-    )
-    last = pipeline.wait(setting.patience_s).last
-    assert last is not None
-    if last.records < records:
-        setting.say(f"{reader}: once more, an epoch had {last.records} records only")
-        again = ParquetSink(_new_path(setting)) if isinstance(sink, ParquetSink) else sink
-        return _epoch(setting, topic, records, reader, again, **options)
-    return last.seconds
+    return epoch_s(setting, topic, records, lambda: run, reader, columns=COLUMNS[action])
 
 
 # --- Spark's -----------------------------------------------------------------------------------------------------------

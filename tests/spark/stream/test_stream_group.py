@@ -24,16 +24,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900), pytest.mark.deep]
 
 
 @pytest.fixture
-def stage(kafka: KafkaCluster) -> Stage:
-    return Stage(kafka.bootstrap_servers)
-
-
-@pytest.fixture
-def batches(tmp_path: Path) -> Batches:
-    return Batches(tmp_path / "first")
-
-
-@pytest.fixture
 def others(tmp_path: Path) -> Batches:
     """With a checkpoint of their own."""
     return Batches(tmp_path / "second")

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900), pytest.mark.deep]
 
 
-@pytest.fixture
-def stage(kafka: KafkaCluster) -> Stage:
-    return Stage(kafka.bootstrap_servers)
-
-
-@pytest.fixture
-def batches(tmp_path: Path) -> Batches:
-    return Batches(tmp_path)
-
-
 def test_the_columns_are_those_of_sparks_own_source(kafka: KafkaCluster, spark: SparkSession, tmp_path: Path) -> None:
     """Key, value, timestamp and headers arrive as they were produced, absent ones as null; headers on request."""
     stage = Stage(kafka.bootstrap_servers, partitions=1)
