@@ -185,7 +185,7 @@ class FakeCoordinator:
         wanted = (topic for topic in told if names is None or topic.name in names)
         return {topic.name: TopicLayout(topic.partitions, topic_id=topic.topic_id) for topic in wanted}
 
-    # --- for those who watch -----------------------------------------------------------------------------------------
+    # --- for observers -----------------------------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> FakeGroup | None:
         return self._groups.get(group_id)
@@ -205,7 +205,7 @@ class FakeCoordinator:
     def group_ids(self) -> frozenset[str]:
         return frozenset({*self._groups, *self._classic})
 
-    # --- for those who interfere -------------------------------------------------------------------------------------
+    # --- for interference --------------------------------------------------------------------------------------------------
 
     def forget(self, group_id: str) -> None:
         """The group is deleted, or becomes one of the other protocol; it has no members."""
@@ -485,7 +485,7 @@ class FakeCoordinator:
 
 
 def _recognise_static(group: FakeGroup, request: Heartbeat) -> Enrolled:
-    """An instance id has one holder. Whoever joins gets its place only after it left, even if they are the same."""
+    """An instance id has one holder. A member that joins with it gets it only after the holder left, even if it is the holder."""
     holder = group.holder(request.instance_id)
     if request.epoch == JOIN_EPOCH:
         if holder is None:
