@@ -46,12 +46,12 @@ class Broker:
 
     @property
     def address(self) -> Address:
-        """Where clients reach it."""
+        """The address for clients: host:port."""
         return "127.0.0.1", self.node.port
 
     @property
     def log(self) -> str:
-        """All it has logged, over all its starts."""
+        """What the broker logged, over all its starts."""
         return self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
 
     @property

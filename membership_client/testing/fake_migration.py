@@ -31,7 +31,7 @@ from membership_client.types import TopicPartition
 
 
 class Blobs(Protocol):
-    """What members of the classic protocol tell each other, which a coordinator reads only here."""
+    """Reads and writes the bytes that members of the classic protocol send each other; a coordinator does so only here."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription: ...
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]: ...
@@ -39,7 +39,7 @@ class Blobs(Protocol):
 
 
 class PlainBlobs:
-    """Of requests that are values already."""
+    """`Blobs` for requests that are values already."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription:
         return MemberSubscription(
