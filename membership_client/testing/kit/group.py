@@ -27,7 +27,7 @@ from membership_client.consumer.consumer import Consumer
 from membership_client.errors import ConfigError
 from membership_client.testing.arguments import checked_program
 from membership_client.testing.embedded.kafka import EmbeddedKafka
-from membership_client.testing.kit.checks import CHECKS, Check, checked_checks
+from membership_client.testing.kit.checks import CHECKS, Check, checked_checks, told_what_happened
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.recorded_aio_consumer import RecordedAioConsumer
 from membership_client.testing.kit.recorded_consumer import RecordedConsumer
@@ -190,8 +190,9 @@ class KafkaGroup:
         """End all instances and apply the checks, or those that `explore` has. Returns the history."""
         given = checked_checks(checks)
         self.stop()
-        for check in given or CHECKS:
-            check(self.history)
+        with told_what_happened(self.history):
+            for check in given or CHECKS:
+                check(self.history)
         return self.history
 
     def stop(self) -> None:
