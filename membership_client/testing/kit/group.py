@@ -75,12 +75,17 @@ class KafkaGroup:
         self._partitions = checked_whole("partitions", partitions, least=1)
         self._began_at = time.monotonic()
         self._instances: dict[str, RecordedInstance] = {}
+        self._told: BaseException | None = None
+        """What a program has raised, and a wait of the test after it."""
         kafka.create_topic(self.topic, self._partitions)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for instance in self._instances.values():
+            if instance.raised is self._told:  # The test has failed by it: its teardown must not fail, too.
+                instance.raised = None
         self.stop()
 
     # --- records -----------------------------------------------------------------------------------------------------
@@ -162,6 +167,7 @@ class KafkaGroup:
         except TimeoutError as error:
             raise TimeoutError(f"{error} What happened:\n{self.history}") from None
         if (raised := self._raised()) is not None:
+            self._told = raised
             raise raised
 
     def _raised(self) -> BaseException | None:
