@@ -19,6 +19,7 @@ from membership_client.arguments import (
     shown,
 )
 from membership_client.errors import ConfigError
+from membership_client.runtime.listener import accepts
 from membership_client.testing.settings import Listener, Value
 
 _MOST_BROKERS = 100
@@ -34,6 +35,8 @@ def checked_brokers(value: object) -> int:
 def checked_program(value: object) -> None:
     """A function of an instance, plain or async."""
     checked_function("program", value, "an instance")
+    if callable(value) and not accepts(value, 1):
+        raise ConfigError(f"program is called with one argument, an instance: {shown(value)} does not take that.")
 
 
 def checked_version(value: object) -> str:

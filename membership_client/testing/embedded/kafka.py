@@ -203,7 +203,7 @@ class EmbeddedKafka:
         while True:
             server, _ = self._parts()
             seen = server.rounds
-            if _is_true(condition):
+            if is_true(condition):
                 return
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
@@ -370,7 +370,8 @@ def _checked_api(value: object) -> str:
     return checked_choice("api", value, sorted(API_NAMES))
 
 
-def _is_true(condition: Callable[[], object]) -> bool:
+def is_true(condition: Callable[[], object]) -> bool:
+    """A LookupError means that it is not, yet."""
     try:
         return bool(condition())
     except LookupError:
