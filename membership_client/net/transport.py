@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
 from membership_client.net.channel import MAX_FRAME_BYTES, OpenFailed
+from membership_client.net.telemetry_requests import PushTelemetry
 from membership_client.net.wakeup import Mailbox, Waker
 from membership_client.security import PLAINTEXT, Security
 from membership_client.values import dataclass
@@ -36,6 +37,15 @@ class _Purpose(enum.Enum):
     BOOTSTRAP = "finding the coordinator"
     COORDINATOR = "requests that are answered at once"
     REBALANCE = "JoinGroup and SyncGroup: brokers answer in order, and these only when all members have joined"
+    METRICS = "PushTelemetry: it is answered when the broker's receiver of metrics returns, whoever wrote that"
+
+
+_PURPOSES = {
+    JoinGroup: _Purpose.REBALANCE,
+    SyncGroup: _Purpose.REBALANCE,
+    PushTelemetry: _Purpose.METRICS,
+}
+"""Of requests that have a connection to themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +190,7 @@ class BrokerTransport:
 
     def _peer(self, send: Send) -> _Peer:
         if send.to is not None:
-            waits = isinstance(send.request, JoinGroup | SyncGroup)
-            return _Peer(send.to, _Purpose.REBALANCE if waits else _Purpose.COORDINATOR)
+            return _Peer(send.to, _PURPOSES.get(type(send.request), _Purpose.COORDINATOR))
         return _Peer(self._bootstrap_in_turn()[0], _Purpose.BOOTSTRAP)
 
     def _bootstrap_in_turn(self) -> tuple[Node, ...]:
