@@ -37,15 +37,7 @@ class _Purpose(enum.Enum):
     BOOTSTRAP = "finding the coordinator"
     COORDINATOR = "requests that are answered at once"
     REBALANCE = "JoinGroup and SyncGroup: brokers answer in order, and these only when all members have joined"
-    METRICS = "PushTelemetry: it is answered when the broker's receiver of metrics returns, whoever wrote that"
-
-
-_PURPOSES = {
-    JoinGroup: _Purpose.REBALANCE,
-    SyncGroup: _Purpose.REBALANCE,
-    PushTelemetry: _Purpose.METRICS,
-}
-"""Of requests that have a connection to themselves."""
+    METRICS = "PushTelemetry: brokers answer it when their receiver of metrics returns, which may take long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +182,7 @@ class BrokerTransport:
 
     def _peer(self, send: Send) -> _Peer:
         if send.to is not None:
-            return _Peer(send.to, _PURPOSES.get(type(send.request), _Purpose.COORDINATOR))
+            return _Peer(send.to, _purpose(send.request))
         return _Peer(self._bootstrap_in_turn()[0], _Purpose.BOOTSTRAP)
 
     def _bootstrap_in_turn(self) -> tuple[Node, ...]:
@@ -342,6 +334,15 @@ def _advertised(peer: _Peer, failed: OpenFailed) -> str:
     if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
         return ""
     return f" (the address that broker {peer.node.node_id} advertises: see its advertised.listeners)"
+
+
+def _purpose(request: Request) -> _Purpose:
+    """Of a request to the coordinator."""
+    if isinstance(request, JoinGroup | SyncGroup):
+        return _Purpose.REBALANCE
+    # The last push comes after all other requests, and takes the connection that is open: the transport is closed next.
+    is_metrics = isinstance(request, PushTelemetry) and not request.terminating
+    return _Purpose.METRICS if is_metrics else _Purpose.COORDINATOR
 
 
 def _user(security: Security) -> str | None:

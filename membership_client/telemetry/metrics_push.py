@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from membership_client.core.events import Close, Refused
+from membership_client.core.events import Refused
 from membership_client.net.telemetry_requests import GetTelemetrySubscriptions, PushTelemetry, TelemetrySubscription
 from membership_client.runtime.coordinator_requests import Errand
 from membership_client.runtime.log import MemberLogger, name_of
@@ -38,7 +38,8 @@ class MetricsPush:
     """All but `commit` belongs to the membership thread, which never waits for it.
 
     The subscription is asked for on the coordinator's connection, which shows first whether the broker has such requests:
-    if not, no byte is sent. Pushes have a connection of their own, because a broker answers them when its receiver returns.
+    if not, no byte is sent. Pushes have a connection of their own, because a broker answers them when its receiver returns;
+    the last one takes the coordinator's, over which nothing else will be sent.
     One request is under way at a time, so a receiver that hangs gets no more.
     """
 
@@ -55,7 +56,6 @@ class MetricsPush:
         self._random_share = random_share
         self._now_ns = now_ns
         self._replies: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        self._closes = False
 
     def due_at(self, member: Member) -> float:
         """When the next turn is needed; the answer to a request brings one by itself."""
@@ -64,7 +64,6 @@ class MetricsPush:
     def on_step(self, step: Step) -> None:
         """An observer of the member."""
         self._metrics.on_step(step)
-        self._closes = self._closes or isinstance(step.event, Close)
 
     @contextlib.contextmanager
     def commit(self) -> Iterator[None]:
@@ -78,7 +77,7 @@ class MetricsPush:
         member = worker.member
         while not self._replies.empty():
             self._take(self._replies.get(), member, now)
-        if self._closes and not self.schedule.is_over:
+        if worker.stopped:
             self._end(worker, now)
         elif now >= self.due_at(member):
             self._send(worker, now)
@@ -105,7 +104,7 @@ class MetricsPush:
             self.schedule = too_large(self.schedule, now)
 
     def _end(self, worker: Worker, now: float) -> None:
-        """The last push, without waiting for its answer: a close is not longer for it."""
+        """The last push: the member has left, and nothing waits for the answer, so a close is not longer for it."""
         subscription, member = self.schedule.subscription, worker.member
         self.schedule = ended(self.schedule)
         if subscription is None or member.coordinator is None:

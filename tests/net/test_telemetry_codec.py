@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from membership_client.net.telemetry_requests import (
     TelemetryTaken,
 )
 from tests.net import answers
-from tests.net.patience import outcomes
+from tests.net.patience import outcomes, until
 from tests.net.scripted_broker import MODERN, Peer, ScriptedBroker
 from tests.net.transport import HEARTBEAT, transport_to
 
@@ -112,3 +113,22 @@ def test_a_push_has_a_connection_of_its_own(asked_first: bool) -> None:
         assert isinstance(answered, Answered)
         assert answered.request_id == 3
         assert isinstance(answered.response, HeartbeatAccepted if asked_first else TelemetrySubscription)
+
+
+def test_the_last_push_takes_the_open_connection() -> None:
+    """The transport is closed right after it: another connection would not be open in time."""
+    keys: list[int] = []
+
+    def serve(peer: Peer) -> None:
+        peer.welcome({**MODERN, GET: (0, 0), PUT: (0, 0)})
+        peer.answer(peer.request(), answers.heartbeat(epoch=1))
+        keys.append(peer.request().api_key)
+        peer.wait_for_close()
+
+    with ScriptedBroker(serve) as broker:
+        with transport_to(broker.node) as transport:
+            transport.send(Send(1, broker.node, HEARTBEAT))
+            outcomes(transport)
+            transport.send(Send(2, broker.node, replace(PUSH, terminating=True)))
+        until(lambda: keys == [PUT])
+        assert broker.connections == 1

@@ -53,7 +53,7 @@ def first(receiver: MetricsReceiver, client_id: str, matches: Callable[[Received
 
 
 def test_a_member_is_seen_until_it_closes(receiver: MetricsReceiver) -> None:
-    """By its member and instance id, with what it owns, and a last push that says so."""
+    """By its member and instance id, with what it owns; after the last push it owns nothing."""
     with GroupMember(config(receiver, "seen") | {"group.instance.id": "till-1", "client.rack": "a"}) as member:
         member.subscribe(["orders"])
         member_id = member.wait_until(MemberState.STABLE, LIMIT_S).member_id
@@ -70,6 +70,7 @@ def test_a_member_is_seen_until_it_closes(receiver: MetricsReceiver) -> None:
     last = first(receiver, "seen", lambda push: push.terminating)
     assert last.instance == push.instance
     assert last == receiver.received("seen")[-1]
+    assert last.values[PREFIX + "assigned.partitions"] == 0.0
 
 
 def test_the_names_are_those_of_java(receiver: MetricsReceiver, jvm: PeerJvm) -> None:

@@ -234,15 +234,18 @@ def test_brokers_without_a_receiver_are_asked_every_five_minutes() -> None:
 
 
 def test_the_last_push_says_that_it_is_the_last() -> None:
-    """At once when the close begins, and nothing waits for its answer."""
+    """It is sent when the member has left, also before the first interval has passed, and nothing waits for its answer."""
     pushed = Pushed()
     pushed.scene.stable().pass_time(10.0)
-    closed_at = pushed.scene.brokers.now
     pushed.scene.worker.post(Close(timeout_s=10.0))
     pushed.scene.until(lambda: pushed.scene.worker.stopped)
-    last = [(at, send.request) for at, send in pushed.scene.brokers.sent if isinstance(send.request, PushTelemetry)]
-    ((at, request),) = last
-    assert (at, request.terminating) == (closed_at, True)
+    request = pushed.scene.brokers.sent[-1][1].request
+    assert isinstance(request, PushTelemetry)
+    assert request.terminating
+    told = read_metrics(zlib.decompress(request.metrics, 31))
+    assert told.gauges[PREFIX + "assigned.partitions"] == 0.0
+    assert PREFIX + "partition.revoked.latency.max" in told.gauges
+    assert pushed.pushed == []
 
 
 def test_a_close_under_a_receiver_that_hangs_takes_as_long_as_without() -> None:
