@@ -155,7 +155,7 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True)
 class OutsideRequest:
-    """A request of administration, which no member sends: see net.admin_requests."""
+    """A request that the core does not send: of administration (net.admin_requests), or with metrics (net.telemetry_requests)."""
 
 
 Request = (
