@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import functools
 import os
 import re
 import runpy
@@ -17,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -166,8 +166,8 @@ def _with_subcommands(parser: argparse.ArgumentParser) -> Iterator[argparse.Argu
 
 def _help_of(parser: argparse.ArgumentParser) -> str:
     """As on a terminal of that width."""
-    parser.formatter_class = functools.partial(parser.formatter_class, width=_WIDTH)
-    return parser.format_help()
+    with mock.patch.dict(os.environ, {"COLUMNS": str(_WIDTH)}):
+        return parser.format_help()
 
 
 def _help_of_module(module: str) -> str:
