@@ -15,6 +15,8 @@ from membership_client_spark.slot import wait_until_confirmed
 from tests.integration.members import eventually
 
 INTERVAL_S = 5.0
+OLD_S = 2.0
+"""For a slot, when the interval is 0.1 s."""
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,7 @@ def test_records_of_a_consumer_that_was_thrown_out_are_nobodys() -> None:
             with GroupAdmin(kafka.bootstrap_servers) as admin:
                 admin.remove("shop", [consumer.snapshot.member_id], force=True)
             eventually(lambda: consumer.snapshot.state is MemberState.FENCED, "the member knows that it is out")
+            eventually(lambda: (consumer.snapshot.heartbeat_age_s or 0.0) > OLD_S, "the last confirmation is old")
             wait_until_confirmed(lambda: consumer.snapshot, lambda: False)
             assert consumer.owner_epoch(TopicPartition("orders", 0)) is None
             eventually(lambda: consumer.poll(0.1), "the record comes again")
