@@ -92,6 +92,7 @@ class TroubledSlots:
         """Longer than the session: the other slot gets the partitions. Spark may kill the worker meanwhile."""
         send(self._victim, signal.SIGSTOP)
         time.sleep(1.5 * SESSION_S)
+        self._watch.note_wake(time.monotonic())
         send(self._victim, signal.SIGCONT)
 
     def end(self) -> None:
