@@ -377,7 +377,7 @@ MUTATIONS = (
     Mutation(
         "a leader gives away what others still hold",
         "assignors/sticky.py",
-        "    if claims.owner or claims.disputed:",
+        "    if claims.taken or claims.disputed:",
         "    if claims.disputed:",
     ),
     Mutation(
