@@ -84,6 +84,8 @@ class CoordinatorSettings:
     session_timeout_s: float = 45.0
     assignment_interval_s: float = 1.0
     """New targets are not computed more often than this; 0 computes them at once, as before 4.3."""
+    offloads_assignor: bool = False
+    """Targets are computed beside the requests, and count from the next heartbeat on (KIP-1263). No release does that yet."""
     max_size: int | None = None
     upgrades: bool = False
     """Whether a member of the consumer protocol may join a classic group that has members, which then becomes one of both."""
@@ -332,6 +334,7 @@ class FakeCoordinator:
 
     def _assign_with(self, group: FakeGroup, member: Enrolled, changed: bool, now: float) -> None:
         """Targets are computed by the first heartbeat of any member after the interval, and not by a timer."""
+        group.take_computed()
         group.members[member.member_id] = member
         if changed:
             group.bump()
@@ -340,14 +343,15 @@ class FakeCoordinator:
         if group.overdue and not waits:
             # Without a change the last count holds: a newcomer that subscribes to nothing is then taken for one of those
             # before it, and if it comes first in the assignor's order, all of them get nothing.
-            group.assign(now, alike=group.looks_alike() if changed else group.alike)
+            assign = group.compute if self.settings.offloads_assignor else group.assign
+            assign(now, alike=group.looks_alike() if changed else group.alike)
 
     @staticmethod
     def _reconcile(
         group: FakeGroup, member: Enrolled, owned: Partitions | None, resubscribed: bool, now: float
     ) -> Enrolled:
         goal = Goal(
-            epoch=group.target_epoch,
+            epoch=max(group.target_epoch, 1),  # No member is at epoch 0, also before the first targets.
             partitions=group.targets.get(member.member_id, NOTHING),
             subscribed=group.topic_ids(member),
             resubscribed=resubscribed,

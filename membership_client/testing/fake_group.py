@@ -30,6 +30,9 @@ class FakeGroup:
         """Whether all members subscribed to the same when one of them was last written down."""
         self.members: dict[str, Enrolled] = {}
         self.targets: dict[str, Partitions] = {}
+        self._computed: dict[str, Partitions] = {}
+        self._computed_epoch: int | None = None
+        """Targets that the assignor has computed beside the requests, and for which epoch; None if there are none."""
         self.patterns = FakePatterns(topics)
         self.sessions: dict[str, float] = {}
         """When each member's session ends."""
@@ -58,10 +61,11 @@ class FakeGroup:
 
     def rename(self, old: Enrolled, new: Enrolled) -> None:
         """A static member is back under another member id: everything passes on, at no epoch's expense."""
-        target = self.targets.get(old.member_id, NOTHING)
+        tables = [(table, table.get(old.member_id, NOTHING)) for table in (self.targets, self._computed)]
         self._forget(old.member_id)
         self.members[new.member_id] = new
-        self.targets[new.member_id] = target
+        for table, target in tables:
+            table[new.member_id] = target
 
     def suspend(self, member: Enrolled) -> None:
         """A static member left for a while: its partitions stay reserved until its session ends."""
@@ -76,7 +80,8 @@ class FakeGroup:
         self.bump()
 
     def _forget(self, member_id: str) -> None:
-        for table in (self.members, self.targets, self.sessions, self.patience, self.awaited, self.terms):
+        kept = (self.members, self.targets, self._computed, self.sessions, self.patience, self.awaited, self.terms)
+        for table in kept:
             table.pop(member_id, None)
 
     def held_by_others(self, member_id: str) -> Callable[[Partitions], Partitions]:
@@ -143,14 +148,25 @@ class FakeGroup:
 
     def assign(self, now: float, *, alike: bool) -> None:
         """Compute all targets anew, by the simpler rule if all members subscribe alike."""
+        self.compute(now, alike=alike)
+        self.take_computed()
+
+    def take_computed(self) -> None:
+        """The computed targets count from now on."""
+        if self._computed_epoch is not None:
+            self.targets, self.target_epoch = self._computed, self._computed_epoch
+            self._computed, self._computed_epoch = {}, None
+
+    def compute(self, now: float, *, alike: bool) -> None:
+        """As `assign`, for `take_computed`."""
         members = {
             member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING), member.instance_id)
             for member_id, member in self.members.items()
         }
         counts = {topic.topic_id: topic.partitions for topic in self._seen_metadata()}
         assign = assign_ranges if self.assignor == "range" else uniform
-        self.targets = assign(members, counts, alike=alike)
-        self.target_epoch, self.assigned_at = self.epoch, now
+        self._computed, self._computed_epoch = assign(members, counts, alike=alike), self.epoch
+        self.assigned_at = now
 
     @property
     def assignor(self) -> str:

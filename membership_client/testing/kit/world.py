@@ -11,10 +11,8 @@ from typing import Any
 
 from confluent_kafka import OFFSET_END
 
-from membership_client.core.error_codes import Code
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
-from membership_client.testing.fake_reconciler import Enrolled, Progress
 from membership_client.testing.kit.events import (
     Crash,
     ExpireSession,
@@ -26,20 +24,17 @@ from membership_client.testing.kit.events import (
     Stall,
     StoryEvent,
 )
+from membership_client.testing.kit.group_view import GROUP, GroupView
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
-from membership_client.testing.kit.membership import Membership
+from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.real_members import consumers_refused, members_of
 from membership_client.testing.kit.records import partition_of
 from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
-from membership_client.testing.kit.virtual_transport import VirtualTransport
 from membership_client.types import Offset, TopicPartition
 
-GROUP = "group"
-HEARTBEAT_INTERVAL_S = 2.0
-SESSION_TIMEOUT_S = 6.0
 STORY_S = 10.0
 """Events are in this time, and records arrive in it."""
 SETTLE_S = 40.0
@@ -76,6 +71,7 @@ class World:
             heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
         )
         self.cluster = FakeCluster({topic: partitions}, settings)
+        self.group = GroupView(self.cluster)
         self.scheduler.on_time = lambda: self.cluster.advance(self.scheduler.now)
         self.history = History()
         self.logs: dict[TopicPartition, list[Record]] = {TopicPartition(topic, n): [] for n in range(partitions)}
@@ -171,18 +167,14 @@ class World:
         """The names of all instances with members, once these are all that the coordinator knows, and have what it wants; none before."""
         running = {one: tuple(one.memberships()) for one in self.instances if one.alive}
         members = {one.known_as: one for found in running.values() for one in found}
-        if set(members) != self._member_ids() or not all(map(self._has_arrived, members.values())):
+        if set(members) != self.group.member_ids():
+            return set()
+        if not all(
+            one.is_stable() and self.group.share(name) == frozenset(one.owned()) for name, one in members.items()
+        ):
             return set()
         owned = {partition for one in members.values() for partition in one.owned()}
         return {one.name for one, found in running.items() if found} if owned == set(self.logs) else set()
-
-    def _has_arrived(self, member: Membership | VirtualTransport) -> bool:
-        """Has it all that the coordinator has for it, and has it given back the rest?"""
-        enrolled = self.enrolled(member.known_as)
-        if enrolled is None or enrolled.progress is not Progress.STABLE or enrolled.epoch != self.target_epoch():
-            return False
-        names = {topic.topic_id: topic.name for topic in self.cluster.topics}
-        return member.is_stable() and set(member.owned()) == set(enrolled.assigned.named(names))
 
     def close(self) -> None:
         """All instances are told to end, and no other begins. Raises StuckError if one does not."""
@@ -299,32 +291,10 @@ class World:
     def end_offset(self, partition: TopicPartition) -> int:
         return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
 
-    def enrolled(self, member_id: str) -> Enrolled | None:
-        """The member as the coordinator knows it, if it counts on it."""
-        return self.cluster.groups.member(GROUP, member_id)
-
-    def _member_ids(self) -> set[str]:
-        group = self.cluster.groups.group(GROUP)
-        return set() if group is None else set(group.members)
-
-    def target_epoch(self) -> int:
-        """The epoch at which all members are to arrive."""
-        group = self.cluster.groups.group(GROUP)
-        return -1 if group is None else group.target_epoch
-
     def released(self, instance: str, member_ids: Iterable[str], partitions: tuple[TopicPartition, ...]) -> None:
         """A revoke has returned. A member that the coordinator has removed has nothing to release, whether it knows that or not."""
-        if any(map(self.enrolled, member_ids)):
+        if not self.group.member_ids().isdisjoint(member_ids):
             self.add(What.RELEASED, instance, partitions=partitions)
-
-    def commit_code(self, member_id: str, epoch: int) -> int:
-        """What Kafka answers to a commit of this member; 0 if it takes it. Which partitions it owns is not looked at."""
-        if self.cluster.coordinator is None:
-            return Code.NOT_COORDINATOR
-        enrolled = self.enrolled(member_id)
-        if enrolled is None:
-            return Code.UNKNOWN_MEMBER_ID
-        return 0 if enrolled.epoch == epoch else Code.STALE_MEMBER_EPOCH
 
     def add_for(self, instance: str, what: What, **more: Any) -> None:
         """As `add`, for a Recorder."""
