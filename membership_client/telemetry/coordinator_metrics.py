@@ -16,13 +16,12 @@ from membership_client.runtime.rebalance_tracker import (
 )
 from membership_client.telemetry.metrics import confirmed_at, heartbeat_outcome
 from membership_client.telemetry.otlp import Metric
+from membership_client.telemetry.push_schedule import PREFIX
 from membership_client.types import MemberState
 
 if TYPE_CHECKING:
     from membership_client.core.machine import Step
     from membership_client.core.member import Member
-
-PREFIX = "org.apache.kafka.consumer.coordinator."
 
 _CALLBACKS = {
     CallbackKind.ASSIGNED: "partition.assigned",
