@@ -14,15 +14,14 @@ from membership_client.runtime.rebalance_tracker import (
     RebalanceFailed,
     RebalanceTracker,
 )
-from membership_client.telemetry.metrics import heartbeat_outcome
+from membership_client.telemetry.metrics import confirmed_at, heartbeat_outcome
 from membership_client.telemetry.otlp import Metric
+from membership_client.telemetry.push_schedule import PREFIX
 from membership_client.types import MemberState
 
 if TYPE_CHECKING:
     from membership_client.core.machine import Step
     from membership_client.core.member import Member
-
-PREFIX = "org.apache.kafka.consumer.coordinator."
 
 _CALLBACKS = {
     CallbackKind.ASSIGNED: "partition.assigned",
@@ -100,8 +99,8 @@ class CoordinatorMetrics:
 
     def _gauges(self, member: Member, now: float) -> Iterator[Metric]:
         yield _gauge("assigned.partitions", len(member.owned))
-        if member.confirmed_at is not None:
-            yield _gauge("last.heartbeat.seconds.ago", now - member.confirmed_at)
+        if (at := confirmed_at(member)) is not None:
+            yield _gauge("last.heartbeat.seconds.ago", now - at)
         if self._tracker.settled_at is not None:
             yield _gauge("last.rebalance.seconds.ago", now - self._tracker.settled_at)
         for name, (count, total, most) in self._latencies.items():

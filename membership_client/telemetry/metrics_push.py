@@ -18,7 +18,15 @@ from membership_client.runtime.log import MemberLogger, name_of
 from membership_client.telemetry import names
 from membership_client.telemetry.coordinator_metrics import CoordinatorMetrics
 from membership_client.telemetry.otlp import metrics_data
-from membership_client.telemetry.push_schedule import PushCode, PushSchedule, answered, ended, too_large, under_way
+from membership_client.telemetry.push_schedule import (
+    PushCode,
+    PushSchedule,
+    answered,
+    ended,
+    is_wanted,
+    too_large,
+    under_way,
+)
 
 if TYPE_CHECKING:
     from membership_client.core.machine import Step
@@ -30,8 +38,6 @@ _NO_COMPRESSION = 0
 _GZIP = 1
 _GZIP_WINDOW = 31
 """By which zlib writes gzip's format."""
-_ALL = "*"
-"""Kafka's own brokers answer with it, and the protocol has an empty prefix: both stand for all metrics."""
 
 
 class MetricsPush:
@@ -56,6 +62,7 @@ class MetricsPush:
         self._random_share = random_share
         self._now_ns = now_ns
         self._replies: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._is_announced = False
 
     def due_at(self, member: Member) -> float:
         """When the next turn is needed; the answer to a request brings one by itself."""
@@ -87,7 +94,8 @@ class MetricsPush:
         if not isinstance(outcome, Exception):
             self.schedule = answered(before, outcome, now, self._random_share())
         log, who = MemberLogger(member), name_of(member)
-        if isinstance(outcome, TelemetrySubscription) and outcome.prefixes and before.client_instance_id is None:
+        if self.schedule.subscription is not None and not self._is_announced:
+            self._is_announced = True
             text = "%s: the brokers want metrics of this client every %g s (KIP-714); its client instance id is %s"
             log.info(text, who, self.schedule.interval_s, self.schedule.client_instance_id)
         if isinstance(outcome, Refused) and self.schedule.is_over and not before.is_over:
@@ -123,7 +131,7 @@ class MetricsPush:
         """None if it has more bytes than the broker takes."""
         now_ns, delta = self._now_ns(), subscription.delta
         found = self._metrics.read(member, now, now_ns, delta=delta)
-        metrics = [metric for metric in found if _is_wanted(metric.name, subscription.prefixes)]
+        metrics = [metric for metric in found if is_wanted(metric.name, subscription)]
         data = metrics_data(metrics, resource=self._resource(member), scope=names.SCOPE, now_ns=now_ns, delta=delta)
         compression = _GZIP if _GZIP in subscription.accepted_compressions else _NO_COMPRESSION
         octets = zlib.compress(data, wbits=_GZIP_WINDOW) if compression == _GZIP else data
@@ -147,10 +155,6 @@ class MetricsPush:
             "group_member_id": identity.member_id,
         }
         return {key: value for key, value in labels.items() if value is not None}
-
-
-def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:
-    return _ALL in prefixes or name.startswith(prefixes)
 
 
 def _code_name(code: int) -> str:

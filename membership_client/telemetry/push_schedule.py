@@ -21,6 +21,12 @@ _LEAST_INTERVAL_S = 0.1
 """Kafka allows no shorter one. librdkafka's mock broker answers with 0."""
 
 
+PREFIX = "org.apache.kafka.consumer.coordinator."
+"""All names of a member's metrics begin with it."""
+_ALL = "*"
+"""Kafka's own brokers answer with it, and the protocol has an empty prefix: both stand for all metrics."""
+
+
 class PushCode(enum.IntEnum):
     """Error codes that have a meaning of their own here. All others are tried again after an interval."""
 
@@ -52,6 +58,11 @@ class PushSchedule:
     interval_s: float = ASK_AGAIN_S
     is_over: bool = False
     """No request will follow: the member closes, or a broker refused what would be the same next time."""
+
+
+def is_wanted(name: str, subscription: TelemetrySubscription) -> bool:
+    """Has the broker asked for the metric of that name?"""
+    return _ALL in subscription.prefixes or name.startswith(subscription.prefixes)
 
 
 def under_way(schedule: PushSchedule) -> PushSchedule:
@@ -89,7 +100,8 @@ def answered(schedule: PushSchedule, outcome: Response | Failed, now: float, spr
 
 def _subscribed(schedule: PushSchedule, told: TelemetrySubscription, now: float, spread: float) -> PushSchedule:
     interval_s = max(told.interval_s, _LEAST_INTERVAL_S) if told.interval_s > 0 else ASK_AGAIN_S
-    wanted = bool(told.prefixes)
+    # Of a Consumer librdkafka has the other metrics. Empty pushes would only be one more client in a console.
+    wanted = is_wanted(PREFIX, told) or any(prefix.startswith(PREFIX) for prefix in told.prefixes)
     return replace(
         schedule,
         client_instance_id=told.client_instance_id,

@@ -287,6 +287,19 @@ def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_cou
     assert crowd.recorder.count("membership.poll.age") > 4.0
 
 
+@pytest.mark.parametrize("state", [S.UNSUBSCRIBED, S.STALE, S.FATAL])
+def test_a_member_that_does_not_try_to_be_in_the_group_has_no_late_heartbeats(state: MemberState) -> None:
+    """The alert for them fired after every unsubscribe()."""
+    crowd = Crowd()
+    out, inside = crowd.stable("a"), crowd.stable("b")
+    crowd.brokers.now += 100.0
+    out.member = replace(out.member, state=state)
+    inside.member = replace(inside.member, confirmed_at=crowd.brokers.now)
+    assert crowd.recorder.count("membership.heartbeat.age") == 0.0
+    inside.stopped = True
+    assert crowd.recorder.points("membership.heartbeat.age") == []
+
+
 def test_a_stopped_member_disappears() -> None:
     """Closed, crashed or left behind by a fork: nobody keeps its numbers up to date."""
     crowd = Crowd()

@@ -11,6 +11,7 @@ from membership_client.core.events import Failed, FailureKind, Refused
 from membership_client.net.telemetry_requests import TelemetrySubscription, TelemetryTaken
 from membership_client.telemetry.push_schedule import (
     ASK_AGAIN_S,
+    PREFIX,
     PushCode,
     PushSchedule,
     answered,
@@ -66,6 +67,20 @@ def test_a_subscription_without_metrics_is_asked_for_again() -> None:
     """After its interval, under the same id, without a push."""
     schedule = answered(under_way(NEW), replace(WANTED, prefixes=()), 100.0, 0.5)
     assert schedule == PushSchedule(due_at=160.0, client_instance_id=CLIENT, subscription=None, interval_s=60.0)
+
+
+@pytest.mark.parametrize("prefix", ["*", "", "org.apache", PREFIX, PREFIX + "heartbeat"])
+def test_a_subscription_that_wants_some_of_the_metrics_gets_them(prefix: str) -> None:
+    """By the beginning of their names, whichever of the two is longer."""
+    told = replace(WANTED, prefixes=("org.apache.kafka.producer.", prefix))
+    assert answered(under_way(NEW), told, 100.0, 0.5).subscription == told
+
+
+def test_a_subscription_to_other_metrics_gets_no_empty_pushes() -> None:
+    """Those of fetching, which librdkafka pushes."""
+    told = replace(WANTED, prefixes=("org.apache.kafka.consumer.fetch.", "org.apache.kafka.producer."))
+    schedule = answered(under_way(NEW), told, 100.0, 0.5)
+    assert (schedule.subscription, schedule.due_at) == (None, 160.0)
 
 
 @pytest.mark.parametrize(("told_s", "interval_s"), [(0.0, ASK_AGAIN_S), (-5.0, ASK_AGAIN_S), (0.001, 0.1), (0.1, 0.1)])
