@@ -523,6 +523,6 @@ class GroupMember:
         self._forked = True
         self._worker.stopped = True
         if self._worker.keeper is not None:
-            self._worker.keeper.link.close()
+            self._worker.keeper.link.abandon()
         self._transport.abandon()
         self._journal.after_fork()

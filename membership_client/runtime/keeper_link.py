@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import select
 import socket
 import threading
 import time
@@ -32,20 +33,30 @@ _LONG_PAUSE_S = 60.0
 """The same, if the system starts no keeper: that may have been for a moment."""
 _MOST_FAILURES = 3
 """So many attempts in a row fail before the log says so. The member itself has a connection to the coordinator then."""
+_TAKES_IN_S = 0.5
+"""How long a stop may take: some microseconds on an idle machine. The member is late already, by a quarter of an interval."""
 _MOST_REPORTS = 1000
 """So many are read at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """This process's ends of a line: a socket for orders, and a pipe of reports."""
+    """This process's ends of a line: a socket for orders, a pipe of reports, and the keeper's connection, to end it."""
 
     control: socket.socket
     reports: io.FileIO
+    broker: socket.socket
+
+    def end(self) -> None:
+        """Nothing more can be sent on the connection, also by a keeper that was stopped just before it did."""
+        with contextlib.suppress(OSError):
+            self.broker.shutdown(socket.SHUT_RDWR)
+        self.close()
 
     def close(self) -> None:
         self.control.close()
         self.reports.close()
+        self.broker.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +85,8 @@ class KeeperLink:
         self._not_before = float("-inf")
         self._failures = 0
         self._closed = False
+        self._unread: list[Report] = []
+        """Read while a stop was awaited."""
         self._framed: tuple[tuple[object, _Open], Frame | None] | None = None
 
     @property
@@ -117,27 +130,51 @@ class KeeperLink:
             return False
         return True
 
-    def reports(self) -> Sequence[Report] | None:
-        found: list[Report] = []
-        while self._line is not None:
-            content = self._line.ends.reports.read(_MOST_REPORTS * REPORT_BYTES)
-            if content is None:
-                return found
-            if not content:
+    def await_stop(self, number: int) -> None:
+        end = time.monotonic() + _TAKES_IN_S
+        while (line := self._line) is not None and self._read(line):
+            if self._unread and self._unread[-1].number == number:
+                return
+            left_s = end - time.monotonic()
+            if left_s <= 0.0:
                 self.reset()
-                break
-            found += [read_report(content[at : at + REPORT_BYTES]) for at in range(0, len(content), REPORT_BYTES)]
-        return found or None
+                return
+            awaited = select.poll()
+            awaited.register(line.ends.reports, select.POLLIN)
+            awaited.poll(1000.0 * left_s)
+
+    def reports(self) -> Sequence[Report] | None:
+        if self._line is not None:
+            self._read(self._line)
+        found, self._unread = self._unread, []
+        return found if found or self._line is not None else None
+
+    def _read(self, line: _Open) -> bool:
+        """All reports that have come. False if the keeper is gone."""
+        while content := line.ends.reports.read(_MOST_REPORTS * REPORT_BYTES):
+            self._unread += [
+                read_report(content[at : at + REPORT_BYTES]) for at in range(0, len(content), REPORT_BYTES)
+            ]
+        if content is not None:
+            self.reset()
+        return content is None
 
     def reset(self) -> None:
         line, self._line = self._line, None
         if line is not None:
-            line.ends.close()
+            line.ends.end()
 
     def close(self) -> None:
-        """The keeper forgets the member; in a forked child, only this process's copy of the socket is closed."""
+        """The keeper forgets the member."""
         self._closed = True
         self.reset()
+
+    def abandon(self) -> None:
+        """In a forked child: closes its copies, and leaves the line to the parent."""
+        self._closed = True
+        line, self._line = self._line, None
+        if line is not None:
+            line.ends.close()
 
     def prepare(self) -> None:
         """Start the keeper process, if it does not run: it needs a tenth of a second. Blocks for some milliseconds."""
@@ -189,7 +226,7 @@ def _opened_line(to: Node, client_id: str, timeout_s: float, security: Security)
 
     def through_keeper(broker: socket.socket) -> socket.socket:
         while ends:  # Of another address of the host, which was no broker.
-            ends.pop().close()
+            ends.pop().end()
         relay, their_relay = socket.socketpair()
         with broker, their_relay:
             ends.append(_hand_over(json.dumps(spec).encode(), their_relay, broker))
@@ -206,7 +243,7 @@ def _opened_line(to: Node, client_id: str, timeout_s: float, security: Security)
         )
     except BaseException:
         while ends:
-            ends.pop().close()
+            ends.pop().end()
         raise
     ready.close()  # Closes the relay: the connection is ready, and the keeper's.
     return _Open(to, ends.pop(), ready.channel.offer, ready.renews_at)
@@ -215,16 +252,16 @@ def _opened_line(to: Node, client_id: str, timeout_s: float, security: Security)
 def _hand_over(spec: bytes, relay: socket.socket, broker: socket.socket) -> _Ends:
     control, their_control = message_pair()
     reports, their_reports = _pipe()
+    ends = _Ends(control, reports, broker.dup())
     with their_control, their_reports:
         try:
             KEEPER.open_line(spec, [end.fileno() for end in (relay, their_reports, their_control, broker)])
         except BaseException:
-            control.close()
-            reports.close()
+            ends.end()
             raise
     control.setblocking(False)
     os.set_blocking(reports.fileno(), False)
-    return _Ends(control, reports)
+    return ends
 
 
 def _pipe() -> tuple[io.FileIO, io.FileIO]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import socket
 import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -25,8 +26,9 @@ from membership_client.runtime import keeper_link, keeper_process
 from membership_client.runtime.keeper_link import KeeperLink
 from membership_client.runtime.keeper_process import CannotStartError, message_pair
 from membership_client.security import PLAINTEXT
+from membership_client.testing import EmbeddedKafka
 from membership_client.types import Node
-from tests.keeper.holding import PATIENCE_S, wait
+from tests.keeper.holding import PATIENCE_S, children, wait
 
 HEARTBEAT_ANSWER = struct.pack(">iiih", 10, 0, 0, 0)
 """Of the classic protocol: its size, correlation id, throttle time, no error."""
@@ -155,6 +157,53 @@ def test_a_keeper_without_a_thread_to_spare_goes_on(parent: Parent, monkeypatch:
     line = parent.open_line()
     line.keep(b"heartbeat")
     assert len(line.received(9)) == 9
+
+
+# --- its parent's side -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[KeeperLink, Callable[[int], bool], int]]:
+    """A link whose keeper takes orders, how to give one with that number, and the keeper's process id."""
+    monkeypatch.setattr(keeper_link, "_PAUSE_S", 0.1)
+    others = set(children(os.getpid()))
+    with own_process(monkeypatch), EmbeddedKafka(topics={"orders": 1}) as embedded:
+        host, port = embedded.bootstrap_servers.split(":")
+        watch = Watch(Node(host, int(port)), Heartbeat(group_id="g", member_id="m", epoch=7), 1e9, 3.0)
+        opened = link()
+
+        def order(number: int) -> bool:
+            return opened.order(number, watch, 2e9)
+
+        wait(lambda: order(1), "line")
+        (keeper,) = set(children(os.getpid())) - others
+        yield opened, order, keeper
+        opened.close()
+
+
+def test_a_stop_is_taken_in_at_once(ready: tuple[KeeperLink, Callable[[int], bool], int]) -> None:
+    """The member goes on when it knows that the keeper sends nothing more; the line stays."""
+    opened, order, _ = ready
+    opened.stop(2)
+    opened.await_stop(2)
+    reports = opened.reports()
+    assert reports
+    assert reports[-1] == Report(2, 7, None, settled=True)
+    assert order(3)
+
+
+def test_a_paused_keeper_is_cut_off(ready: tuple[KeeperLink, Callable[[int], bool], int]) -> None:
+    """It may be about to send what the member owned once: found by simulation. Its connection is ended for it."""
+    opened, order, keeper = ready
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        opened.stop(2)
+        opened.await_stop(2)
+        assert opened.reports() is None
+        assert not order(3)
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    wait(lambda: order(4), "another line")
 
 
 # --- no keeper -------------------------------------------------------------------------------------------------------
