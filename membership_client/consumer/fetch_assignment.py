@@ -120,7 +120,7 @@ class FetchAssignment:
         self._pending.forget_read(chosen)
 
     def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
-        """As `place`, and those that are not named are not fetched."""
+        """Like `place`; partitions that are not named are not fetched."""
         self.place(wanted)
         self._librdkafka.stop(self._scope() - ours(wanted))
 

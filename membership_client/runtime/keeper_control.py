@@ -32,7 +32,7 @@ class Link(Protocol):
 
     def stop(self, number: int) -> None: ...
     def reports(self) -> Iterable[Report] | None:
-        """Those that came since the last call; None if the keeper is gone."""
+        """The reports that came since the last call; None if the keeper has ended."""
 
     def reset(self) -> None:
         """Part with this keeper; the next order goes to another one."""

@@ -56,7 +56,7 @@ class Broker:
 
     @property
     def has_died(self) -> bool:
-        """It ended, and nobody here ended it."""
+        """The broker has ended, and this object did not end it."""
         return self._process is not None and self._process.poll() is not None
 
     @property
@@ -75,7 +75,7 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 cwd=self.node.directory,
                 env=os.environ | {"LOG4J_CONFIGURATION_FILE": str(self._log4j_file)},
-                # Ctrl-C is for the tests; brokers are stopped by whoever started them, or by the guard.
+                # Ctrl-C is for the tests; brokers are stopped by the process that started them, or by the guard.
                 start_new_session=True,
             )
         guard.watch_process(self._process.pid)
@@ -92,7 +92,7 @@ class Broker:
         return {broker.node_id for broker in answer.brokers}
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nobody is told."""
+        """Send SIGKILL: the broker flushes nothing and informs no other broker."""
         if self._process is not None:
             self._process.kill()
             self._reap()

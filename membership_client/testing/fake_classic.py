@@ -62,7 +62,7 @@ class JoinPhase(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """A member as the coordinator remembers it. Whoever waits for an answer has no session to keep."""
+    """A member as the coordinator remembers it. A member that waits for an answer has no session to keep."""
 
     member_id: str
     client_id: str
@@ -252,7 +252,7 @@ class FakeClassicGroup:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Whoever has not joined is out, except static members, for whom their session decides."""
+        """Remove members that have not joined, except static ones, for which their session decides."""
         for member in tuple(self.members.values()):
             if member.join_reply is None and member.instance_id is None:
                 del self.members[member.member_id]

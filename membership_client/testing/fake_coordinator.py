@@ -331,7 +331,7 @@ class FakeCoordinator:
         )
 
     def _assign_with(self, group: FakeGroup, member: Enrolled, changed: bool, now: float) -> None:
-        """Targets are not computed by a clock, but by the first heartbeat of anybody after the interval."""
+        """Targets are not computed by a clock, but with the first heartbeat of any member after the interval."""
         group.members[member.member_id] = member
         if changed:
             group.bump()
@@ -485,7 +485,7 @@ class FakeCoordinator:
 
 
 def _recognise_static(group: FakeGroup, request: Heartbeat) -> Enrolled:
-    """An instance id has one holder. Whoever joins gets its place only after it left, even if they are the same."""
+    """An instance id has one holder. A member that joins with it gets its place only after the holder has left, even if both are one process."""
     holder = group.holder(request.instance_id)
     if request.epoch == JOIN_EPOCH:
         if holder is None:

@@ -49,7 +49,7 @@ class PlainBlobs:
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]:
         return member.share
 
-    def written(self, share: frozenset[TopicPartition]) -> bytes:  # noqa: ARG002 - nobody reads bytes here
+    def written(self, share: frozenset[TopicPartition]) -> bytes:  # noqa: ARG002 - no test reads the bytes
         return b""
 
 
@@ -129,7 +129,7 @@ def check_strategies(group: FakeGroup, request: JoinGroup) -> None:
 
 
 def joined(member: Enrolled, request: JoinGroup) -> GroupJoined:
-    """Nobody leads: the coordinator assigns."""
+    """The answer to a classic join in a KIP-848 group: no member leads, because the coordinator assigns."""
     return GroupJoined(
         generation=member.epoch, member_id=member.member_id, leader_id="", strategy=request.strategies[0]
     )
@@ -149,7 +149,7 @@ def sync(group: FakeGroup, request: SyncGroup, now: float) -> Response:
 def heartbeat(group: FakeGroup, request: ClassicHeartbeat, now: float) -> Response:
     """It must join again if there are newer targets, if it is to give up partitions, or if those it waits for are free.
 
-    A newer epoch alone is no reason in 4.3: if only classic members are left and no downgrade is allowed, nobody computes targets.
+    A newer epoch alone is no reason in 4.3: if only classic members are left and no downgrade is allowed, no targets are computed.
     """
     member = _checked(group, request)
     _keep(group, member, now)

@@ -1,4 +1,4 @@
-"""A transport and a clock in one, for a worker without a thread: whoever waits makes time pass.
+"""A transport and a clock in one, for a worker without a thread: waiting makes time pass.
 
     brokers = VirtualBrokers(FakeCluster({"orders": 6}))
     worker = brokers.worker(MemberConfig(bootstrap_servers="b1:9092", group_id="g"))

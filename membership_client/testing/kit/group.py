@@ -168,7 +168,7 @@ class KafkaGroup:
         return next((one.raised for one in self._instances.values() if one.raised is not None), None)
 
     def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
-        """Until the instances have processed so many different records."""
+        """Wait until the instances have processed `count` different records."""
         wanted = checked_whole("count", count)
         self.wait_for(lambda: len(self._processed()) >= wanted, timeout_s)
 

@@ -147,7 +147,7 @@ class Scheduler:
         return task
 
     def add(self, task: Task) -> Task:
-        """A task whose thread is started by somebody else, with `carry`."""
+        """A task whose thread is started elsewhere, with `carry`."""
         task.killed = any(task.owner is owner for owner in self._killed)
         self.tasks.append(task)
         return task

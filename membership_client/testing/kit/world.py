@@ -123,7 +123,7 @@ class World:
             raise stuck
 
     def _keep_one_running(self) -> None:
-        """Until the end: otherwise the records that are left would be nobody's."""
+        """Start an instance if none runs, until the end: otherwise no instance would process the records that are left."""
         if not self._closing:
             if not any(instance.alive for instance in self.instances):
                 self.start("last")
