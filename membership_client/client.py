@@ -159,7 +159,7 @@ class GroupMember:
         self._forgiven: Problem | None = None
         self._forked = False
         self._is_subscribed = False
-        """What the application asked for last. The membership thread may not have taken it in."""
+        """What the application asked for last. The membership thread may not have processed it yet."""
         self._owned = NamedPartitions()
         forked.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
@@ -181,7 +181,7 @@ class GroupMember:
         self._subscribe(Subscribe(topics=frozenset(names)))
 
     def subscribe_pattern(self, regex: str) -> None:
-        """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
+        """Like subscribe(), for all topics whose whole name matches. The brokers evaluate the pattern, as RE2/J."""
         self._subscribe(Subscribe(regex=checked_text("subscribe_pattern(): the regular expression", regex)))
 
     def _subscribe(self, event: Subscribe) -> None:
@@ -299,7 +299,7 @@ class GroupMember:
         return self._worker.member.epoch
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
+        """The partitions that this member owns now: their assigned callback has returned, and no revoked or lost one has."""
         member = self._worker.known
         self._owned = owned = self._owned.changed_to(member.owned, member.names)
         return owned.named
@@ -316,7 +316,7 @@ class GroupMember:
 
     @property
     def error(self) -> MembershipError | None:
-        """What is wrong at the moment, if anything; fatal errors stay."""
+        """The current problem, or None; fatal errors stay."""
         return error_of(self._worker.member)
 
     @property
@@ -488,7 +488,7 @@ class GroupMember:
         return self._worker.member.identity
 
     def _is_fatal(self) -> bool:
-        """Not while a subscribe() that starts over is still to be taken in by the membership thread."""
+        """False while the membership thread has not yet processed a subscribe() that starts over."""
         member = self._worker.member
         return member.state is MemberState.FATAL and (member.problem is None or member.problem is not self._forgiven)
 

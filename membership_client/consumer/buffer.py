@@ -40,7 +40,7 @@ class Buffer:
 
     def __init__(self) -> None:
         self.line: deque[Message] = deque()
-        """Only to see whether it is empty, which takes longer by `__len__`."""
+        """Used only to see whether it is empty, because `__len__` takes longer."""
         self._withheld: dict[Place, deque[Message]] = {}
         self.unread: set[Place] = set()
         """Partitions of which nothing was read since they were assigned or moved. Only to see whether there are some."""
@@ -75,7 +75,7 @@ class Buffer:
         return len(self.line) - before
 
     def _read_noting(self, reading: Reading, count: int, timeout_s: float) -> None:
-        """As `read`, of partitions of which the first record is still to come."""
+        """Like `read`, for partitions whose first record is not there yet."""
         arriving: list[Message] = []
         try:
             arriving.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))

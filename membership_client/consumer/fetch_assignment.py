@@ -121,7 +121,7 @@ class FetchAssignment:
         self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
 
     def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
-        """As `place`, and those that are not named are not fetched."""
+        """Like `place`; partitions that are not named are not fetched."""
         self.place(wanted)
         self._stop(self._scope() - ours(wanted))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Reach(enum.Enum):
-    """Who acts on a key. The values are the words of the documentation."""
+    """Which side acts on a key. The values are the words of the documentation."""
 
     FETCHER = "librdkafka"
     """Passed to librdkafka, which fetches; the same effect as in confluent-kafka."""

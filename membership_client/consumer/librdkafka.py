@@ -129,7 +129,7 @@ class Librdkafka:
     # --- what is read ------------------------------------------------------------------------------------------------
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """What is read; nothing once it is closed."""
+        """The partitions that are read; none once it is closed."""
         return frozenset() if self._closed else ours(self.call(self._raw.assignment))
 
     def assign(self, partitions: Places) -> None:

@@ -39,7 +39,7 @@ class Link(Protocol):
         """
 
     def reports(self) -> Iterable[Report] | None:
-        """Those that came since the last call; None if the keeper is gone."""
+        """The reports that came since the last call; None if the keeper has ended."""
 
     def reset(self) -> None:
         """Part with this keeper, which can send nothing from now on; the next order goes to another one."""

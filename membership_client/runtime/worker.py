@@ -109,7 +109,7 @@ class Worker:
         self._clock = clock or time.monotonic  # Looked up now: the test kit runs members in virtual time.
         self._inbox: deque[Event | Errand] = deque()
         self._siblings_changed: set[SiblingChanged] = set()
-        """Those that have not been taken in. Other threads add to it; each call of its methods is atomic."""
+        """Events that the member has not processed yet. Other threads add to it; each call of its methods is atomic."""
         self._errands = Errands()
         self._noted_poll: float | None = None
         self._returned: CallbackReturned | None = None
@@ -133,7 +133,7 @@ class Worker:
         self._transport.wakeup()
 
     def sibling_changed(self, event: SiblingChanged) -> None:
-        """As `post`, unless the same waits to be taken in already."""
+        """Like `post`, unless an equal event already waits."""
         if event not in self._siblings_changed:
             self._siblings_changed.add(event)
             self.post(event)

@@ -164,7 +164,7 @@ class OutsideView:
 
 
 def _name(member: MemberView) -> str:
-    """The same after a restart: the instance id, or client id and host, which several members of a host may share."""
+    """A name that stays the same after a restart: the instance id, or client id and host, which several members of a host may share."""
     return member_name(member.instance_id, member.client_id, member.host, None)
 
 
