@@ -135,7 +135,7 @@ class Buffer:
         return batch
 
     def fill(self, batch: deque[Message], count: int) -> None:
-        """Take records into the batch until it has so many, or none is left."""
+        """Take records into the batch until it has `count`, or none is left."""
         with self._moving, contextlib.suppress(IndexError):
             while len(batch) < count:
                 batch.append(self.take())
@@ -242,7 +242,7 @@ class Buffer:
         return max(1, min(most, 4 * ahead, int(_MOST_BYTES / bytes_each)))
 
     def newest(self, count: int) -> list[Message]:
-        """Up to so many of those that were read last."""
+        """Up to `count` of the records that were read last."""
         return list(islice(reversed(self.line), count))
 
     def _drained(self) -> list[Message]:

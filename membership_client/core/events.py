@@ -587,7 +587,7 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class LookAtCallback:
-    """Note where the thread stands that a callback waits for or runs on. Nobody is warned."""
+    """Note where the thread stands that a callback waits for or runs on. No warning is logged."""
 
     call_id: int
     spent_s: float

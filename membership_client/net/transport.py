@@ -52,7 +52,7 @@ class _Peer:
         return self.purpose is _Purpose.BOOTSTRAP
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(slots=True, repr=False, eq=False)
 class _Link:
     """A connection, or the attempt to open one or to renew its session; and the requests that wait for that."""
 

@@ -447,6 +447,12 @@ MUTATIONS = (
         "    if False:",
     ),
     Mutation(
+        "an answer that lay unread confirms the member as of now",
+        "heartbeats.py",
+        "        confirmed_at=_asked_at(member, flight),",
+        "        confirmed_at=now,",
+    ),
+    Mutation(
         "a session begins when the answer to a sync is read",
         "classic/group_join.py",
         "        confirmed_at=_later(member.confirmed_at, flight.sent_at),",

@@ -264,14 +264,16 @@ def test_lag_of_consumers() -> None:
 
 
 def test_ages_grow_with_time() -> None:
-    """Since the rebalance ended, since the last confirmation, and since the last poll, if there ever was one."""
+    """Since the rebalance ended, since the last confirmed heartbeat was sent, and since the last poll, if there was one."""
     crowd = Crowd()
     worker = crowd.stable("a")
     assert crowd.recorder.points("membership.poll.age") == []
     worker.polled_at = crowd.brokers.now
+    before_s = crowd.recorder.count("membership.heartbeat.age")
     crowd.brokers.now += 4.0
-    for name in ("membership.rebalance.age", "membership.heartbeat.age", "membership.poll.age"):
+    for name in ("membership.rebalance.age", "membership.poll.age"):
         assert crowd.recorder.count(name) == pytest.approx(4.0)
+    assert crowd.recorder.count("membership.heartbeat.age") == pytest.approx(before_s + 4.0)
 
 
 def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_count() -> None:
