@@ -29,11 +29,6 @@ def lasting(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
 def listed(things: Collection[object]) -> str:
     """`a, b and 3 more`; never empty."""
     shown = [str(thing) for thing in things]

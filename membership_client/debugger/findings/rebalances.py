@@ -12,7 +12,8 @@ from membership_client.debugger.model.memberships import LOST, Membership, Membe
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
 from membership_client.debugger.model.untraced_members import has_untraced_members
-from membership_client.debugger.words import counted, joined, lasting, listed, partitions_text, second
+from membership_client.debugger.words import joined, lasting, listed, partitions_text, second
+from membership_client.partitions import counted
 from membership_client.types import TopicPartition
 
 # --- REBALANCE -------------------------------------------------------------------------------------------------------
