@@ -63,6 +63,7 @@ from membership_client.runtime.member_setup import (
     checked_observer,
     checked_runner,
     keeper_of,
+    metrics_push_of,
     new_member_id,
     trace_file_of,
     transport_of,
@@ -136,8 +137,11 @@ class GroupMember:
         ownership = OwnershipNumbers()
         self._history = history = RebalanceHistory()
         ours = (ownership.on_step, history.on_step, StepLog(history).on_step, self._journal.on_step)
-        observers = (*ours, self._telemetry.on_step, *observers, self._on_step)
+        self._metrics_push = metrics_push_of(member)
+        pushed = () if self._metrics_push is None else (self._metrics_push.on_step,)
+        observers = (*ours, self._telemetry.on_step, *pushed, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
+        self._worker.side_task = self._metrics_push
         self._siblings = siblings_of_process()
         self._siblings.add(self._worker)
         self._worker.keeper = keeper_of(self._config, self._transport)
@@ -268,7 +272,8 @@ class GroupMember:
         self._check_usable()
         self._check_may_wait()
         if offsets:
-            with self._tally.commit(len(offsets)), self._telemetry.commit():
+            pushed = contextlib.nullcontext() if self._metrics_push is None else self._metrics_push.commit()
+            with self._tally.commit(len(offsets)), self._telemetry.commit(), pushed:
                 self._offsets.commit(offsets, ownership, timeout_s)
 
     def committed(
@@ -518,6 +523,6 @@ class GroupMember:
         self._forked = True
         self._worker.stopped = True
         if self._worker.keeper is not None:
-            self._worker.keeper.link.close()
+            self._worker.keeper.link.abandon()
         self._transport.abandon()
         self._journal.after_fork()

@@ -135,7 +135,7 @@ class Buffer:
         return batch
 
     def fill(self, batch: deque[Message], count: int) -> None:
-        """Take records into the batch until it has `count` of them, or none is left."""
+        """Take records into the batch until it has `count`, or none is left."""
         with self._moving, contextlib.suppress(IndexError):
             while len(batch) < count:
                 batch.append(self.take())

@@ -106,7 +106,7 @@ class Librdkafka:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, count: int, timeout_s: float) -> None:
-        """Read up to `count` records into the buffer, and wait at most `timeout_s` for the first."""
+        """Read up to `count` records into the buffer, waiting up to `timeout_s` for the first."""
         with self.lock.reading():
             if not self.may_read():
                 return

@@ -73,8 +73,8 @@ def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartiti
 def group_metadata(snapshot: Snapshot, *, as_member: bool) -> bytes:
     """The identity of the member that commits, as librdkafka serialises it, for a producer's send_offsets_to_transaction().
 
-    Epoch 0 of a member that is out of the group is always refused. The epoch -1 of a client that never joined is not: brokers
-    accept it from every client while the group is empty, so also from a member that they dropped and whose work others have done.
+    Epoch 0 of a member that is out of the group is always refused. The -1 of a client that never joined is not: in an empty
+    group brokers accept it from every client, so also from a member that they dropped and whose work others have done.
     """
     instance = snapshot.instance_id if as_member else None
     tail = b"\x01" if instance is None else b"\x00" + _terminated(instance)

@@ -31,7 +31,7 @@ from membership_client.types import TopicPartition
 
 
 class Blobs(Protocol):
-    """What members of the classic protocol tell each other, which a coordinator reads only here."""
+    """Reads and writes the bytes that members of the classic protocol send each other; a coordinator does so only here."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription: ...
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]: ...
@@ -39,7 +39,7 @@ class Blobs(Protocol):
 
 
 class PlainBlobs:
-    """Of requests that are values already."""
+    """`Blobs` for requests that are values already."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription:
         return MemberSubscription(
@@ -49,7 +49,7 @@ class PlainBlobs:
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]:
         return member.share
 
-    def written(self, share: frozenset[TopicPartition]) -> bytes:  # noqa: ARG002 - no test reads the bytes
+    def written(self, share: frozenset[TopicPartition]) -> bytes:  # noqa: ARG002 - these bytes are never read
         return b""
 
 
@@ -129,7 +129,7 @@ def check_strategies(group: FakeGroup, request: JoinGroup) -> None:
 
 
 def joined(member: Enrolled, request: JoinGroup) -> GroupJoined:
-    """The answer to a classic join in a KIP-848 group: no member leads, because the coordinator assigns."""
+    """The group has no leader: the coordinator assigns."""
     return GroupJoined(
         generation=member.epoch, member_id=member.member_id, leader_id="", strategy=request.strategies[0]
     )

@@ -19,7 +19,7 @@ from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
 _FLAPS = 3
-"""So many returns or changed subscriptions of one name are no ordinary restart, if no more members than that have the name."""
+"""From this number of returns or changed subscriptions on, a name flaps, unless more members than that have the name."""
 
 _REBALANCES_S = 5.0
 """A classic group that is seen rebalancing for longer waits for a member."""
@@ -29,7 +29,7 @@ _WAITED_S = 10.0
 
 
 class OutsideKind(enum.Enum):
-    """What was seen. For all kinds but LAG an operator must act."""
+    """What was seen. All but LAG ask for an action."""
 
     FLAPPING = "FLAPPING"
     WAITED_FOR = "WAITED_FOR"
@@ -126,7 +126,7 @@ class OutsideView:
         return self._changes.setdefault(name, _Changes())
 
     def findings(self) -> list[OutsideFinding]:
-        """The findings; those for which an operator must act come first."""
+        """Those that ask for an action come first."""
         if self._last is None:
             return []
         found = [*self._flapping(), *self._worst.values(), *self._rebalancing(), *_empty(self._last.view)]
