@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
+from membership_client.partitions import counted as counted  # noqa: PLC0414 - for modules that take all their words here
 from membership_client.partitions import shares
 from membership_client.types import TopicPartition
 

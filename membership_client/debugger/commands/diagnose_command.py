@@ -16,8 +16,7 @@ from membership_client.debugger.model.coordinator_log import LoggedGroup, logged
 from membership_client.debugger.model.timeline import Group, groups_of, left_open
 from membership_client.debugger.model.unowned import UnownedTotal, unowned_totals_of
 from membership_client.debugger.model.untraced_members import UNTRACED, has_untraced_members
-from membership_client.debugger.words import clock, day, lasting, listed, partitions_text
-from membership_client.partitions import counted
+from membership_client.debugger.words import clock, counted, day, lasting, listed, partitions_text
 from membership_client.trace import TraceError, read_trace
 from membership_client.trace.values import Json
 from membership_client.types import TopicPartition

@@ -12,7 +12,7 @@ from membership_client.core.events import Event
 from membership_client.core.machine import step
 from membership_client.core.member import Member
 from membership_client.debugger.model.decoding import checked, decoded, reading, start_of
-from membership_client.partitions import counted
+from membership_client.debugger.words import counted
 from membership_client.trace import Section, TraceError, read_trace
 from membership_client.trace.values import Json, encode
 

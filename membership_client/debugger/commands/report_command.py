@@ -17,7 +17,7 @@ from membership_client.debugger.report.member_lanes import lanes_of, member_lane
 from membership_client.debugger.report.page import render
 from membership_client.debugger.report.partition_lanes import partition_lanes
 from membership_client.debugger.report.perfetto import perfetto
-from membership_client.partitions import counted
+from membership_client.debugger.words import counted
 from membership_client.trace import TraceError, read_trace
 from membership_client.trace.reading import Section
 from membership_client.trace.trace_file import write_for_owner

@@ -9,9 +9,8 @@ from membership_client.debugger.model.calls import CallbackRecord
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.timeline import Group
 from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.words import second
+from membership_client.debugger.words import counted, second
 from membership_client.errors import Identity, NotOwnedError, ProblemKind, error_for
-from membership_client.partitions import counted
 from membership_client.types import MemberState
 
 # --- CALLBACK_FAILED -------------------------------------------------------------------------------------------------
