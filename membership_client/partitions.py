@@ -191,3 +191,8 @@ def first_shares(partitions: Iterable[TopicPartition]) -> str:
     topics = shares(partitions)
     more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
     return f"{' '.join(topics[:_MOST_TOPICS])}{more}"
+
+
+def counted(count: int, thing: str) -> str:
+    """`1 partition`, `2 partitions`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from membership_client.partitions import first_shares
+from membership_client.partitions import counted, first_shares
 from membership_client.types import Cause, MemberState, TopicPartition
 from membership_client.values import dataclass
 
@@ -94,7 +94,7 @@ class RebalanceReport:
 
     def _outcome(self) -> str:
         if self.state is MemberState.STABLE:
-            return f"stable at epoch {self.epoch} with {self.owned} partition{'' if self.owned == 1 else 's'}"
+            return f"stable at epoch {self.epoch} with {counted(self.owned, 'partition')}"
         return _OUT.get(self.state, "not in the group any more")
 
     def _moves(self) -> str:

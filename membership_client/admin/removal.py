@@ -16,7 +16,7 @@ from membership_client.arguments import reason_text
 from membership_client.core.events import Response
 from membership_client.errors import MembershipError
 from membership_client.net.admin_requests import Leaver, MembersRemoved, RemoveMembers
-from membership_client.partitions import named
+from membership_client.partitions import counted, named
 
 DEFAULT_REASON = "member was removed by an admin"
 """The reason that Kafka's own tools give."""
@@ -150,7 +150,9 @@ class Signs:
             return Sign(Life.ALIVE, self._alive[member.name])
         seen = f"it committed nothing in {self._watched_s:.0f} s"
         if waiting := {p: lag for p, lag in self._first.lag.items() if p in member.current and lag}:
-            return Sign(Life.GONE, f"{seen}, and {sum(waiting.values())} records of {named(waiting)} wait for it")
+            total = sum(waiting.values())
+            verb = "waits" if total == 1 else "wait"
+            return Sign(Life.GONE, f"{seen}, and {counted(total, 'record')} of {named(waiting)} {verb} for it")
         return Sign(Life.UNKNOWN, f"{seen}, but no records are known to wait for it")
 
     def _note_absent(self, view: GroupView) -> None:

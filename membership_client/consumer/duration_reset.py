@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from membership_client.consumer.buffer import Place, Reading, place_of
 from membership_client.consumer.librdkafka import Librdkafka
 from membership_client.consumer.start_offsets import Ask, milliseconds_ago, offsets_since
+from membership_client.partitions import counted
 
 logger = logging.getLogger("membership_client")
 
@@ -59,7 +60,11 @@ class DurationReset:
                 self._librdkafka.seek(confluent_kafka.TopicPartition(*partition, offset))
                 self._missing.discard(partition)
         except KafkaException as error:
-            logger.info("The offsets of a time were not found for %d partitions; trying again: %s", len(wanted), error)
+            logger.info(
+                "The offsets of a time were not found for %s; trying again: %s",
+                counted(len(wanted), "partition"),
+                error,
+            )
 
 
 def _is_report(message: Message) -> bool:

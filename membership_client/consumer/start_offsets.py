@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException
 from membership_client.consumer.translate import Places, ours, ours_at
 from membership_client.core.error_codes import Code
 from membership_client.errors import MembershipError
+from membership_client.partitions import counted
 from membership_client.types import Offset, TopicPartition
 
 logger = logging.getLogger("membership_client")
@@ -52,7 +53,9 @@ def look_up(raw: confluent_kafka.Consumer, partitions: Iterable[TopicPartition],
         return ours_at(place for place in found if place.error is None)
     except KafkaException as error:
         logger.info(
-            "The start offsets of %d partitions were not found; librdkafka looks them up: %s", len(wanted), error
+            "The start offsets of %s were not found; librdkafka looks them up: %s",
+            counted(len(wanted), "partition"),
+            error,
         )
     except RuntimeError:  # The consumer was closed meanwhile.
         pass
@@ -109,5 +112,5 @@ def reason(partitions: Collection[TopicPartition], error: MembershipError) -> st
     """What the partitions wait for: a clause without its full stop."""
     said = str(error.__cause__ or error.detail).rstrip(".")
     topics = ", ".join(sorted({partition.topic for partition in partitions}))
-    waited_for = f"the committed offsets of {len(partitions)} partitions of {topics} ({said})"
+    waited_for = f"the committed offsets of {counted(len(partitions), 'partition')} of {topics} ({said})"
     return f"{waited_for}: {_OPEN_TRANSACTION}" if Code.UNSTABLE_OFFSET_COMMIT.name in said else waited_for

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
+from membership_client.partitions import counted as counted  # noqa: PLC0414 - for modules that take all their words here
 from membership_client.partitions import shares
 from membership_client.types import TopicPartition
 
@@ -27,11 +28,6 @@ def day(time: float) -> str:
 
 def lasting(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
-
-
-def counted(count: int, thing: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def listed(things: Collection[object]) -> str:

@@ -9,7 +9,7 @@ from membership_client.core.member import IN_GROUP, Member
 from membership_client.core.topic_check import missing_problem
 from membership_client.core.view import has_lost, is_unconfirmed, unconfirmed_s
 from membership_client.errors import error_for
-from membership_client.partitions import named
+from membership_client.partitions import counted, named
 from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.local_name import local_name
 from membership_client.types import Delay, GroupProtocol, MemberState
@@ -164,7 +164,7 @@ def _unsubscribed(member: Member, moment: Moment) -> _Wait:
 
 def _reconciling(member: Member, moment: Moment) -> _Wait:
     if member.unresolved:
-        return f"the names of {len(member.unresolved)} topics from the brokers", None
+        return f"the names of {counted(len(member.unresolved), 'topic')} from the brokers", None
     if member.call_backoff.not_before > moment.now:
         return "the next attempt of the callback that raised", "mend the callback."
     return _NEXT_STEP

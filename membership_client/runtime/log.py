@@ -14,7 +14,7 @@ from membership_client.core.member import Member
 from membership_client.core.topic_check import missing_text
 from membership_client.core.view import has_lost
 from membership_client.errors import ProblemKind
-from membership_client.partitions import first_shares
+from membership_client.partitions import counted, first_shares
 from membership_client.rebalance_report import RebalanceReport
 from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.local_name import local_name
@@ -87,7 +87,9 @@ class StepLog:
         if after.state is S.FATAL:
             log.error("%s: ended: %s", who, after.problem.detail if after.problem else after.cause)
         elif after.state in {S.FENCED, S.STALE}:
-            log.warning("%s: out of the group (%s); owned %d partitions", who, after.cause, len(before.owned))
+            log.warning(
+                "%s: out of the group (%s); owned %s", who, after.cause, counted(len(before.owned), "partition")
+            )
         else:
             log.debug("%s: %s -> %s (%s)", who, before.state.value, after.state.value, after.cause)
 

@@ -32,7 +32,7 @@ def test_what_is_waited_for_is_named() -> None:
     )
     assert "a transaction that is still open" in said
     other = reason([TopicPartition("orders", 0)], OffsetTimeoutError("the coordinator did not answer."))
-    assert other == "the committed offsets of 1 partitions of orders (the coordinator did not answer)"
+    assert other == "the committed offsets of 1 partition of orders (the coordinator did not answer)"
 
 
 @pytest.mark.kafka

@@ -7,7 +7,7 @@ from membership_client.debugger.findings.finding import Kind
 from tests.core.play import orders
 from tests.diagnose.traces import Recorded, faults, kinds, the
 
-WHY = "the committed offsets of 1 partitions of orders (UNSTABLE_OFFSET_COMMIT for orders-1)"
+WHY = "the committed offsets of 1 partition of orders (UNSTABLE_OFFSET_COMMIT for orders-1)"
 
 
 def delayed() -> Recorded:

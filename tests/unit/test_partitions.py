@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from membership_client.partitions import NOTHING, SHARED_LENGTH, Partitions, in_order
+from membership_client.partitions import NOTHING, SHARED_LENGTH, Partitions, counted, in_order
 from membership_client.runtime.topic_names import NamedPartitions
 from membership_client.types import TopicPartition
 
@@ -96,3 +96,8 @@ def test_names_of_what_stays_are_made_once() -> None:
     assert kept == TopicPartition("a", 0)
     assert any(kept is partition for partition in first.named)
     assert second.changed_to(second.partitions, NAMES) is second
+
+
+def test_one_thing_is_no_plural() -> None:
+    """Logs said "owned 1 partitions"."""
+    assert [counted(count, "partition") for count in (0, 1, 2)] == ["0 partitions", "1 partition", "2 partitions"]

@@ -14,6 +14,7 @@ from membership_client.admin.commands.group_text import folded
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, show, text_of
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.java.java_config import read_properties
+from membership_client.partitions import counted
 
 _CHANGES = {"consumer": "KIP-848", "static": "static membership", "membership-client": "membership_client"}
 
@@ -42,14 +43,10 @@ def _title(found: GroupCheck) -> str:
     view = found.view
     counts = Counter(finding.severity.value for finding in found.findings)
     classic = sum(member.is_classic for member in view.members)
-    about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor, {_counted(len(view.members), 'member')}"
+    about = f"{view.state}, {view.protocol} protocol, {view.assignor or 'no'} assignor, {counted(len(view.members), 'member')}"
     if view.protocol == "consumer" and classic:
         about += f" ({classic} of them classic)"
-    return f"{view.group_id}: {about}. To {_CHANGES[found.to]}: {', '.join(_counted(n, what) for what, n in counts.items()) or 'nothing is in the way'}."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
+    return f"{view.group_id}: {about}. To {_CHANGES[found.to]}: {', '.join(counted(n, what) for what, n in counts.items()) or 'nothing is in the way'}."
 
 
 _MOST_NAMES = 10
