@@ -79,6 +79,8 @@ class Wait:
     partitions: frozenset[TopicPartition]
     waiting: tuple[str, ...]
     kind: WaitKind = WaitKind.RELEASE
+    is_certain: bool = True
+    """False with RELEASE where the coordinator may no longer show what the holder must release: brokers before 4.3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +137,7 @@ class GroupView:
     def _wait_for_late(self, member: MemberView) -> Wait:
         """The wait for a member at an old epoch. Before Kafka 4.3 (KAFKA-20431) its current partitions lack those it must release."""
         if withheld := self._withheld():
-            return Wait(member, withheld, self._waiting_for(member, withheld), WaitKind.RELEASE)
+            return Wait(member, withheld, self._waiting_for(member, withheld), WaitKind.RELEASE, is_certain=False)
         return Wait(member, member.target - member.current, (), WaitKind.ANSWER)
 
     def _withheld(self) -> frozenset[TopicPartition]:

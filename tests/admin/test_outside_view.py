@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as TheirPartition
 
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.admin.commands.group_text import waiting_lines
-from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, summary
+from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, first_line, summary
 from membership_client.admin.waiting import Watch, waiting
 from membership_client.cli.program import main
 from membership_client.testing import EmbeddedKafka
@@ -131,6 +131,9 @@ def test_what_it_counts_is_in_the_singular_or_the_plural() -> None:
     assert silent.sentence == "till-1 (10.0.0.1) committed nothing for 8 s although 1 record of orders[0] waits for it."
     assert lag.sentence == "till-1 has 1 record of orders[0] to go, unchanged for 8 s."
     assert ", 1 member. SILENT." in summary(alone, [silent], 8.0)
+    assert first_line(alone, [silent, lag]) == f"Group shop: {silent.sentence}"
+    assert first_line(alone, [silent] * 5).endswith(" And 2 findings more.")
+    assert first_line(alone, [lag]) == "Group shop: Nothing is wrong as far as its coordinator shows it."
     assert "growing by 2 in 2 s" in seen(ended(8), ended(10))[0].sentence
 
 
@@ -195,7 +198,7 @@ def test_brief_is_the_first_line_alone(embedded: EmbeddedKafka, capsys: pytest.C
     left.close()
     assert main(["diagnose", "--group", "shop", *where, "--for", "0", "--brief"]) == 1
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("Group shop, watched from outside for 0 s: Empty")
+    assert line == "Group shop: shop has no members."
 
 
 def test_a_group_that_is_not_there_and_files_beside_a_group_are_refused(

@@ -69,6 +69,21 @@ def test_a_timeout_counts_as_no_answer() -> None:
     assert "did not answer within 10 s" in finding.evidence[0].text
 
 
+def test_an_outage_begins_with_the_request_that_got_no_answer() -> None:
+    """Packets that vanish show only when the request times out, 10 s later: those were missing from what was told."""
+    member = Recorded.named("a").owning(0)
+    member.advance(5.0)
+    sent_at = member.now
+    assert member.member.dialogue is not None
+    for _ in range(5):
+        member.advance(12.0)
+        member.find_coordinator()
+    member.answer(Heartbeat, Refused(25))
+    finding = the(Kind.NETWORK_LOST, faults([member.section()]))
+    assert abs(finding.lasted_s - (member.now - sent_at)) < 0.01
+    assert f"no broker answered it for {finding.lasted_s:.1f} s" in finding.sentence
+
+
 def test_a_hiccup_is_not_worth_a_word() -> None:
     """Connections break, and are made again."""
     member = loses_broker("a", for_s=3.0)

@@ -43,6 +43,17 @@ def test_a_join_is_the_cause_of_one_epoch(interval_s: float, apart_s: float, str
     assert list(joined.values()) == [1] * len(names), causes
 
 
+def test_members_that_leave_at_the_same_moment_each_raise_an_epoch() -> None:
+    """All were told of the first one, and the next ones were said to have no traced member as their trigger."""
+    names = ["a", "b", "c", "d"]
+    starts: list[Action] = [Start(float(number), name) for number, name in enumerate(names)]
+    ends: list[Action] = [Shut(20.0 + 0.3 * number, name, reason="end") for number, name in enumerate(names[1:])]
+    sentences = told(script([plan(name) for name in names], [*starts, *ends], calm_at=30.0))
+    left = [re.findall(r"(\w)1:7 left", sentence) for sentence in sentences]
+    assert sorted(name for each in left for name in each) == ["b", "c", "d"]
+    assert not [sentence for sentence in sentences if "unknown" in sentence]
+
+
 def test_a_leave_is_told_with_its_reason() -> None:
     """The one that was given to close()."""
     actions: list[Action] = [Start(0.0, "a"), Start(2.0, "b"), Shut(12.0, "b", reason="scaled down")]

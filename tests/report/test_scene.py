@@ -143,7 +143,7 @@ def test_times_in_which_a_member_was_alone_are_drawn(tmp_path: Path) -> None:
     story.tell(4, S.STABLE, Answered(2, HeartbeatAccepted(epoch=1, interval_s=5.0))).tell(30, S.STABLE)
     (lane,) = compose(read_trace(story.write(tmp_path / "trace")), 2.0).members
     drawn = [(one.kind, one.began - BEGAN, one.ended - BEGAN) for one in lane.stretches]
-    assert drawn == [("silent", 4, 30), ("unanswered", 2, 4)]
+    assert drawn == [("silent", 4, 30), ("unanswered", 1, 4)]
     assert lane.stretches[1].detail == "disconnected: b:9092 closed the connection"
 
 

@@ -1,4 +1,4 @@
-"""Holds what `diagnose` and the report say of simulated groups against who owned what when."""
+"""Holds what `diagnose`, the report and `watch` say of simulated groups against who owned what when."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.diagnose.traces import sections_of
 from tests.diagnose.truth import truth_of
 from tests.simulation.fleet import Outcome
 from tests.simulation.generate import script_of
+from tests.simulation.watched import watch_complaints
 
 _SKEWS = (0.0, 2.0)
 """Clocks that are known to be right, and clocks as they are by default."""
@@ -29,7 +30,8 @@ def read_seeds(seeds: range) -> Outcome:
 
 
 def _wrong(seed: int) -> Iterator[str]:
-    """With all traces, and without those of one member."""
+    """With all traces, and without those of one member; and of `watch`, which knows only what the coordinator tells."""
+    yield from watch_complaints(script_of(seed))
     sections = sections_of(script_of(seed))
     names = sorted({_name(section) for section in sections})
     yield from _contradicted(sections)

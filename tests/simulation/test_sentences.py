@@ -1,4 +1,4 @@
-"""What `diagnose` and the report say of simulated groups is what happened.
+"""What `diagnose`, the report and `watch` say of simulated groups is what happened.
 
 `pytest tests/simulation/test_sentences.py --seed N` reads one seed, in this process.
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, progress, run, show
-from membership_client.admin.commands.outside_view import OutsideFinding, OutsideView, summary
+from membership_client.admin.commands.outside_view import OutsideFinding, OutsideView, first_line, summary
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.waiting import Waiting
 from membership_client.errors import ConnectionProblem
@@ -25,9 +25,9 @@ def _diagnose(admin: GroupAdmin, options: argparse.Namespace) -> int:
     seen, began_at = OutsideView(), time.time()
     last = _watch(admin, options, seen)
     findings = seen.findings()
-    lines = [summary(last.view, findings, seen.watched_s)]
+    lines = [first_line(last.view, findings)]
     if not options.brief:
-        lines += _details(findings)
+        lines += [summary(last.view, findings, seen.watched_s), *_details(findings)]
     show(options, lines, _as_json(last, findings, began_at, seen.watched_s))
     return BAD_NEWS if any(finding.is_fault for finding in findings) else DONE
 

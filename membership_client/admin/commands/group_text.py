@@ -113,6 +113,8 @@ def _wait(wait: Wait, seconds: float) -> str:
 
 
 def _what(wait: Wait) -> str:
+    if not wait.is_certain:
+        return f"{WaitKind.ANSWER.value}, and perhaps {wait.kind.value} {named(wait.partitions)}"
     if wait.kind is not WaitKind.ANSWER:
         return f"{wait.kind.value} {named(wait.partitions)}"
     return f"{wait.kind.value}, and then work on {named(wait.partitions)}" if wait.partitions else wait.kind.value

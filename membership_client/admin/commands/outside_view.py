@@ -234,11 +234,22 @@ def _lags(first: GroupView, last: GroupView, watched_s: float) -> Iterator[Outsi
 _MOST_LAGS = 3
 
 
+def first_line(view: GroupView, findings: Sequence[OutsideFinding]) -> str:
+    """What is wrong, with the members' names."""
+    faults = [finding.sentence for finding in findings if finding.is_fault]
+    more = len(faults) - _MOST_SENTENCES
+    told = [*faults[:_MOST_SENTENCES], *([f"And {more} finding{'s' * (more != 1)} more."] if more > 0 else [])]
+    return f"Group {view.group_id}: {' '.join(told) or 'Nothing is wrong as far as its coordinator shows it.'}"
+
+
+_MOST_SENTENCES = 3
+
+
 def summary(view: GroupView, findings: Sequence[OutsideFinding], watched_s: float) -> str:
     kinds = Counter(finding.kind.value for finding in findings if finding.is_fault)
     told = ", ".join(f"{kind} x{times}" if times > 1 else kind for kind, times in kinds.items())
     count = len(view.members)
     return (
-        f"Group {view.group_id}, watched from outside for {watched_s:.0f} s: {view.state}, {view.protocol} protocol, "
-        f"{count} member{'s' * (count != 1)}. {told or 'Nothing is wrong as far as a coordinator shows it'}."
+        f"Watched from outside for {watched_s:.0f} s: {view.state}, {view.protocol} protocol, "
+        f"{count} member{'s' * (count != 1)}. {told or 'No findings'}."
     )

@@ -9,6 +9,7 @@ from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.silences import Outage, failure_text, is_broken, is_told
 from membership_client.debugger.model.timeline import Group
+from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.debugger.words import joined, lasting, listed, second
 
 # --- NETWORK_LOST ----------------------------------------------------------------------------------------------------
@@ -38,16 +39,18 @@ def _network_finding(run: MemberRun, outage: Outage) -> Finding:
     else:
         outcome = "then a broker answered again" if outage.end else "the trace ends without an answer"
     shown = failures[:2] if len(failures) < 3 else (*failures[:2], failures[-1])
+    since = outage.since(run.silences)
+    lasted = lasting(outage.last.at - since.at)
     fenced = [run.evidence(fence.entry, fence.said)] if fence else []
     return Finding(
         kind=Kind.NETWORK_LOST,
         group=run.group,
         members=(run.name,),
         partitions=tuple(sorted(outage.first.owned)),
-        began=outage.first.time,
+        began=since.time,
         ended=outage.last.time,
-        brief=f"no broker answered {run.name} for {lasting(outage.lasted_s)} from {second(outage.first.time)}",
-        sentence=f"{run.name} worked, but no broker answered it for {lasting(outage.lasted_s)}; {outcome}.",
+        brief=f"no broker answered {run.name} for {lasted} from {second(since.time)}",
+        sentence=f"{run.name} worked, but no broker answered it for {lasted}; {outcome}.",
         evidence=(*(run.evidence(step, failure_text(step) or "") for step in shown), *fenced),
         advice="Look at the network between this machine and the brokers at that time, and at the broker it spoke to.",
         certainty="certain" if len(failures) > 1 else "likely",
@@ -67,6 +70,11 @@ class _Loss:
 
     run: MemberRun
     outage: Outage
+
+    @property
+    def since(self) -> TraceEntry:
+        """From when on the broker did not answer it."""
+        return self.outage.since(self.run.silences)
 
 
 def broker_restarted(group: Group) -> list[Finding]:
@@ -129,10 +137,10 @@ def _is_sure(loss: _Loss) -> bool:
 
 def _broker_finding(losses: list[_Loss]) -> Finding:
     names = tuple(dict.fromkeys(loss.run.name for loss in losses))
-    began = min(loss.outage.first.time for loss in losses)
+    began = min(loss.since.time for loss in losses)
     sure = any(map(_is_sure, losses))
     together = " at about the same time" if len(names) > 1 else ""
-    longest_s = max(loss.outage.lasted_s for loss in losses)
+    longest_s = max(loss.outage.last.at - loss.since.at for loss in losses)
     moved_to = sorted({str(loss.outage.moved_to) for loss in losses if loss.outage.moved_to})
     moved = f"; the coordinator is {joined(moved_to)} since then" if moved_to else ""
     return Finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from membership_client.core.events import CallbackKind
 from membership_client.debugger.findings.finding import Certainty, Finding, Kind
@@ -81,21 +82,30 @@ def _how_long(periods: list[SharedPeriod], longest: SharedPeriod) -> str:
 
 
 def _why(run: MemberRun, began: float, ended: float) -> tuple[str, Certainty]:
-    """Why the first owner did not give the partitions up in time."""
-    if any(_meets(silence.before.time, silence.after.time, began, ended) for silence in run.silences):
-        return f"{run.name} did nothing at that time, so it did not learn that its session had ended.", "certain"
-    if any(_meets(outage.first.time, outage.last.time, began, ended) for outage in run.outages):
-        return (
-            f"No broker answered {run.name} at that time, so it did not learn that it was out of the group.",
-            "certain",
-        )
+    """Why the first owner did not give the partitions up in time: of several reasons the one that held for longest."""
+    reasons = [(_meeting(first, last, began, ended), text) for first, last, text in _reasons(run, began)]
+    lasted = max((lasted_s for lasted_s, _ in reasons), default=-1.0)
+    if lasted < 0:
+        return f"The trace of {run.name} does not tell why.", "unknown"
+    return next(text for lasted_s, text in reasons if lasted_s == lasted), "certain"
+
+
+def _reasons(run: MemberRun, began: float) -> Iterator[tuple[float, float, str]]:
+    """From when to when each of them held."""
+    for silence in run.silences:
+        text = f"{run.name} did nothing at that time, so it did not learn that its session had ended."
+        yield silence.before.time, silence.after.time, text
+    for outage in run.outages:
+        text = f"No broker answered {run.name} at that time, so it did not learn that it was out of the group."
+        yield outage.since(run.silences).time, outage.last.time, text
     before = next((step for step in reversed(run.steps) if step.time <= began), None)
     if before is not None and before.state is MemberState.STALE:
+        back = next((step for step in run.steps if step.at > before.at and step.state is not MemberState.STALE), None)
         text = "had left the group, because it did not poll, and its callbacks could run only when it polled again"
-        return f"{run.name} {text}.", "certain"
-    if (call := _callback_meanwhile(run, began, ended)) is not None:
-        return _callback_text(run, call), "certain"
-    return f"The trace of {run.name} does not tell why.", "unknown"
+        yield before.time, (back or run.steps[-1]).time, f"{run.name} {text}."
+    for call in run.calls:
+        if call.kind is not CallbackKind.ASSIGNED:
+            yield call.wanted.time + call.waited_s, call.last.time, _callback_text(run, call)
 
 
 def _callback_text(run: MemberRun, call: CallbackRecord) -> str:
@@ -104,11 +114,6 @@ def _callback_text(run: MemberRun, call: CallbackRecord) -> str:
     return f"The group waited no longer for the {call.kind.value} callback of {run.name}, which had not returned."
 
 
-def _callback_meanwhile(run: MemberRun, began: float, ended: float) -> CallbackRecord | None:
-    """The callback that gave the partitions up, or should have."""
-    calls = (call for call in run.calls if call.kind is not CallbackKind.ASSIGNED)
-    return next((call for call in calls if _meets(call.wanted.time, call.last.time, began, ended)), None)
-
-
-def _meets(first: float, last: float, began: float, ended: float) -> bool:
-    return first <= ended and last >= began
+def _meeting(first: float, last: float, began: float, ended: float) -> float:
+    """For how long two times overlap; negative if they do not meet."""
+    return min(last, ended) - max(first, began)

@@ -17,6 +17,7 @@ from membership_client.core.events import (
     FindCoordinator,
     GroupJoined,
     GroupSynced,
+    Heartbeat,
     HeartbeatAccepted,
     HeartbeatConfirmed,
     JoinGroup,
@@ -189,6 +190,8 @@ class Outage:
     """The coordinator that was lost; None if none was known."""
     moved_to: Node | None = None
     """The new coordinator, if another broker became it."""
+    asked: TraceEntry
+    """The step that sent the heartbeat which got no answer; the first failure itself if there is none, or a broker answered."""
 
     @property
     def first(self) -> TraceEntry:
@@ -198,30 +201,58 @@ class Outage:
     def lasted_s(self) -> float:
         return self.last.at - self.first.at
 
+    def since(self, silences: Sequence[Silence]) -> TraceEntry:
+        """From when on no broker answered: an answer may also have lain unread while the member did nothing."""
+        unread = any(silence.before.at < self.first.at and silence.after.at > self.asked.at for silence in silences)
+        return self.first if unread else self.asked
+
 
 def outages_of(steps: Sequence[TraceEntry], coordinator: Node | None) -> tuple[Outage, ...]:
     """`coordinator` is the one that was known when the trace began."""
     found: list[Outage] = []
     failures: list[TraceEntry] = []
-    node = coordinator
+    node, under_way, asked = coordinator, _UnderWay(), None
     for step in steps:
         if failure_text(step) is not None:
-            node = node if failures else coordinator
+            node, asked = (node, asked) if failures else (coordinator, under_way.sent or step)
             failures.append(step)
         coordinator = coordinator_of(step) or coordinator
         if failures and failures[-1] is not step and _is_answered(step):
-            found.append(_outage(failures, step, step, node, coordinator))
+            found.append(_outage((node, coordinator), failures, asked, step))
             failures = []
+        under_way.add(step)
     if failures:
-        found.append(_outage(failures, None, steps[-1], node, coordinator))
+        found.append(replace(_outage((node, coordinator), failures, asked, steps[-1]), end=None))
     return tuple(found)
 
 
+class _UnderWay:
+    """The heartbeat that has no answer yet. Joins and syncs wait for other members, so theirs may come late."""
+
+    def __init__(self) -> None:
+        self.sent: TraceEntry | None = None
+        """The step that sent it."""
+        self._id: int | None = None
+
+    def add(self, step: TraceEntry) -> None:
+        event = step.event
+        if isinstance(event, Answered | Failed) and event.request_id == self._id:
+            self.sent = None
+        for send in step.effects_of(Send):
+            if isinstance(send.request, Heartbeat | ClassicHeartbeat):
+                self.sent, self._id = step, send.request_id
+            elif _slot(send.request) == "dialogue":
+                self.sent = None
+
+
 def _outage(
-    failures: list[TraceEntry], end: TraceEntry | None, last: TraceEntry, old: Node | None, new: Node | None
+    nodes: tuple[Node | None, Node | None], failures: list[TraceEntry], asked: TraceEntry | None, end: TraceEntry
 ) -> Outage:
+    old, new = nodes
     moved_to = new if old is not None and new != old else None
-    return Outage(failures=tuple(failures), end=end, last=last, node=old, moved_to=moved_to)
+    first = failures[0]
+    since = first if asked is None or is_told(first) else asked
+    return Outage(failures=tuple(failures), asked=since, end=end, last=end, node=old, moved_to=moved_to)
 
 
 def failure_text(step: TraceEntry) -> str | None:

@@ -124,7 +124,7 @@ def stretches_of(run: MemberRun) -> Iterator[Stretch]:
         if not silence.awaited:
             yield Stretch(silence.before.time, silence.after.time, "silent", _stood_still(silence))
     for outage in run.outages:
-        yield Stretch(outage.first.time, outage.last.time, "unanswered", _unanswered(outage))
+        yield Stretch(outage.since(run.silences).time, outage.last.time, "unanswered", _unanswered(outage))
 
 
 def _stood_still(silence: Silence) -> str:
