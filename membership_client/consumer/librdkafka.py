@@ -74,6 +74,8 @@ class Librdkafka:
         """The offset, or the logical one, from which each partition was assigned or sought last."""
         self._closed = False
         self._paused: frozenset[TopicPartition] = frozenset()
+        self._going: frozenset[TopicPartition] = frozenset()
+        """What `pause_read` has stopped and `drop` has not dropped yet."""
         self._raw = raw
         self.consume_raw: Reading = raw.consume
         self._reports = reports
@@ -159,6 +161,8 @@ class Librdkafka:
         """Read these no more, as far as they are read."""
         with self.lock.calling():
             if fetched := self.assignment() & frozenset(partitions):
+                if going := fetched & self._going:  # Else they would still be paused when they come back: see `drop`.
+                    self._raw.resume(theirs(going))
                 self.incremental_unassign(theirs(fetched))
 
     def move(self, places: Places) -> None:
@@ -166,6 +170,7 @@ class Librdkafka:
         with self.lock.calling():
             self.stop(ours(places))
             self.incremental_assign(places)
+            self.pause_read(ours(places) & self._going)
 
     def seek(self, place: confluent_kafka.TopicPartition) -> None:
         with self.lock.calling():
@@ -204,6 +209,7 @@ class Librdkafka:
             if fetched := self.assignment() & frozenset(partitions):
                 self._raw.pause(theirs(fetched))
                 self.buffer.withhold(fetched)
+                self._going |= fetched
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these no more, and forget that they were paused.
@@ -216,6 +222,7 @@ class Librdkafka:
                 self._raw.resume(theirs(fetched))
                 self.incremental_unassign(theirs(fetched))
             self._paused -= gone
+            self._going -= gone
             self.buffer.drop(gone)
 
 

@@ -73,8 +73,8 @@ def test_a_revoke_callback_may_commit_by_itself(world: World) -> None:
     assert len(old.events("revoke")) == 2
 
 
-@pytest.mark.parametrize("protocol", ["consumer", "classic"])
-@pytest.mark.parametrize(
+in_both_protocols = pytest.mark.parametrize("protocol", ["consumer", "classic"])
+letting_go = pytest.mark.parametrize(
     "let_go",
     [
         lambda consumer, _: consumer.unassign(),
@@ -83,6 +83,27 @@ def test_a_revoke_callback_may_commit_by_itself(world: World) -> None:
     ],
     ids=["unassign", "incremental_unassign", "assign"],
 )
+
+
+@in_both_protocols
+@letting_go
+def test_partitions_that_a_revoke_callback_unassigned_are_read_when_they_come_back(
+    world: World, protocol: str, let_go: Action
+) -> None:
+    """Librdkafka still had them paused, because the revoke had stopped their delivery, so they were never read again."""
+    world.produce(5)
+    old = world.owner(AUTO_COMMIT | {"group.protocol": protocol}, revoke=let_go)
+    old.read(20 - len(old.records))
+    new = world.join({"group.protocol": protocol})
+    world.settle(old, new)
+    new.consumer.close()
+    eventually(lambda: (old.poll(), len(old.owned) == 4)[1], "all partitions")
+    world.produce(5)
+    eventually(lambda: (old.poll(), len(set(old.places_read)) == 40)[1], "all records")
+
+
+@in_both_protocols
+@letting_go
 def test_what_was_read_is_committed_when_the_revoke_callback_unassigns(
     world: World, protocol: str, let_go: Action
 ) -> None:
