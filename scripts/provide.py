@@ -48,6 +48,11 @@ DELTA = f"""\
     <dependency org="io.delta" name="delta-kernel-defaults" rev="{DELTA_VERSION}" transitive="false"/>
     <dependency org="io.delta" name="delta-kernel-unitycatalog" rev="{DELTA_VERSION}" transitive="false"/>
     <dependency org="io.unitycatalog" name="unitycatalog-client" rev="0.6.0" transitive="false"/>"""
+# PostgreSQL's JDBC driver.
+POSTGRES_JDBC_VERSION = "42.7.14"
+POSTGRES_JDBC = f"""\
+    <dependency org="org.postgresql" name="postgresql" rev="{POSTGRES_JDBC_VERSION}" transitive="false"/>"""
+
 # The newest that are published, by now for a Spark of before; all that they stand on besides is in pip's pyspark.
 CONNECTOR_VERSION = "4.2.0"
 CONNECTOR = f"""\
@@ -83,6 +88,19 @@ PROMETHEUS = Program(
     "Prometheus",
     lambda: all(map(shutil.which, ("prometheus", "promtool"))),
     {APT: ("prometheus",), DNF: ("golang-github-prometheus",), APK: ("prometheus",), BREW: ("prometheus",)},
+)
+
+
+def has_postgres() -> bool:
+    return (
+        subprocess.run([sys.executable, "-P", ROOT / "tests/spark/postgres/programs.py"], check=False).returncode == 0
+    )
+
+
+POSTGRES = Program(
+    "PostgreSQL",
+    has_postgres,
+    {APT: ("postgresql",), DNF: ("postgresql-server",), APK: ("postgresql",), BREW: ("postgresql@17",)},
 )
 
 DEBOOTSTRAP = Program("debootstrap", lambda: shutil.which("debootstrap") is not None, {APT: ("debootstrap",)})
@@ -177,6 +195,15 @@ def pyspark(version: str) -> None:
             fetch_pyspark.install(version, target)
 
 
+def postgres() -> None:
+    """PostgreSQL, which tests start by themselves, and its JDBC driver."""
+    with one_process_at_a_time("system-packages"):
+        POSTGRES.install_once()
+    name = f"postgresql-jdbc-{POSTGRES_JDBC_VERSION}"
+    what = f"PostgreSQL's JDBC driver {POSTGRES_JDBC_VERSION}"
+    jars(Bundle(what, cache_directory() / name, f"{name}.sha256", POSTGRES_JDBC))
+
+
 def connector() -> None:
     """Spark's own Kafka source, which pip's pyspark lacks."""
     name = f"spark-sql-kafka-{CONNECTOR_VERSION}"
@@ -204,6 +231,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "kafka": kafka,
     "avro": avro,
     "delta": delta,
+    "postgres": postgres,
     "connector": connector,
 }
 

@@ -55,6 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         "chromium": "browser",
         "delta_spark": "delta",
         "old_kafka_version": old_kafka,
+        "postgres": "postgres",
         "promtool": "prometheus",
     }
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}

@@ -85,7 +85,7 @@ class FakeGroup:
             table.pop(member_id, None)
 
     def held_by_others(self, member_id: str) -> Callable[[Partitions], Partitions]:
-        """Which of some partitions other members may use, or have not given up yet."""
+        """A function that tells which of some partitions other members may use, or have not given up yet."""
 
         def held(partitions: Partitions) -> Partitions:
             found = NOTHING
@@ -108,12 +108,12 @@ class FakeGroup:
         return frozenset(topic.topic_id for topic in self.topics.known(self.topic_names(member)))
 
     def bump(self) -> None:
-        """Something changed that calls for new targets."""
+        """Raise the group epoch: a change calls for new targets."""
         self.epoch += 1
         self._metadata = self._seen_metadata()
 
     def recount(self, forgotten: frozenset[str] = frozenset()) -> None:
-        """A member was written down: look again whether all are alike."""
+        """A member was stored: look again whether all members subscribe alike."""
         self.alike = self.looks_alike(forgotten)
 
     def looks_alike(self, forgotten: frozenset[str] = frozenset()) -> bool:
@@ -147,12 +147,12 @@ class FakeGroup:
             self.bump()
 
     def assign(self, now: float, *, alike: bool) -> None:
-        """Compute everybody's target anew, by the simpler rule if they are said to be alike."""
+        """Compute all targets anew, by the simpler rule if all members subscribe alike."""
         self.compute(now, alike=alike)
         self.take_computed()
 
     def take_computed(self) -> None:
-        """What was computed is everybody's target from now on."""
+        """The computed targets count from now on."""
         if self._computed_epoch is not None:
             self.targets, self.target_epoch = self._computed, self._computed_epoch
             self._computed, self._computed_epoch = {}, None

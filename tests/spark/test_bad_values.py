@@ -69,6 +69,15 @@ KINDS: dict[str, Kind] = {
     "available_now": Kind(False, frozenset({"True", "False"})),
     "path": _PATH,
     "table": _PATH,
+    "url": Kind("jdbc:postgresql://127.0.0.1/shop"),
+    "properties": Kind(
+        None,
+        frozenset({"None", "dict"}),
+        inside={
+            "name": (lambda value: {value: "x"}, TEXTS | {"long"}),
+            "value": (lambda value: {"user": value}, TEXTS | {"long"}),
+        },
+    ),
     "merge": Kind(None, frozenset({"None"})),
     "paths": Kind("shop", _PATH.takes | _SEQUENCES, inside={"[]": (lambda value: [value], _PATH.takes)}),
     "transform": Kind(None, CALLABLE | {"None"}),
@@ -86,6 +95,7 @@ OURS = {
     "membership_client_spark.Epochs",
     "membership_client_spark.DeltaSink.resume",
     "membership_client_spark.ParquetSink.resume",
+    "membership_client_spark.PostgresSink.resume",
     "membership_client_spark.Resumable",
     "membership_client_spark.Resumable.resume",
 }
@@ -110,7 +120,16 @@ def _callable(place: Place) -> Callable[..., Any]:
 def test_every_entry_point_is_found() -> None:
     """They are looked for in the package's own list of names."""
     names = {place.path.removeprefix("membership_client_spark.") for place in PLACES}
-    assert names == {"Audit.write", "DeltaSink", "ParquetSink", "audit", "consume", "epochs", "slot_instance_id"}
+    assert names == {
+        "Audit.write",
+        "DeltaSink",
+        "ParquetSink",
+        "PostgresSink",
+        "audit",
+        "consume",
+        "epochs",
+        "slot_instance_id",
+    }
 
 
 def test_names_of_enum_members_are_plain() -> None:

@@ -30,6 +30,7 @@ from membership_client_spark.pipeline.interface import (
 )
 from membership_client_spark.pipeline.manifest import ManifestError
 from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.postgres.sink import PostgresSink
 from membership_client_spark.slot import Slot
 from membership_client_spark.slot_progress import SlotProgress
 
@@ -55,6 +56,7 @@ __all__ = [
     "OffsetsGoneError",
     "ParquetSink",
     "PipelineRun",
+    "PostgresSink",
     "Published",
     "Resumable",
     "Slot",

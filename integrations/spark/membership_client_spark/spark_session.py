@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -92,6 +94,24 @@ def described_jobs(spark: SparkSession, text: str) -> Iterator[None]:
     finally:
         with suppress(Exception):  # The application may have ended meanwhile, which the error in hand says better.
             context.setJobDescription(cast("str", before))
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """py4j logs all that this thread sends to the JVM at DEBUG, and options may be secrets."""
+    thread = threading.get_ident()
+    loggers = [logging.getLogger(f"py4j.{module}") for module in ("clientserver", "java_gateway")]
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    for logger in loggers:
+        logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_other)
 
 
 def tag_jobs(spark: SparkSession, tag: str) -> None:

@@ -155,7 +155,7 @@ class EmbeddedKafka:
         self._change(lambda brokers, _now: _create(brokers, topics))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """The topic grows to so many partitions. Raises ConfigError if it has as many already, or there is none."""
+        """The topic grows to `total` partitions. Raises ConfigError if it has as many already, or does not exist."""
         topic, count = checked_topic("name", name), checked_whole("total", total, least=1)
         self._change(lambda brokers, _now: _grow(brokers, topic, count))
 

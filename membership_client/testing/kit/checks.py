@@ -177,7 +177,7 @@ def _compare(history: History, values: Iterable[bytes | str], *, most: int | Non
 
 @dataclass(frozen=True)
 class callbacks_within:  # noqa: N801 - used as a function
-    """Every callback returns within so many seconds."""
+    """Every callback returns within `budget_s` seconds."""
 
     budget_s: float
 

@@ -91,7 +91,7 @@ class KafkaGroup:
     # --- records -----------------------------------------------------------------------------------------------------
 
     def produce(self, records: Records) -> None:
-        """So many records, or these keys and values. They can be read when it returns."""
+        """Produce this number of records, or these keys and values. They can be read when it returns."""
         given = checked_records(records, first=len(self.history.records))
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
         offsets: dict[int, int] = {}
@@ -174,7 +174,7 @@ class KafkaGroup:
         return next((one.raised for one in self._instances.values() if one.raised is not None), None)
 
     def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
-        """Until the instances have processed so many different records."""
+        """Wait until the instances have processed `count` different records."""
         wanted = checked_whole("count", count)
         self.wait_for(lambda: len(self._processed()) >= wanted, timeout_s)
 

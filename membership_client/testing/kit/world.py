@@ -131,7 +131,7 @@ class World:
             yield
 
     def _keep_one_running(self) -> None:
-        """Until the end: otherwise the records that are left would be nobody's."""
+        """Until the end: otherwise no instance would process the records that are left."""
         if not self.is_closing:
             if not any(instance.alive for instance in self.instances):
                 self.start("last")

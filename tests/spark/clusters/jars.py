@@ -6,6 +6,7 @@ from membership_client.testing.jars import cache_directory
 
 
 def extra_jars() -> str:
-    """For `from_avro` and for Spark's own Kafka source, as `spark.jars`."""
-    found = [jar for kind in ("avro", "sql-kafka") for jar in cache_directory().glob(f"spark-{kind}-*/*.jar")]
+    """For `from_avro`, for Spark's own Kafka source and for PostgreSQL, as `spark.jars`."""
+    kinds = ("spark-avro", "spark-sql-kafka", "postgresql-jdbc")
+    found = [jar for kind in kinds for jar in cache_directory().glob(f"{kind}-*/*.jar")]
     return ",".join(map(str, found))

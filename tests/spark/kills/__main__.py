@@ -1,6 +1,6 @@
 """`python -m tests.spark.kills --kills 200 --seed 1 --sink delta`: a campaign of kills, as long as you like.
 
-It starts itself again with the pyspark that Delta Lake is published for.
+It starts itself again with the pyspark and the jars that the sink needs.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from membership_client.testing import KafkaCluster
 from tests.needs import need
 from tests.spark.conftest import PATIENT_LIMITS
-from tests.spark.versions.other_pyspark import DELTA
-
-SINKS = ("delta", "delta-merge", "parquet", "plain")
+from tests.spark.kills.sinks import SINKS
+from tests.spark.postgres.server import PASSWORD, USER, PostgresServer
 
 
 def main() -> int:
@@ -29,9 +31,11 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     if "SPARK_TEST_JARS" not in os.environ:
+        sink = SINKS[arguments.sink]
         need("kafka")
-        need("delta")
-        os.execve(sys.executable, [sys.executable, "-m", "tests.spark.kills", *sys.argv[1:]], DELTA.environment())
+        need(sink.needs)
+        command = [sys.executable, "-m", "tests.spark.kills", *sys.argv[1:]]
+        os.execve(sys.executable, command, sink.pyspark.environment())
     return play(arguments.kills, arguments.seed, arguments.sink)
 
 
@@ -47,11 +51,22 @@ def play(kills: int, seed: int, sink: str) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="kills-") as home,
         KafkaCluster(settings=PATIENT_LIMITS) as kafka,
-        Campaign(kafka.bootstrap_servers, Path(home), sink, seed, tell) as campaign,
+        place_of(sink, home) as place,
+        Campaign(kafka.bootstrap_servers, Path(home), place, sink, seed=seed, tell=tell) as campaign,
     ):
         result = campaign.play(kills)
     tell(str(result))
     return int(result.lost > 0 or (result.doubled > 0) != (sink == "plain"))
+
+
+@contextmanager
+def place_of(sink: str, home: str) -> Iterator[str]:
+    """Where the sink writes: a path, or the URL of a database, which ends with this."""
+    if not sink.startswith("postgres"):
+        yield f"{home}/table"
+        return
+    with PostgresServer() as server:
+        yield f"{server.url()}?user={USER}&password={quote(PASSWORD)}"
 
 
 if __name__ == "__main__":

@@ -138,13 +138,15 @@ class Life:
 class Campaign:
     """Two JVMs, so that two drivers at once share nothing but the table and the group."""
 
-    def __init__(self, bootstrap_servers: str, home: Path, sink: str, seed: int, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, bootstrap_servers: str, home: Path, place: str, sink: str, *, seed: int, tell: Callable[[str], None]
+    ) -> None:
         self._home = home
         self._tell = tell
         self._random = random.Random(f"{sink} {seed}")
         self._stage = Stage(bootstrap_servers)
         self._stage.be_patient()
-        self._path = home / "table"
+        self._place = place
         self._started = 0
         self._processes: list[DriverProcess] = []
         self._lives = 0
@@ -165,8 +167,7 @@ class Campaign:
 
     def play(self, kills: int) -> Result:
         """Kills that often, lets a last driver read the rest, and has the table judged."""
-        if SINKS[self.result.sink].needs_table:
-            self._life("create").wait_for("done")
+        self._life("create").wait_for("done")
         with Arrivals(self._stage):
             while self.result.kills.total() < kills:
                 (self._duel if self._random.random() < DUEL_SHARE else self._one_kill)()
@@ -209,11 +210,9 @@ class Campaign:
 
     def _points(self) -> tuple[str, ...]:
         sink = self.result.sink
-        return tuple(
-            point
-            for point in POINTS
-            if (point != "written" or sink.startswith("delta")) and (point != "checked" or sink != "plain")
-        )
+        missing = {"checked"} if sink == "plain" else set()
+        missing |= set() if SINKS[sink].has_written else {"written"}
+        return tuple(point for point in POINTS if point not in missing)
 
     def _kill(self, life: Life, where: str) -> None:
         life.kill()
@@ -236,7 +235,7 @@ class Campaign:
         gateway = self._jvms[self._lives % 2].wait_for("gateway", timeout_s=PATIENCE_S)
         stage = self._stage
         task = {"do": do, "life": self._lives, "port": gateway["port"], "secret": gateway["secret"]}
-        task |= {"sink": self.result.sink, "path": str(self._path), "config": stage.config(), "topic": stage.topic}
+        task |= {"sink": self.result.sink, "place": self._place, "config": stage.config(), "topic": stage.topic}
         task |= {"point": point, "times": times, "all": everything}
         self._nursery.tell(json.dumps(task))
         return Life(self._lives, self._nursery)

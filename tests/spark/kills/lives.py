@@ -68,7 +68,7 @@ def attached(task: dict[str, Any]) -> SparkSession:
 def read(spark: SparkSession, task: dict[str, Any], say: Any) -> None:
     """Runs a pipeline, until it is killed or has read all that is there."""
     stop = StopAt(task["point"], task["times"], say)
-    foreach_epoch = stop.watch(SINKS[task["sink"]].make(task["path"]))
+    foreach_epoch = stop.watch(SINKS[task["sink"]].make(task["place"]))
     with epochs(
         spark,
         foreach_epoch,
@@ -84,12 +84,12 @@ def read(spark: SparkSession, task: dict[str, Any], say: Any) -> None:
 
 def create(spark: SparkSession, task: dict[str, Any], say: Any) -> None:
     """The table, for what needs one."""
-    spark.sql("SELECT 0L AS n WHERE false").write.format("delta").save(task["path"])
+    SINKS[task["sink"]].create(spark, task["place"])
 
 
 def judge(spark: SparkSession, task: dict[str, Any], say: Any) -> None:
     """What is in the table, as any reader sees it."""
-    rows = SINKS[task["sink"]].rows(spark, task["path"])
+    rows = SINKS[task["sink"]].rows(spark, task["place"])
     (found,) = rows.selectExpr(
         "count(*) AS rows", "count(DISTINCT n) AS numbers", "min(n) AS low", "max(n) AS high"
     ).collect()

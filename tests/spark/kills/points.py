@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from membership_client_spark.delta.table import DeltaTable
 from membership_client_spark.pipeline.interface import PipelineRun, Published, Resumable
 from membership_client_spark.pipeline.slots import Slots
+from membership_client_spark.postgres.table import PostgresTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 POINTS = ("begun", "checked", "written", "published", "half committed", "committed")
 """In order. `checked` is right before the table's commit, `written` right after it, before the sink knows that it succeeded;
-`half committed` is between the commits of two slots. Sinks other than DeltaSink have no `written`, functions no `checked`."""
+`half committed` is between the commits of two slots. ParquetSink has no `written`, functions have neither."""
 
 
 class StopAt:
@@ -42,6 +43,7 @@ class StopAt:
         self._after(Slots, "_commit", "half committed")
         self._after(Slots, "commit", "committed")
         self._before(DeltaTable, "manifest", "written")
+        self._before(PostgresTable, "_is_published", "written")
         return (
             WatchedSink(foreach_epoch, self) if isinstance(foreach_epoch, Resumable) else self._watched(foreach_epoch)
         )

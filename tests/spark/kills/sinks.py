@@ -1,4 +1,4 @@
-"""The sinks that a campaign can play, and how their rows are read back."""
+"""The sinks that a campaign can play, the places that they need, and how their rows are read back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from membership_client_spark import DeltaSink, OffsetRange, ParquetSink
+from membership_client_spark import DeltaSink, OffsetRange, ParquetSink, PostgresSink
+from tests.spark.versions.other_pyspark import DELTA, POSTGRES, OtherPyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 APPEND_BY_MERGE = "MERGE INTO {table} t USING {rows} r ON false WHEN NOT MATCHED THEN INSERT *"
 """An upsert by key would hide what is written twice."""
+
+INSERT_BY_MERGE = "MERGE INTO {table} t USING {rows} r ON false WHEN NOT MATCHED THEN INSERT (n) VALUES (r.n)"
+
+JDBC = {"driver": "org.postgresql.Driver"}
+"""Spark finds the driver of a URL only on the class path of the JVM, and not among the application's jars."""
 
 
 def numbers(df: DataFrame) -> DataFrame:
@@ -36,18 +42,56 @@ def from_parquet(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.parquet(path)
 
 
+def from_postgres(spark: SparkSession, url: str) -> DataFrame:
+    return spark.read.jdbc(url, "numbers", properties=JDBC)
+
+
+def empty_delta_table(spark: SparkSession, path: str) -> None:
+    spark.sql("SELECT 0L AS n WHERE false").write.format("delta").save(path)
+
+
+def empty_postgres_table(spark: SparkSession, url: str) -> None:
+    """Without a key, which would hide what is written twice."""
+    spark.sql("SELECT 0L AS n WHERE false").write.jdbc(url, "numbers", properties=JDBC)
+
+
+def nothing(spark: SparkSession, place: str) -> None:
+    """The sink makes the place."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlayedSink:
-    """Both functions take a path."""
+    """All functions take a place: a path, or the URL of a database."""
 
     make: Callable[[str], Any]
     rows: Callable[[SparkSession, str], DataFrame] = from_delta
-    needs_table: bool = False
+    create: Callable[[SparkSession, str], None] = nothing
+    has_written: bool = True
+    """Whether it has the point of that name."""
+    needs: str = "delta"
+    """What scripts/provide.py brings."""
+    pyspark: OtherPyspark = DELTA
 
 
 SINKS = {
     "delta": PlayedSink(lambda path: DeltaSink(path, transform=numbers)),
-    "delta-merge": PlayedSink(lambda path: DeltaSink(path, transform=numbers, merge=APPEND_BY_MERGE), needs_table=True),
-    "parquet": PlayedSink(lambda path: ParquetSink(path, transform=numbers), from_parquet),
-    "plain": PlayedSink(plain_append),
+    "delta-merge": PlayedSink(
+        lambda path: DeltaSink(path, transform=numbers, merge=APPEND_BY_MERGE), create=empty_delta_table
+    ),
+    "parquet": PlayedSink(lambda path: ParquetSink(path, transform=numbers), from_parquet, has_written=False),
+    "postgres": PlayedSink(
+        lambda url: PostgresSink(url, "numbers", transform=numbers),
+        from_postgres,
+        empty_postgres_table,
+        needs="postgres",
+        pyspark=POSTGRES,
+    ),
+    "postgres-merge": PlayedSink(
+        lambda url: PostgresSink(url, "numbers", transform=numbers, merge=INSERT_BY_MERGE),
+        from_postgres,
+        empty_postgres_table,
+        needs="postgres",
+        pyspark=POSTGRES,
+    ),
+    "plain": PlayedSink(plain_append, has_written=False),
 }

@@ -1,4 +1,4 @@
-"""Other versions of pyspark than that of .venv, with the jars of a table format, for programs in processes of their own."""
+"""A pyspark, often another than that of .venv, with the jars of a sink, for programs in processes of their own."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ ROOT = Path(__file__).parents[3]
 class OtherPyspark:
     """scripts/provide.py brings both."""
 
-    version: str
-    jars: str
-    """The name of their directory in the cache."""
+    version: str | None
+    """None for that of .venv."""
+    jars: tuple[str, ...]
+    """The names of their directories in the cache."""
 
     def environment(self) -> dict[str, str]:
         """For a Python of .venv that is to find this pyspark first, and the jars in $SPARK_TEST_JARS."""
-        packages = cache_directory() / f"pyspark-{self.version}"
-        jars = ",".join(map(str, sorted((cache_directory() / self.jars).glob("*.jar"))))
-        return os.environ | {"PYTHONPATH": f"{packages}{os.pathsep}{ROOT}", "SPARK_TEST_JARS": jars}
+        packages = [str(cache_directory() / f"pyspark-{self.version}")] if self.version else []
+        jars = ",".join(
+            map(str, (jar for name in self.jars for jar in sorted((cache_directory() / name).glob("*.jar"))))
+        )
+        return os.environ | {"PYTHONPATH": os.pathsep.join([*packages, str(ROOT)]), "SPARK_TEST_JARS": jars}
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Python with these arguments. Its output is one text."""
@@ -41,5 +44,7 @@ class OtherPyspark:
         )
 
 
-DELTA = OtherPyspark("4.2.0", "delta-4.4.0")
+DELTA = OtherPyspark("4.2.0", ("delta-4.4.0",))
 """The newest Delta Lake, and the newest pyspark that it is published for."""
+
+POSTGRES = OtherPyspark(None, ("postgresql-jdbc-42.7.14",))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark.pipeline.ranges import OffsetRange
+from membership_client_spark.spark_session import unlogged
 
 _PATIENCE_MS = 60_000
 """A task that gets no record for so long fails, as with the Python reader."""
@@ -36,26 +34,8 @@ def native_frame(
         "kafkaConsumer.pollTimeoutMs": str(_PATIENCE_MS),
         **({"minPartitions": str(tasks)} if tasks is not None and tasks > len(ranges) else {}),
     }
-    with _unlogged():
+    with unlogged():
         return spark.read.format("kafka").options(**options, **chosen).load().select(*columns)
-
-
-@contextmanager
-def _unlogged() -> Iterator[None]:
-    """py4j logs all that this thread sends to the JVM at DEBUG, and options may be secrets."""
-    thread = threading.get_ident()
-    loggers = [logging.getLogger(f"py4j.{module}") for module in ("clientserver", "java_gateway")]
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return record.thread != thread
-
-    for logger in loggers:
-        logger.addFilter(is_other)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeFilter(is_other)
 
 
 def has_kafka_source(spark: SparkSession) -> bool:

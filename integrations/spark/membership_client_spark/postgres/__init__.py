@@ -1,0 +1,1 @@
+"""A PostgreSQL table that has every record exactly once."""
