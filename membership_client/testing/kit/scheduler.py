@@ -7,6 +7,7 @@ turn back in `wait`, and nowhere else.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import ctypes
 import heapq
 import random
@@ -22,6 +23,8 @@ MOST_KILLS = 100
 """So often a killed task may swallow what ends it."""
 REAL_TIMEOUT_S = 20.0
 """So long a turn may take by the real clock."""
+
+_LOOK_S = 0.01
 
 _real_lock = _thread.allocate_lock
 
@@ -53,6 +56,8 @@ class Task:
     kills: int = 0
     """How often it was told that it is killed."""
     raised: BaseException | None = None
+    has_left: bool = False
+    """Done, and its turn is given back: its thread does nothing to the run any more."""
     gate: _thread.LockType = field(default_factory=_real_lock)
 
     def __post_init__(self) -> None:
@@ -84,6 +89,8 @@ class Scheduler:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._queued = 0
         self._turns = 0
+        self._turn: Task | None = None
+        """The task that was given the turn, until it has given it back."""
         self._back = _real_lock()
         self._back.acquire()
 
@@ -111,15 +118,21 @@ class Scheduler:
         )
         task.done = True
         del self.by_thread[_thread.get_ident()]
-        self._back.release()
+        self._give_back()
+        task.has_left = True
         task.gate.acquire()
+
+    def _give_back(self) -> None:
+        # A turn that was cut short may have been given back already.
+        with contextlib.suppress(RuntimeError):
+            self._back.release()
 
     def wait(self, is_ready: Callable[[], bool] = lambda: False, timeout_s: float | None = None) -> None:
         """On a task's thread: gives the turn back until `is_ready()`, or the time is over. Raises Killed."""
         self.check_alive()
         task = self.by_thread[_thread.get_ident()]
         task.is_ready, task.until = is_ready, None if timeout_s is None else self.now + timeout_s
-        self._back.release()
+        self._give_back()
         task.gate.acquire()
         self.check_alive()
 
@@ -138,7 +151,8 @@ class Scheduler:
             was_given_up, task.done = task.done, True
             del self.by_thread[_thread.get_ident()]
             if not was_given_up:
-                self._back.release()
+                self._give_back()
+            task.has_left = True
 
     def spawn(self, name: str, owner: object, function: Callable[[], object]) -> Task:
         """A new task on a new thread."""
@@ -189,8 +203,11 @@ class Scheduler:
         self._turns += 1
         if self._turns > MOST_TURNS:
             raise LateError(f"{task.name} has had a turn {MOST_TURNS} times and time stands still at {self.now:.3f} s.")
+        self._turn = task
         task.gate.release()
-        if not self._back.acquire(timeout=REAL_TIMEOUT_S):
+        is_back = self._back.acquire(timeout=REAL_TIMEOUT_S)
+        self._turn = None
+        if not is_back:
             where = self.where(task)
             self._give_up(task)
             raise LateError(
@@ -226,8 +243,25 @@ class Scheduler:
 
     def end(self) -> None:
         """Kill whatever is left, so that no thread stays behind."""
+        self._end_turn()
+        self.tasks = [task for task in self.tasks if not task.done]
         for _ in range(MOST_TURNS):
             if not self.tasks:
                 return
             self.tasks[0].killed = True
             self._give_turn(self.tasks[0])
+
+    def _end_turn(self) -> None:
+        """Of a task that still has it, because Ctrl-C, or a timeout of pytest's, has ended the wait for it at any moment."""
+        task, self._turn = self._turn, None
+        if task is None:
+            return
+        task.killed = True
+        for _ in range(int(REAL_TIMEOUT_S / _LOOK_S)):
+            with contextlib.suppress(RuntimeError):  # It has its turn already.
+                task.gate.release()
+            self._back.acquire(timeout=_LOOK_S)
+            if task.has_left:
+                self._back.acquire(blocking=False)  # It may have given its turn back twice.
+                return
+        self._give_up(task)
