@@ -106,9 +106,21 @@ def _is_utf8(value: object) -> bool:
         return False
 
 
+def _flaw(value: object) -> str:
+    """A sentence about what keeps a text from being sent, with a space before it; empty for a blank one and for other types."""
+    if not isinstance(value, str):
+        return ""
+    sent, longest = value.encode(errors="ignore"), _LONGEST_TEXT_BYTES
+    if sent.decode() != value:
+        return " It has half a character (a lone surrogate)."
+    if len(sent) > longest:
+        return f" It has {len(sent)} bytes; the longest that Kafka's format can hold has {longest}."
+    return " It has a NUL." if "\0" in value else ""
+
+
 def checked_text(name: str, value: object) -> str:
     if not is_text(value):
-        raise ConfigError(f"{name} must be a non-empty string, not {shown(value)}.")
+        raise ConfigError(f"{name} must be a non-empty string, not {shown(value)}.{_flaw(value)}")
     return plain(value)
 
 
@@ -323,7 +335,7 @@ def checked_partition(value: object) -> TopicPartition:
         raise ConfigError(f"A partition is a TopicPartition, or a pair of topic and number, not {shown(value)}.")
     topic = pair[0]
     if not is_text(topic):
-        raise ConfigError(f"The topic of a partition is a name, not {shown(topic)}.")
+        raise ConfigError(f"The topic of a partition is a name, not {shown(topic)}.{_flaw(topic)}")
     return TopicPartition(
         plain(topic), checked_whole(f"The number of a partition of {topic}", pair[1], most=MOST_INT32)
     )
@@ -352,5 +364,6 @@ def _checked_offset(value: Any, partition: TopicPartition) -> Offset:
     if offset.leader_epoch is not None:
         checked_whole(f"The leader epoch of {partition}", offset.leader_epoch, most=MOST_INT32)
     if not _is_utf8(offset.metadata):
-        raise ConfigError(f"The metadata of {partition} is text that UTF-8 can hold, not {shown(offset.metadata)}.")
+        text = offset.metadata
+        raise ConfigError(f"The metadata of {partition} must be a string, not {shown(text)}.{_flaw(text)}")
     return Offset(number, plain(offset.leader_epoch), plain(offset.metadata))

@@ -63,6 +63,7 @@ from membership_client.runtime.member_setup import (
     checked_observer,
     checked_runner,
     keeper_of,
+    metrics_push_of,
     new_member_id,
     trace_file_of,
     transport_of,
@@ -136,8 +137,11 @@ class GroupMember:
         ownership = OwnershipNumbers()
         self._history = history = RebalanceHistory()
         ours = (ownership.on_step, history.on_step, StepLog(history).on_step, self._journal.on_step)
-        observers = (*ours, self._telemetry.on_step, *observers, self._on_step)
+        self._metrics_push = metrics_push_of(member)
+        pushed = () if self._metrics_push is None else (self._metrics_push.on_step,)
+        observers = (*ours, self._telemetry.on_step, *pushed, *observers, self._on_step)
         self._worker = Worker(member, self._transport, observers=observers, names=_TOPIC_NAMES)
+        self._worker.side_task = self._metrics_push
         self._siblings = siblings_of_process()
         self._siblings.add(self._worker)
         self._worker.keeper = keeper_of(self._config, self._transport)
@@ -155,7 +159,7 @@ class GroupMember:
         self._forgiven: Problem | None = None
         self._forked = False
         self._is_subscribed = False
-        """What the application asked for last. The membership thread may not have taken it in."""
+        """What the application asked for last. The membership thread may not have processed it yet."""
         self._owned = NamedPartitions()
         forked.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
@@ -177,7 +181,7 @@ class GroupMember:
         self._subscribe(Subscribe(topics=frozenset(names)))
 
     def subscribe_pattern(self, regex: str) -> None:
-        """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
+        """Like subscribe(), for all topics whose whole name matches. The brokers evaluate the pattern, as RE2/J."""
         self._subscribe(Subscribe(regex=checked_text("subscribe_pattern(): the regular expression", regex)))
 
     def _subscribe(self, event: Subscribe) -> None:
@@ -268,7 +272,8 @@ class GroupMember:
         self._check_usable()
         self._check_may_wait()
         if offsets:
-            with self._tally.commit(len(offsets)), self._telemetry.commit():
+            pushed = contextlib.nullcontext() if self._metrics_push is None else self._metrics_push.commit()
+            with self._tally.commit(len(offsets)), self._telemetry.commit(), pushed:
                 self._offsets.commit(offsets, ownership, timeout_s)
 
     def committed(
@@ -294,7 +299,7 @@ class GroupMember:
         return self._worker.member.epoch
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
+        """The partitions that this member owns now: their assigned callback has returned, and no revoked or lost one has."""
         member = self._worker.known
         self._owned = owned = self._owned.changed_to(member.owned, member.names)
         return owned.named
@@ -311,7 +316,7 @@ class GroupMember:
 
     @property
     def error(self) -> MembershipError | None:
-        """What is wrong at the moment, if anything; fatal errors stay."""
+        """The current problem, or None; fatal errors stay."""
         return error_of(self._worker.member)
 
     @property
@@ -483,7 +488,7 @@ class GroupMember:
         return self._worker.member.identity
 
     def _is_fatal(self) -> bool:
-        """Not while a subscribe() that starts over is still to be taken in by the membership thread."""
+        """False while the membership thread has not yet processed a subscribe() that starts over."""
         member = self._worker.member
         return member.state is MemberState.FATAL and (member.problem is None or member.problem is not self._forgiven)
 
@@ -518,6 +523,6 @@ class GroupMember:
         self._forked = True
         self._worker.stopped = True
         if self._worker.keeper is not None:
-            self._worker.keeper.link.close()
+            self._worker.keeper.link.abandon()
         self._transport.abandon()
         self._journal.after_fork()

@@ -104,6 +104,8 @@ class MemberConfig:
     """At this size the file is put aside, and a new one begun."""
     trace_file_keep: int = 3
     """How many full trace files are kept."""
+    enable_metrics_push: bool = True
+    """Brokers with a receiver of client metrics (KIP-714) get the metrics of the membership that they ask for."""
     telemetry_member_id_label: bool = False
     """Member and instance id on metrics too: tells members apart, at the price of new series with every start."""
     heartbeat_keeper: KeeperChoice = "off"
@@ -140,6 +142,7 @@ class MemberConfig:
         _require_template("trace.file", self.trace_file)
         checked_whole("trace.file.max.bytes", self.trace_file_max_bytes, least=10_000)
         checked_whole("trace.file.keep", self.trace_file_keep, most=MOST_INT32)
+        checked_flag("enable.metrics.push", self.enable_metrics_push)
         checked_flag("telemetry.member.id.label", self.telemetry_member_id_label)
         checked_choice("heartbeat.keeper", self.heartbeat_keeper, get_args(KeeperChoice))
         self._check_durations()
@@ -173,7 +176,7 @@ class MemberConfig:
 
 
 _WORDS = frozenset({"group_protocol", "group_instance_id_conflict", "callback_errors", "heartbeat_keeper"})
-_FLAGS = frozenset({"telemetry_member_id_label"})
+_FLAGS = frozenset({"enable_metrics_push", "telemetry_member_id_label"})
 _COUNTS = frozenset({"trace_file_max_bytes", "trace_file_keep"})
 _MAY_BE_EMPTY = frozenset(
     {"client_id", "client_rack", "group_instance_id", "group_remote_assignor", "partition_assignment_strategy"}

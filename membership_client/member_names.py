@@ -9,7 +9,7 @@ from typing import TypeVar
 _Key = TypeVar("_Key", bound=Hashable)
 
 DEFAULT_CLIENT_ID = "membership-client"
-_DEFAULT_CLIENT_IDS = frozenset({"", DEFAULT_CLIENT_ID, "rdkafka"})
+DEFAULT_CLIENT_IDS = frozenset({"", DEFAULT_CLIENT_ID, "rdkafka"})
 """What clients send if the application has set no client.id: it names no member."""
 
 _SHORT = 8
@@ -21,7 +21,7 @@ def member_name(instance_id: str | None, client_id: str, host: str, pid: int | N
     if instance_id:
         return instance_id
     place = host.removeprefix("/") if pid is None else f"{host}:{pid}"
-    return place if client_id in _DEFAULT_CLIENT_IDS else f"{client_id}@{place}"
+    return place if client_id in DEFAULT_CLIENT_IDS else f"{client_id}@{place}"
 
 
 def with_member_id(name: str, member_id: str) -> str:

@@ -21,13 +21,13 @@ class RebalanceTrigger(enum.Enum):
     """What began a rebalance, as far as the member itself can know."""
 
     APPLICATION = "the application"
-    """It subscribed, unsubscribed, closed, or did not poll in time; or its callback raised."""
+    """The application subscribed, unsubscribed, closed, or did not poll in time; or its callback raised."""
 
     COORDINATOR = "the coordinator"
-    """It dropped this member."""
+    """The coordinator dropped this member."""
 
     GROUP = "another member or a topic"
-    """Not this member. The protocols do not tell it which other member, or whether a topic changed."""
+    """Another member, or a change of a topic. The protocols do not say which of them."""
 
     MEMBER = "this member"
     """An error ended it, or as the leader of a classic group it saw that topics had changed."""

@@ -192,7 +192,7 @@ class Snapshot:
     coordinator: Node | None
     heartbeat_interval_s: float | None
     heartbeat_age_s: float | None
-    """Seconds since the coordinator last confirmed us; None before the first time."""
+    """Seconds since the last heartbeat that the coordinator confirmed was sent; None before the first one."""
     owned: frozenset[TopicPartition]
     target: frozenset[TopicPartition]
     """What the coordinator wants us to own, as far as topic names are known."""

@@ -85,7 +85,7 @@ class _Signature:
     """Of a class whose `__init__` is still to be compiled, for `inspect.signature` and `help`."""
 
     def __get__(self, _instance: object, cls: Any) -> Any:
-        from inspect import signature  # noqa: PLC0415 - loaded only for those who ask
+        from inspect import signature  # noqa: PLC0415 - loaded only when a signature is asked for
 
         whole = signature(_compiled_init(cls))
         return whole.replace(parameters=list(whole.parameters.values())[1:])

@@ -15,7 +15,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "states.md"
 
 HEAD = """# States
 
-Drawn by `scripts/draw_states.py` from the table in `membership_client/core/member.py`; a test keeps it true.
+For people who read the state of a member in a log line, in a trace or in `snapshot.state`. Drawn by `scripts/draw_states.py` from the
+table in `membership_client/core/member.py`; a test keeps it true.
 
 """
 

@@ -98,8 +98,8 @@ class GroupAdmin:
     def waiting_for(self, group_id: str) -> Waiting:
         """The members that the group waits for, and those that commit nothing although records wait for them.
 
-        Durations count from the first call for the group on this GroupAdmin. Whoever may not read the group's offsets is
-        not told of the latter.
+        Durations count from the first call for the group on this GroupAdmin. Without the right to read the group's
+        offsets the latter are left out.
         """
         try:
             view = self.describe(group_id)

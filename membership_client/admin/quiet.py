@@ -1,7 +1,7 @@
 """Members that commit nothing while records wait for them, from successive descriptions of one group.
 
 A coordinator does not report when a member sent its last heartbeat. A member that is stopped, or stuck at one record, is
-still a member, and its group waits for nobody: what shows it is that its offsets stand still.
+still a member, and its group waits for no member: only its offsets show it, because they stand still.
 """
 
 from __future__ import annotations

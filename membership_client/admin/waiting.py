@@ -100,7 +100,7 @@ class Waiting:
     quiet: tuple[QuietMember, ...] = ()
     """Other members that commit nothing although records wait for them: stopped, stuck at a record, or dead and not yet removed."""
     session_timeout_s: float | None = None
-    """That of the group's KIP-848 members; None if it is not known."""
+    """Of the group's KIP-848 members; None if it is not known."""
 
 
 def waiting(watched: ObservedGroup, session_timeout_s: float | None) -> Waiting:

@@ -112,7 +112,7 @@ class Calls:
     async def get_watermark_offsets(
         self, partition: Record, timeout: float = _CLUSTER_S, cached: bool = False
     ) -> tuple[int, int] | None:
-        """The first offset and the one after the last, of any partition; `cached` asks nobody.
+        """The first offset and the one after the last, of any partition; with `cached` no broker is asked.
 
         As in confluent-kafka, None when time is up, and OFFSET_INVALID for what is not cached.
         """

@@ -207,7 +207,7 @@ def _add_broker_log(command: argparse.ArgumentParser) -> None:
         default=[],
         type=path,
         metavar="FILE",
-        help="server.log of the brokers, after the traces: why the coordinator let members go",
+        help="server.log of the brokers, after the traces: why the coordinator let members go; or without traces",
     )
 
 
@@ -219,11 +219,13 @@ def _diagnose(parser: argparse.ArgumentParser, options: argparse.Namespace) -> i
 
         options.json = options.in_json
         return diagnose_group(options)
-    if not options.files:
-        parser.error("Give traces, or --group with --bootstrap-server.")
-    from membership_client.debugger.commands.diagnose_command import diagnose_files  # noqa: PLC0415
+    if not options.files and not options.broker_log:
+        parser.error("Give traces, or --broker-log, or --group with --bootstrap-server.")
+    from membership_client.debugger.commands import diagnose_command  # noqa: PLC0415
 
-    return diagnose_files(
+    if not options.files:
+        return diagnose_command.diagnose_broker_logs(options.broker_log, in_json=options.in_json, brief=options.brief)
+    return diagnose_command.diagnose_files(
         options.files,
         skew_s=options.skew,
         in_json=options.in_json,

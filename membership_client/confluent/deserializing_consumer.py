@@ -44,7 +44,7 @@ class DeserializingConsumer(confluent_kafka.DeserializingConsumer, Consumer):
     def close(  # type: ignore[override]  # the report is more than confluent-kafka's nothing
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
-        """As our Consumer's; then the deserializers that were built for this consumer are closed, too."""
+        """Like `Consumer.close`; then the deserializers that were built for this consumer are closed, too."""
         report = Consumer.close(self, leave, reason=reason, timeout_s=timeout_s)
         super().close()  # Ours once more, which does nothing, and the deserializers.
         return report

@@ -40,7 +40,7 @@ class Buffer:
 
     def __init__(self) -> None:
         self.line: deque[Message] = deque()
-        """Only to see whether it is empty, which takes longer by `__len__`."""
+        """Used only to see whether it is empty, because `__len__` takes longer."""
         self._withheld: dict[Place, deque[Message]] = {}
         self.unread: set[Place] = set()
         """Partitions of which nothing was read since they were assigned or moved. Only to see whether there are some."""
@@ -75,7 +75,7 @@ class Buffer:
         return len(self.line) - before
 
     def _read_noting(self, reading: Reading, count: int, timeout_s: float) -> None:
-        """As `read`, of partitions of which the first record is still to come."""
+        """Like `read`, for partitions whose first record is not there yet."""
         arriving: list[Message] = []
         try:
             arriving.extend(chain.from_iterable(map(reading, (count,), (timeout_s,))))
@@ -135,7 +135,7 @@ class Buffer:
         return batch
 
     def fill(self, batch: deque[Message], count: int) -> None:
-        """Take records into the batch until it has so many, or none is left."""
+        """Take records into the batch until it has `count`, or none is left."""
         with self._moving, contextlib.suppress(IndexError):
             while len(batch) < count:
                 batch.append(self.take())
@@ -242,7 +242,7 @@ class Buffer:
         return max(1, min(most, 4 * ahead, int(_MOST_BYTES / bytes_each)))
 
     def newest(self, count: int) -> list[Message]:
-        """Up to so many of those that were read last."""
+        """Up to `count` of the records that were read last."""
         return list(islice(reversed(self.line), count))
 
     def _drained(self) -> list[Message]:

@@ -306,7 +306,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._commits.pending.forget_read()
 
     def incremental_unassign(self, partitions: Places) -> None:
-        """As unassign(), for these."""
+        """Like unassign(), for these partitions only."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():

@@ -116,19 +116,28 @@ class FetchAssignment:
         """assign() or incremental_assign() while subscribed: start these where the application says."""
         chosen = {TopicPartition(p.topic, p.partition): p for p in wanted}
         self._refuse_foreign(chosen)
-        self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
         self._pending.forget_read(chosen)
+        self._keep_read(chosen)
+        self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
 
     def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
-        """As `place`, and those that are not named are not fetched."""
+        """Like `place`; partitions that are not named are not fetched."""
         self.place(wanted)
-        self._librdkafka.stop(self._scope() - ours(wanted))
+        self._stop(self._scope() - ours(wanted))
 
     def let_go(self, wanted: Iterable[TopicPartition] | None = None) -> None:
         """unassign() or incremental_unassign() while subscribed; None means all that a callback is about, or all."""
         partitions = self._scope() if wanted is None else frozenset(wanted)
         self._refuse_foreign(partitions)
+        self._stop(partitions)
+
+    def _stop(self, partitions: Iterable[TopicPartition]) -> None:
+        self._keep_read(partitions)
         self._librdkafka.stop(partitions)
+
+    def _keep_read(self, partitions: Iterable[TopicPartition]) -> None:
+        """What was read of these is committed when they are revoked, although librdkafka will have no position by then."""
+        self._pending.keep_read(self._librdkafka.assignment() & frozenset(partitions))
 
     def _chosen(
         self, partition: TopicPartition, wanted: confluent_kafka.TopicPartition

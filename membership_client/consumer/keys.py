@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Reach(enum.Enum):
-    """Who acts on a key. The values are the words of the documentation."""
+    """Which side acts on a key. The values are the words of the documentation."""
 
     FETCHER = "librdkafka"
     """Passed to librdkafka, which fetches; the same effect as in confluent-kafka."""
@@ -70,7 +70,7 @@ _CONNECTIONS: dict[str, Key] = {
     "client.id": _both("the default is membership-client for the membership connection, and rdkafka for librdkafka"),
     "client.rack": _both(),
     "connections.max.idle.ms": _fetcher("the membership connection is never idle: heartbeats"),
-    "enable.metrics.push": _fetcher("of what librdkafka measures"),
+    "enable.metrics.push": _both("two [client instances](telemetry.md#metrics-for-the-brokers) with their own metrics"),
     "max.in.flight": _fetcher(),
     "max.in.flight.requests.per.connection": _fetcher(),
     "message.copy.max.bytes": _fetcher(),

@@ -106,7 +106,7 @@ class Librdkafka:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, count: int, timeout_s: float) -> None:
-        """Read up to so many records into the buffer, waiting that long for the first."""
+        """Read up to `count` records into the buffer, waiting up to `timeout_s` for the first."""
         with self.lock.reading():
             if not self.may_read():
                 return
@@ -129,7 +129,7 @@ class Librdkafka:
     # --- what is read ------------------------------------------------------------------------------------------------
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """What is read; nothing once it is closed."""
+        """The partitions that are read; none once it is closed."""
         return frozenset() if self._closed else ours(self.call(self._raw.assignment))
 
     def assign(self, partitions: Places) -> None:

@@ -109,7 +109,7 @@ class LibrdkafkaLock:
 
     @contextlib.contextmanager
     def calling_within(self, timeout_s: float) -> Iterator[bool]:
-        """As `calling`, but waits so long only: False, without the lock, when time is up. Not for the main thread.
+        """Like `calling`, but waits for a limited time only: False, without the lock, when the time is over. Not for the main thread.
 
         There an exception of a signal handler could come between the lock and the block that releases it.
         """

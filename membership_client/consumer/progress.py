@@ -22,7 +22,7 @@ that waits for the same lock.
 """
 
 _FRESH_S = 1.0
-"""So long what was found is used again: an exporter asks once for each metric."""
+"""For this time, what was found is used again, because an exporter asks once for each metric."""
 
 _SAMPLE_S = 10.0
 """A timestamp that was noted longer ago says nothing of the next record."""

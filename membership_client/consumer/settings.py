@@ -61,7 +61,7 @@ _STARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a Consumer was told, sorted by who acts on it."""
+    """The configuration of a Consumer, sorted by the side that acts on each key."""
 
     member: MemberConfig
     security: Security

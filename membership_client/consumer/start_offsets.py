@@ -106,7 +106,7 @@ class OffsetWait:
 
 
 def reason(partitions: Collection[TopicPartition], error: MembershipError) -> str:
-    """What is waited for, without a full stop."""
+    """What the partitions wait for: a clause without its full stop."""
     said = str(error.__cause__ or error.detail).rstrip(".")
     topics = ", ".join(sorted({partition.topic for partition in partitions}))
     waited_for = f"the committed offsets of {len(partitions)} partitions of {topics} ({said})"

@@ -41,7 +41,7 @@ def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[Topi
 
 
 def ours_at(partitions: Iterable[confluent_kafka.TopicPartition]) -> dict[TopicPartition, Offset]:
-    """Those that have an offset: a number, not a logical place such as "the end"."""
+    """The partitions that have an offset: a number, not a logical place such as "the end"."""
     return {
         TopicPartition(p.topic, p.partition): Offset(
             p.offset, p.leader_epoch, _NUL if p.metadata == "" else p.metadata or ""
@@ -71,10 +71,10 @@ def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartiti
 
 
 def group_metadata(snapshot: Snapshot, *, as_member: bool) -> bytes:
-    """Who commits, as librdkafka serialises it, for a producer's send_offsets_to_transaction().
+    """The identity of the member that commits, as librdkafka serialises it, for a producer's send_offsets_to_transaction().
 
-    Epoch 0 of a member that is out of the group is always refused. The -1 of those who never joined is not: brokers
-    accept it from anybody in an empty group, so also from a member they have dropped and whose work others have done.
+    Epoch 0 of a member that is out of the group is always refused. The -1 of a client that never joined is not: in an empty
+    group brokers accept it from every client, so also from a member that they dropped and whose work others have done.
     """
     instance = snapshot.instance_id if as_member else None
     tail = b"\x01" if instance is None else b"\x00" + _terminated(instance)

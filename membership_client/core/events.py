@@ -155,7 +155,7 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True)
 class OutsideRequest:
-    """A request of administration, which no member sends: see net.admin_requests."""
+    """A request that the core does not send: of administration (net.admin_requests), or with metrics (net.telemetry_requests)."""
 
 
 Request = (
@@ -587,7 +587,7 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class LookAtCallback:
-    """Note where the thread stands that a callback waits for or runs on. Nobody is warned."""
+    """Note where the thread stands that a callback waits for or runs on. No warning is logged."""
 
     call_id: int
     spent_s: float

@@ -109,7 +109,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     if SHORTEST_INTERVAL_S <= answer.interval_s <= LONGEST_INTERVAL_S:
         member = replace(member, interval_s=answer.interval_s)
     if answer.epoch == JOIN_EPOCH and member.state is S.JOINING:
-        return _not_yet(member, now)
+        return _not_yet(member, _asked_at(member, flight), now)
     if answer.epoch < max(member.epoch, 1):
         # A coordinator never lowers an epoch, so it has lost its state: send a full heartbeat, after a backoff.
         return slow_down(replace(member, accepted=None), "dialogue_backoff", now)
@@ -118,7 +118,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
         recovered(siblings.answered(member, answer.epoch)),
         settled=GroupProtocol.CONSUMER,
         epoch=answer.epoch,
-        confirmed_at=now,
+        confirmed_at=_asked_at(member, flight),
         id_conflict=None,
         accepted=known,
     )
@@ -130,10 +130,18 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     return replace(member, heartbeat_due=flight.sent_at + gap)
 
 
-def _not_yet(member: Member, now: float) -> Member:
+def _asked_at(member: Member, flight: InFlight) -> float:
+    """When this heartbeat was sent, or a later one of the keeper: the coordinator counted on the member then.
+
+    Its answer may have lain unread while the process stood still, and the partitions may be others' by now. Found by a soak.
+    """
+    return max(flight.sent_at, member.confirmed_at or flight.sent_at)
+
+
+def _not_yet(member: Member, asked_at: float, now: float) -> Member:
     """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
     gap = min(member.interval_s, _next_gap(member, member.owed_gap_s or _first_gap(member)))
-    member = replace(recovered(member), confirmed_at=now, owed_gap_s=gap)
+    member = replace(recovered(member), confirmed_at=asked_at, owed_gap_s=gap)
     return replace(member, dialogue_backoff=FRESH.wait_until(now + gap))
 
 

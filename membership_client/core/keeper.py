@@ -17,7 +17,7 @@ from membership_client.types import GroupProtocol, Node
 from membership_client.values import dataclass, replace
 
 GRACE = 1 / 4
-"""So many intervals after a heartbeat was due the keeper sends its own: a busy interpreter is not late by that much."""
+"""In heartbeat intervals: that long after a heartbeat was due the keeper sends its own. A busy interpreter is less late."""
 
 
 @dataclass(frozen=True, slots=True)

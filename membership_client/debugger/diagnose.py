@@ -10,9 +10,10 @@ from membership_client.debugger.findings.finding import Finding, Kind
 from membership_client.debugger.findings.network import broker_restarted, network_lost
 from membership_client.debugger.findings.poison import poison_record
 from membership_client.debugger.findings.process import killed, standstill
-from membership_client.debugger.findings.rebalances import rebalance_storm, rebalances, unowned_partition
+from membership_client.debugger.findings.rebalances import rebalances, unowned_partition
 from membership_client.debugger.findings.repeated import folded
 from membership_client.debugger.findings.slow import offsets_awaited, poll_interval_exceeded, slow_callbacks, slow_close
+from membership_client.debugger.findings.storm import rebalance_storm
 from membership_client.debugger.findings.topics import topic_missing
 from membership_client.debugger.findings.two_owners import two_owners
 from membership_client.debugger.model.broker_log import RemovalLine

@@ -155,7 +155,7 @@ def _create_topic(bootstrap_servers: str, name: str) -> ClusterAdmin:
 
 
 def _delete(kind: str, name: str, futures: Mapping[str, Future[None]], say: Say) -> None:
-    """Whatever happens to one deletion, the next is tried."""
+    """If one deletion fails, the next is tried nevertheless."""
     try:
         futures[name].result(_DELETE_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import threading
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from membership_client.arguments import checked_seconds, checked_text, shown
+from membership_client.arguments import MOST_INT32, checked_seconds, checked_text, shown
 from membership_client.errors import ConfigError
 from membership_client.health.report import Judge, Report, chosen
 
@@ -23,6 +24,9 @@ _LEAST_S = 0.1
 
 _STOP_S = 2.0
 """How long close() waits for the thread."""
+
+_MOST_BYTES = 2**20
+"""A report of thousands of members is shorter."""
 
 
 class HealthFile(contextlib.AbstractContextManager["HealthFile"]):
@@ -75,7 +79,11 @@ class HealthFile(contextlib.AbstractContextManager["HealthFile"]):
         told = {"pid": self._pid, "at_s": time.monotonic(), **self._look().as_dict()}
         aside = self.path.with_name(f".{self.path.name}.{self._pid}")
         try:
-            aside.write_text(json.dumps(told))
+            aside.unlink(missing_ok=True)  # Left by a process of the same number that was killed.
+            with aside.open(
+                "x"
+            ) as file:  # Which follows no link: the directory may be one where other users write, too.
+                file.write(json.dumps(told))
             aside.replace(self.path)
         except OSError:
             with contextlib.suppress(OSError):
@@ -148,10 +156,13 @@ def _runs(file: Path) -> bool:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
+    """A report; None for anything else, such as a pipe, which would be waited for."""
     try:
+        if not file.is_file() or file.stat().st_size > _MOST_BYTES:
+            return None
         told = json.loads(file.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     kinds = {"pid": int, "at_s": float, "live": bool, "ready": bool, "started": bool, "why": str}
-    is_ours = isinstance(told, dict) and all(isinstance(told.get(key), kind) for key, kind in kinds.items())
-    return told if is_ours else None
+    is_ours = isinstance(told, dict) and all(type(told.get(key)) is kind for key, kind in kinds.items())
+    return told if is_ours and 0 < told["pid"] <= MOST_INT32 and math.isfinite(told["at_s"]) else None

@@ -97,7 +97,7 @@ def _facts_of(member: GroupMember) -> Facts:
 
 
 def _of_process() -> list[GroupMember]:
-    """Those that are open, or else those that were closed: a process may replace a member, but not end without any."""
+    """The open members, or, if none is open, the closed ones: a process may replace a member, but must not go on without one."""
     members: list[GroupMember] = registered()
     return [member for member in members if member._worker.member.closed is None] or members  # noqa: SLF001 - as above
 

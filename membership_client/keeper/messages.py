@@ -7,9 +7,14 @@ import struct
 from membership_client.keeper.line import Order, Report
 from membership_client.values import dataclass
 
+MOST_BYTES = 2**20
+"""The longest message to the keeper: certificates, or a heartbeat with a hundred thousand owned partitions."""
+
 _ORDER = struct.Struct("=qiddd?i")
 _STOP = struct.Struct("=q")
 _REPORT = struct.Struct("=qid?")
+REPORT_BYTES = _REPORT.size
+"""Reports follow each other in a pipe; each is written at once, and so never in pieces."""
 _INT32 = struct.Struct(">i")
 _NEVER = float("-inf")
 

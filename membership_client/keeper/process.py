@@ -1,8 +1,8 @@
 """The keeper process: one loop for all members of its parent. Started by `runtime/keeper_process.py`; not for others.
 
 Standard input is a socket to the parent. Each message there opens a line: it brings a connected socket to a broker, a
-relay over which the parent prepares that connection (ApiVersions, SASL), and the line itself, on which orders come and
-reports go. This process does TLS on the connection, because encryption cannot be handed over; it never sees a password
+relay over which the parent prepares that connection (ApiVersions, SASL), and the line itself: a socket on which orders
+come, and a pipe for reports. This process does TLS on the connection, because encryption cannot be handed over; it never sees a password
 of SASL. It ends when its parent has ended.
 """
 
@@ -23,6 +23,7 @@ from typing import Any
 
 from membership_client.keeper import line as lines
 from membership_client.keeper.messages import (
+    MOST_BYTES,
     Frame,
     UnreadableError,
     read_answer,
@@ -30,9 +31,9 @@ from membership_client.keeper.messages import (
     report_bytes,
 )
 
-MOST_BYTES = 2**20
-"""The longest message of the parent: certificates, or a heartbeat with a hundred thousand owned partitions."""
 _SET_UP_S = 30.0
+_SILENT_S = 30.0
+"""A connection on which a request has no answer for so long leads nowhere: the parent opens another one."""
 _IDLE_S = 60.0
 """A connection that nothing was sent on for so long gets a request: brokers and firewalls close idle ones."""
 _CHECK_PARENT_S = 5.0
@@ -47,21 +48,30 @@ class _EndedError(Exception):
 class _Line:
     """A member: its line to the parent, its connection to the broker, and its state."""
 
-    def __init__(self, control: socket.socket, broker: socket.socket, idle_request: bytes) -> None:
+    def __init__(self, control: socket.socket, reports: int, broker: socket.socket, idle_request: bytes) -> None:
         self.control, self.broker = control, broker
+        self._reports = reports
         self._idle_request = idle_request
         self._state = lines.Line()
         self._frame: Frame | None = None
         self._received = bytearray()
         self._outstanding: deque[bool] = deque()
         """Of each request without an answer: is it a heartbeat?"""
+        self._unsent = bytearray()
+        """Of the last request: what the socket had no room for."""
         self._sent_at = time.monotonic()
         control.setblocking(False)
         broker.setblocking(False)
+        os.set_blocking(reports, False)
+
+    @property
+    def awaited(self) -> int:
+        """What to await of the broker, for `poll`."""
+        return select.POLLIN | (select.POLLOUT if self._unsent else 0)
 
     def due(self) -> float:
         at = lines.due(self._state)
-        idle_at = self._sent_at + _IDLE_S
+        idle_at = self._sent_at + (_SILENT_S if self._outstanding else _IDLE_S)
         return idle_at if at is None else min(at, idle_at)
 
     def read_orders(self) -> None:
@@ -76,6 +86,7 @@ class _Line:
 
     def act(self, parent: _Parent) -> None:
         """Send what is due, after another look for orders: a newer one may say that nothing is."""
+        self._flush()
         if self.due() > time.monotonic():
             return
         self.read_orders()
@@ -86,15 +97,22 @@ class _Line:
         if sends:
             assert self._frame is not None
             self._send(self._frame.with_epoch(self._state.epoch), is_heartbeat=True)
+        elif self._outstanding and now >= self._sent_at + _SILENT_S:
+            raise _EndedError
         elif now >= self._sent_at + _IDLE_S:
             self._send(self._idle_request, is_heartbeat=False)
 
     def _send(self, request: bytes, *, is_heartbeat: bool) -> None:
-        # A socket whose buffer has no room for a heartbeat leads nowhere.
-        if self.broker.send(request) != len(request):
-            raise _EndedError
+        self._unsent += request
         self._outstanding.append(is_heartbeat)
         self._sent_at = time.monotonic()
+        self._flush()
+
+    def _flush(self) -> None:
+        """As much as the socket takes: TLS takes 16 kB at a time, and a heartbeat with many partitions is longer."""
+        with contextlib.suppress(BlockingIOError):
+            while self._unsent:
+                del self._unsent[: self.broker.send(self._unsent)]
 
     def read_answers(self) -> None:
         while True:
@@ -122,9 +140,11 @@ class _Line:
                 self._report()
 
     def _report(self) -> None:
-        self.control.send(report_bytes(self._state.report))
+        """The parent reads them when the interpreter is free. By default a pipe has room for 3,000."""
+        os.write(self._reports, report_bytes(self._state.report))
 
     def close(self) -> None:
+        os.close(self._reports)
         self.control.close()
         self.broker.close()
 
@@ -152,6 +172,10 @@ class _Parent:
     def fileno(self) -> int | None:
         """Becomes readable when it has ended; None if the system cannot tell."""
         return self._ended
+
+    def close(self) -> None:
+        if self._ended is not None:
+            os.close(self._ended)
 
     def lives(self) -> bool:
         return os.getppid() == self._pid
@@ -184,7 +208,7 @@ class Keeper:
 
     def run(self) -> None:
         """Until the parent has ended, or has closed its end."""
-        with contextlib.suppress(_EndedError):
+        try:
             while self._parent.lives():
                 ready = self._wait()
                 self._take_lines()
@@ -192,6 +216,15 @@ class Keeper:
                 for line in tuple(self._lines):
                     if line in ready or line.due() <= now:
                         self._serve(line)
+        except _EndedError:
+            self._close()
+
+    def _close(self) -> None:
+        for line in self._lines:
+            line.close()
+        self._parent.close()
+        self._woken.close()
+        self._wake.close()
 
     def _wait(self) -> set[_Line]:
         """The lines on which something has come."""
@@ -204,7 +237,12 @@ class Keeper:
 
     def _take_lines(self) -> None:
         while (opened := _receive_line(self._parent_socket)) is not None:
-            threading.Thread(target=self._prepare, args=opened, daemon=True).start()
+            try:
+                threading.Thread(target=self._prepare, args=opened, daemon=True).start()
+            except (
+                RuntimeError
+            ):  # The system has no thread to spare: the parent sees its line end, and goes on without.
+                _close(*opened[1:])
         with contextlib.suppress(BlockingIOError):
             self._woken.recv(4096)
         while self._prepared:
@@ -216,17 +254,16 @@ class Keeper:
             self._serve(line)  # What has come already may be decrypted, and then no socket tells of it.
 
     def _prepare(
-        self, spec: dict[str, Any], control: socket.socket, relay: socket.socket, broker: socket.socket
+        self, spec: dict[str, Any], relay: socket.socket, reports: int, control: socket.socket, broker: socket.socket
     ) -> None:
         """On a thread of its own: TLS, then what the parent says over the relay, until it closes that."""
         try:
             with relay:
                 broker = _encrypted(broker, spec)
                 _relay(relay, broker)
-            self._prepared.append(_Line(control, broker, bytes.fromhex(spec["idle"])))
+            self._prepared.append(_Line(control, reports, broker, bytes.fromhex(spec["idle"])))
         except Exception:  # noqa: BLE001 - the parent sees its line end, and goes on without
-            control.close()
-            broker.close()
+            _close(relay, reports, control, broker)
         self._wake.send(b"\0")
 
     def _serve(self, line: _Line) -> None:
@@ -234,6 +271,7 @@ class Keeper:
             line.read_orders()
             line.read_answers()
             line.act(self._parent)
+            self._poll.modify(line.broker.fileno(), line.awaited)
         except (_EndedError, OSError, UnreadableError, AssertionError):
             self._lines.remove(line)
             for fileno in (line.control.fileno(), line.broker.fileno()):
@@ -242,15 +280,26 @@ class Keeper:
             line.close()
 
 
-def _receive_line(parent: socket.socket) -> tuple[dict[str, Any], socket.socket, socket.socket, socket.socket] | None:
+_Opened = tuple[dict[str, Any], socket.socket, int, socket.socket, socket.socket]
+"""What is said of the connection; the relay, the pipe for reports, the socket for orders, the socket to the broker."""
+
+
+def _receive_line(parent: socket.socket) -> _Opened | None:
     try:
-        message, handles, _, _ = socket.recv_fds(parent, MOST_BYTES, 3)
+        message, handles, _, _ = socket.recv_fds(parent, MOST_BYTES, 4)
     except BlockingIOError:
         return None
     if not message:
         raise _EndedError
-    control, relay, broker = (socket.socket(fileno=handle) for handle in handles)
-    return json.loads(message), control, relay, broker
+    relay, reports, control, broker = handles
+    connected = (socket.socket(fileno=handle) for handle in (control, broker))
+    return json.loads(message), socket.socket(fileno=relay), reports, *connected
+
+
+def _close(relay: socket.socket, reports: int, control: socket.socket, broker: socket.socket) -> None:
+    os.close(reports)
+    for connected in (relay, control, broker):
+        connected.close()
 
 
 def _encrypted(broker: socket.socket, spec: dict[str, Any]) -> socket.socket:

@@ -25,7 +25,7 @@ class HungUp(ConnectionError):  # noqa: N818 - it is what the peer did
     """The peer closed the connection where it should have answered."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Channel:
     """A connection that is being set up. Belongs to one thread at a time."""
 

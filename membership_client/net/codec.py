@@ -12,7 +12,7 @@ from kio.index import load_payload_module, load_response_schema
 from kio.static.constants import EntityType
 
 from membership_client.core import events
-from membership_client.net import admin_messages, admin_requests, messages
+from membership_client.net import admin_messages, admin_requests, messages, telemetry_messages, telemetry_requests
 from membership_client.net import classic_messages as classic
 from membership_client.net.channel import MAX_FRAME_BYTES
 from membership_client.net.reader import Undecodable, read
@@ -155,6 +155,20 @@ _APIS: Mapping[type, _Api] = {
         None,
         "2.3",
     ),
+    # Only brokers with a receiver of client metrics offer these two.
+    telemetry_requests.GetTelemetrySubscriptions: _Api(
+        71,
+        "GetTelemetrySubscriptions",
+        0,
+        0,
+        telemetry_messages.get_subscriptions,
+        telemetry_messages.subscription_told,
+        None,
+        "3.7",
+    ),
+    telemetry_requests.PushTelemetry: _Api(
+        72, "PushTelemetry", 0, 0, telemetry_messages.push_telemetry, telemetry_messages.telemetry_taken, None, "3.7"
+    ),
 }
 
 _MIB = 2**20
@@ -163,6 +177,8 @@ _MOST_BYTES: Mapping[type, int] = {
     events.ClassicHeartbeat: _MIB // 4,
     events.LeaveGroup: _MIB // 4,
     events.DescribeSessionTimeout: _MIB // 4,
+    telemetry_requests.GetTelemetrySubscriptions: _MIB // 4,
+    telemetry_requests.PushTelemetry: _MIB // 4,
     # Half a million partitions.
     events.Heartbeat: 2 * _MIB,
     events.SyncGroup: 4 * _MIB,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
 from membership_client.net.channel import MAX_FRAME_BYTES, OpenFailed
+from membership_client.net.telemetry_requests import PushTelemetry
 from membership_client.net.wakeup import Mailbox, Waker
 from membership_client.security import PLAINTEXT, Security
 from membership_client.values import dataclass
@@ -36,6 +37,7 @@ class _Purpose(enum.Enum):
     BOOTSTRAP = "finding the coordinator"
     COORDINATOR = "requests that are answered at once"
     REBALANCE = "JoinGroup and SyncGroup: brokers answer in order, and these only when all members have joined"
+    METRICS = "PushTelemetry: brokers answer it when their receiver of metrics returns, which may take long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class _Peer:
         return self.purpose is _Purpose.BOOTSTRAP
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(slots=True, repr=False, eq=False)
 class _Link:
     """A connection, or the attempt to open one or to renew its session; and the requests that wait for that."""
 
@@ -180,8 +182,7 @@ class BrokerTransport:
 
     def _peer(self, send: Send) -> _Peer:
         if send.to is not None:
-            waits = isinstance(send.request, JoinGroup | SyncGroup)
-            return _Peer(send.to, _Purpose.REBALANCE if waits else _Purpose.COORDINATOR)
+            return _Peer(send.to, _purpose(send.request))
         return _Peer(self._bootstrap_in_turn()[0], _Purpose.BOOTSTRAP)
 
     def _bootstrap_in_turn(self) -> tuple[Node, ...]:
@@ -333,6 +334,15 @@ def _advertised(peer: _Peer, failed: OpenFailed) -> str:
     if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
         return ""
     return f" (the address that broker {peer.node.node_id} advertises: see its advertised.listeners)"
+
+
+def _purpose(request: Request) -> _Purpose:
+    """Of a request to the coordinator."""
+    if isinstance(request, JoinGroup | SyncGroup):
+        return _Purpose.REBALANCE
+    # The last push comes after all other requests, and takes the connection that is open: the transport is closed next.
+    is_metrics = isinstance(request, PushTelemetry) and not request.terminating
+    return _Purpose.METRICS if is_metrics else _Purpose.COORDINATOR
 
 
 def _user(security: Security) -> str | None:

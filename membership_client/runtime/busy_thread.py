@@ -42,7 +42,7 @@ class BusyThread:
 
 
 def busy_thread(thread: int | None) -> BusyThread:
-    """What that thread is doing at this moment."""
+    """What the thread is doing at this moment."""
     frame = frame_of(thread)
     return BusyThread(_name_of(thread), _places(frame)) if frame else BusyThread(None, ())
 

@@ -22,7 +22,7 @@ _POLLS_LATE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What the text needs beside the member."""
+    """What the text needs besides the member."""
 
     now: float
     state_since: float | None

@@ -93,7 +93,7 @@ async def _aclose(*_: object, **__: object) -> CloseReport:
 
 
 async def _aexit(*_: object) -> None:
-    """As `_exit`."""
+    """Like `_exit`."""
 
 
 _ENDS = {"close": _close, "__exit__": _exit}
@@ -131,7 +131,7 @@ def registered() -> list[Any]:
 
 
 def present(things: weakref.WeakSet[T]) -> list[T]:
-    """Those that no garbage collection has taken yet. Any thread, while others add and remove."""
+    """The objects that still exist. May be called on any thread, while others add and remove."""
     while True:
         try:
             return list(things)

@@ -31,13 +31,22 @@ class Link(Protocol):
         """False if there is no keeper for that broker now; it does not get the order then."""
 
     def stop(self, number: int) -> None: ...
+    def await_stop(self, number: int) -> None:
+        """Block for a moment, until the keeper has taken the stop in. If it does not, part with it.
+
+        From then on it sends nothing. Otherwise a keeper that is paused between its last look for orders and its heartbeat
+        could tell the coordinator, seconds later, what the member owned once: the coordinator would take the rest for free.
+        """
+
     def reports(self) -> Iterable[Report] | None:
-        """Those that came since the last call; None if the keeper is gone."""
+        """The reports that came since the last call; None if the keeper has ended."""
 
     def reset(self) -> None:
-        """Part with this keeper; the next order goes to another one."""
+        """Part with this keeper, which can send nothing from now on; the next order goes to another one."""
 
     def close(self) -> None: ...
+    def abandon(self) -> None:
+        """In a forked child: leave the keeper to the parent."""
 
 
 class KeeperControl:
@@ -97,6 +106,7 @@ class KeeperControl:
                 return None
         self._replace(None, until)
         self._stopped_at, self._taken = self._clock(), None
+        self.link.await_stop(self._number)
         return self._news() or self._reported(None)
 
     def _news(self) -> KeeperReported | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
+import io
 import json
 import os
+import select
 import socket
 import threading
 import time
@@ -14,10 +17,11 @@ from dataclasses import dataclass
 
 from membership_client.core.events import ClassicHeartbeat, Heartbeat
 from membership_client.core.keeper import Watch
+from membership_client.errors import ConfigError
 from membership_client.keeper.line import Order, Report
-from membership_client.keeper.messages import Frame, order_bytes, read_report, stop_bytes
+from membership_client.keeper.messages import REPORT_BYTES, Frame, order_bytes, read_report, stop_bytes
 from membership_client.net.channel import OpenFailed
-from membership_client.runtime.keeper_process import KEEPER, CannotStartError
+from membership_client.runtime.keeper_process import KEEPER, CannotStartError, message_pair
 from membership_client.security import Security
 from membership_client.security.secret import Secret
 from membership_client.types import Node
@@ -25,7 +29,34 @@ from membership_client.values import replace
 
 _PAUSE_S = 5.0
 """Between two attempts to open a line."""
-_REPORT_BYTES = 256
+_LONG_PAUSE_S = 60.0
+"""The same, if the system starts no keeper: that may have been for a moment."""
+_MOST_FAILURES = 3
+"""So many attempts in a row fail before the log says so. The member itself has a connection to the coordinator then."""
+_TAKES_IN_S = 0.5
+"""How long a stop may take: some microseconds on an idle machine. The member is late already, by a quarter of an interval."""
+_MOST_REPORTS = 1000
+"""So many are read at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """This process's ends of a line: a socket for orders, a pipe of reports, and the keeper's connection, to end it."""
+
+    control: socket.socket
+    reports: io.FileIO
+    broker: socket.socket
+
+    def end(self) -> None:
+        """Nothing more can be sent on the connection, also by a keeper that was stopped just before it did."""
+        with contextlib.suppress(OSError):
+            self.broker.shutdown(socket.SHUT_RDWR)
+        self.close()
+
+    def close(self) -> None:
+        self.control.close()
+        self.reports.close()
+        self.broker.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +64,7 @@ class _Open:
     """A line that is ready for orders, and what is known of its connection."""
 
     to: Node
-    control: socket.socket
+    ends: _Ends
     offer: Mapping[int, tuple[int, int]]
     ends_at: float
     """When its SASL session must be renewed: the line is opened anew then."""
@@ -52,7 +83,10 @@ class KeeperLink:
         self._line: _Open | None = None
         self._opening: threading.Thread | None = None
         self._not_before = float("-inf")
+        self._failures = 0
         self._closed = False
+        self._unread: list[Report] = []
+        """Read while a stop was awaited."""
         self._framed: tuple[tuple[object, _Open], Frame | None] | None = None
 
     @property
@@ -64,9 +98,12 @@ class KeeperLink:
         if line is not None and (line.to != watch.to or time.monotonic() >= line.ends_at):
             self.reset()
             line = None
-        frame = None if line is None else self._frame_for(watch, line)
-        if line is None or frame is None:
+        if line is None:
             self._open(watch.to)
+            return False
+        frame = self._frame_for(watch, line)
+        if frame is None:
+            KEEPER.say_missing("the brokers are too old for it")
             return False
         order = Order(number, watch.epoch, watch.at, watch.interval_s, until)
         return self._tell(order_bytes(order, frame))
@@ -84,36 +121,60 @@ class KeeperLink:
         if self._line is None:
             return False
         try:
-            self._line.control.send(message)
-        except OSError:  # It has ended, or has not read for so long that the buffer is full.
-            self.reset()
+            self._line.ends.control.send(message)
+        except OSError as error:  # It has ended, or has not read for so long that the buffer is full.
+            if error.errno == errno.EMSGSIZE:
+                KEEPER.say_missing(f"a heartbeat with {len(message)} bytes is too long for it: raise net.core.wmem_max")
+            else:
+                self.reset()
             return False
         return True
 
-    def reports(self) -> Sequence[Report] | None:
-        found: list[Report] = []
-        while self._line is not None:
-            try:
-                message = self._line.control.recv(_REPORT_BYTES)
-            except BlockingIOError:
-                return found
-            except OSError:
-                message = b""
-            if not message:
+    def await_stop(self, number: int) -> None:
+        end = time.monotonic() + _TAKES_IN_S
+        while (line := self._line) is not None and self._read(line):
+            if self._unread and self._unread[-1].number == number:
+                return
+            left_s = end - time.monotonic()
+            if left_s <= 0.0:
                 self.reset()
-                break
-            found.append(read_report(message))
-        return found or None
+                return
+            awaited = select.poll()
+            awaited.register(line.ends.reports, select.POLLIN)
+            awaited.poll(1000.0 * left_s)
+
+    def reports(self) -> Sequence[Report] | None:
+        if self._line is not None:
+            self._read(self._line)
+        found, self._unread = self._unread, []
+        return found if found or self._line is not None else None
+
+    def _read(self, line: _Open) -> bool:
+        """All reports that have come. False if the keeper is gone."""
+        while content := line.ends.reports.read(_MOST_REPORTS * REPORT_BYTES):
+            self._unread += [
+                read_report(content[at : at + REPORT_BYTES]) for at in range(0, len(content), REPORT_BYTES)
+            ]
+        if content is not None:
+            self.reset()
+        return content is None
 
     def reset(self) -> None:
-        if self._line is not None:
-            self._line.control.close()
-        self._line = None
+        line, self._line = self._line, None
+        if line is not None:
+            line.ends.end()
 
     def close(self) -> None:
-        """The keeper forgets the member; in a forked child, only this process's copy of the socket is closed."""
+        """The keeper forgets the member."""
         self._closed = True
         self.reset()
+
+    def abandon(self) -> None:
+        """In a forked child: closes its copies, and leaves the line to the parent."""
+        self._closed = True
+        line, self._line = self._line, None
+        if line is not None:
+            line.ends.close()
 
     def prepare(self) -> None:
         """Start the keeper process, if it does not run: it needs a tenth of a second. Blocks for some milliseconds."""
@@ -124,7 +185,7 @@ class KeeperLink:
 
     def _missing(self, error: CannotStartError) -> None:
         KEEPER.say_missing(str(error))
-        self._not_before = float("inf")
+        self._not_before = time.monotonic() + _LONG_PAUSE_S
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
@@ -143,9 +204,13 @@ class KeeperLink:
             line = _opened_line(to, self._client_id, self._timeout_s, self._security())
         except CannotStartError as error:
             self._missing(error)
-        except (OpenFailed, OSError):
-            pass  # The member's own connection has the same trouble, and tells of it; later the next attempt follows.
+        except (OpenFailed, ConfigError, OSError) as error:
+            self._failures += 1
+            if self._failures == _MOST_FAILURES:
+                KEEPER.say_missing(f"it gets no connection to the coordinator ({error})")
         else:
+            self._failures = 0
+            KEEPER.note_served()
             self._line = line
             if self._closed:
                 self.reset()
@@ -153,35 +218,55 @@ class KeeperLink:
 
 
 def _opened_line(to: Node, client_id: str, timeout_s: float, security: Security) -> _Open:
-    """Blocks. Raises CannotStartError, OpenFailed or OSError."""
+    """Blocks. Raises CannotStartError, OpenFailed, ConfigError or OSError."""
     from membership_client.net.opening import OLDEST, ask_versions, await_token, open_connection  # noqa: PLC0415 - takes long
 
-    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     spec = {"host": to.host, "idle": ask_versions(OLDEST, 0, client_id).hex(), **_tls_spec(security)}
+    ends: list[_Ends] = []
 
     def through_keeper(broker: socket.socket) -> socket.socket:
+        while ends:  # Of another address of the host, which was no broker.
+            ends.pop().end()
         relay, their_relay = socket.socketpair()
         with broker, their_relay:
-            handles = [theirs.fileno(), their_relay.fileno(), broker.fileno()]
-            KEEPER.open_line(json.dumps(spec).encode(), handles)
+            ends.append(_hand_over(json.dumps(spec).encode(), their_relay, broker))
         return relay
 
     try:
-        with theirs:
-            await_token(to, timeout_s=timeout_s, security=security)
-            ready = open_connection(
-                to,
-                client_id=client_id,
-                timeout_s=timeout_s,
-                security=replace(security, tls=None),
-                through=through_keeper,
-            )
+        await_token(to, timeout_s=timeout_s, security=security)
+        ready = open_connection(
+            to,
+            client_id=client_id,
+            timeout_s=timeout_s,
+            security=replace(security, tls=None),
+            through=through_keeper,
+        )
     except BaseException:
-        control.close()
+        while ends:
+            ends.pop().end()
         raise
-    control.setblocking(False)
     ready.close()  # Closes the relay: the connection is ready, and the keeper's.
-    return _Open(to, control, ready.channel.offer, ready.renews_at)
+    return _Open(to, ends.pop(), ready.channel.offer, ready.renews_at)
+
+
+def _hand_over(spec: bytes, relay: socket.socket, broker: socket.socket) -> _Ends:
+    control, their_control = message_pair()
+    reports, their_reports = _pipe()
+    ends = _Ends(control, reports, broker.dup())
+    with their_control, their_reports:
+        try:
+            KEEPER.open_line(spec, [end.fileno() for end in (relay, their_reports, their_control, broker)])
+        except BaseException:
+            ends.end()
+            raise
+    control.setblocking(False)
+    os.set_blocking(reports.fileno(), False)
+    return ends
+
+
+def _pipe() -> tuple[io.FileIO, io.FileIO]:
+    read_end, write_end = os.pipe()
+    return io.FileIO(read_end, "rb"), io.FileIO(write_end, "wb")
 
 
 def _tls_spec(security: Security) -> dict[str, object]:

@@ -15,6 +15,8 @@ import sys
 import threading
 from pathlib import Path
 
+from membership_client.keeper.messages import MOST_BYTES
+
 logger = logging.getLogger("membership_client")
 
 # The public package imports everything; the keeper needs a few modules of it.
@@ -28,7 +30,8 @@ main()
 """
 
 
-_KEPT_VARIABLES = ("LD_", "LANG", "LC_", "OPENSSL_", "SSL_")
+_KEPT_VARIABLES = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD", "LANG", "SSL_CERT_DIR", "SSL_CERT_FILE"})
+_KEPT_PREFIXES = ("LC_", "OPENSSL_")
 """Of the environment: what the loader, Python's decoding and OpenSSL read. Programs keep passwords in the rest."""
 
 
@@ -36,18 +39,19 @@ class CannotStartError(Exception):
     """There can be no keeper here; the text says why."""
 
 
-class _KeeperProcess:
+class KeeperProcess:
     """Any thread."""
 
     def __init__(self) -> None:
         self._forget()
         os.register_at_fork(after_in_child=self._after_fork)
-        atexit.register(self._end)
+        atexit.register(self.end)
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
+        self._served = False
         self._told = False
 
     def _after_fork(self) -> None:
@@ -74,8 +78,21 @@ class _KeeperProcess:
             assert self._socket is not None
             socket.send_fds(self._socket, [message], handles)
 
+    def has_ended(self) -> bool:
+        """Was it started, and does it no longer run?"""
+        with self._lock:
+            return self._process is not None and self._process.poll() is not None
+
+    def note_served(self) -> None:
+        """A line was opened: if the process ends from now on, something has ended it, and another one is started."""
+        self._served = True
+
     def _start_once(self) -> None:
-        if self._process is None or self._process.poll() is not None:
+        status = None if self._process is None else self._process.poll()
+        if status is not None and not self._served:
+            self._process = None
+            raise CannotStartError(f"it ended before it could do anything, with status {status}")
+        if self._process is None or status is not None:
             self._start()
 
     def _start(self) -> None:
@@ -85,21 +102,23 @@ class _KeeperProcess:
             raise CannotStartError("there is no Python interpreter to run it with")
         if self._socket is not None:
             self._socket.close()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         directory = str(Path(__file__).parent.parent)
-        with theirs:
-            try:
+        try:
+            self._socket, theirs = message_pair()
+            self._served = False
+            with theirs:
                 # A session of its own: signals of the terminal are meant for the parent. Its output must hold no pipe open.
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), directory],
-                    env={name: value for name, value in os.environ.items() if name.startswith(_KEPT_VARIABLES)},
+                    env={name: value for name, value in os.environ.items() if _is_kept(name)},
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
-            except OSError as error:
-                raise CannotStartError(f"the system starts no process: {error.strerror or error}") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise CannotStartError(f"the system starts no process: {why}") from error
 
     def say_missing(self, why: str) -> None:
         """In the log, once per process."""
@@ -111,7 +130,7 @@ class _KeeperProcess:
                 why,
             )
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """With the interpreter, which would otherwise warn of a child that still runs."""
         if self._process is not None and self._socket is not None:
             self._socket.close()
@@ -122,4 +141,15 @@ class _KeeperProcess:
                 self._process.wait()
 
 
-KEEPER = _KeeperProcess()
+def message_pair() -> tuple[socket.socket, socket.socket]:
+    """The first end can send the longest message, if the system allows it: by default 200 kB is the most."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
+    return ours, theirs
+
+
+def _is_kept(name: str) -> bool:
+    return name in _KEPT_VARIABLES or name.startswith(_KEPT_PREFIXES)
+
+
+KEEPER = KeeperProcess()

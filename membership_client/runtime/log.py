@@ -59,7 +59,7 @@ class StepLog:
 
     def __init__(self, history: RebalanceHistory) -> None:
         self._history = history
-        """That of the same member. It is told of each step before this observer."""
+        """The history of the same member. It gets each step before this observer does."""
         self._logged: RebalanceReport | None = None
 
     def on_step(self, step: Step) -> None:

@@ -7,7 +7,7 @@ import os
 import time
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from membership_client.arguments import checked_function, checked_instance, checked_mapping, optional, shown
 from membership_client.config import MemberConfig, parse_bootstrap
@@ -20,6 +20,9 @@ from membership_client.runtime.listener import CallbackRunner
 from membership_client.runtime.worker import Observer
 from membership_client.security import PLAINTEXT, Security, split_security
 from membership_client.trace.trace_file import TraceFile, trace_path
+
+if TYPE_CHECKING:
+    from membership_client.telemetry.metrics_push import MetricsPush
 
 
 def checked_config(
@@ -87,3 +90,12 @@ def trace_file_of(member: Member) -> TraceFile | None:
     names = {"group": config.group_id, "member": member.member_id, "instance": instance}
     path = trace_path(config.trace_file, pid=os.getpid(), **names)
     return TraceFile(path, max_bytes=config.trace_file_max_bytes, keep=config.trace_file_keep)
+
+
+def metrics_push_of(member: Member) -> MetricsPush | None:
+    """What pushes its metrics to the brokers; None if that is switched off."""
+    if not member.config.enable_metrics_push:
+        return None
+    from membership_client.telemetry.metrics_push import MetricsPush  # noqa: PLC0415 - takes long: it loads opentelemetry
+
+    return MetricsPush(member)

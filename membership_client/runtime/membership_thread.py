@@ -121,7 +121,7 @@ class Closing:
         """The report of the first close that has ended."""
 
     def close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> CloseReport:
-        """As `GroupMember.close`; the arguments are checked already."""
+        """Like `GroupMember.close`; the arguments are checked already."""
         if self._report is not None:
             return self._report
         began_at = time.monotonic()

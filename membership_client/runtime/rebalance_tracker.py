@@ -6,13 +6,13 @@ Times are the member's own: seconds on its monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from membership_client.core.events import CallbackKind, CallbackReturned
 from membership_client.core.exception_summary import Raised, raised_by
 from membership_client.core.machine import Step
 from membership_client.core.member import Member, RunningCall
 from membership_client.types import Cause, CauseKind, MemberState
+from membership_client.values import dataclass
 
 # --- facts -----------------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ class Siblings:
         self._workers.add(worker)
 
     def remove(self, worker: Worker) -> None:
-        """It has ended."""
+        """The worker has ended."""
         self._workers.discard(worker)
 
     def tell(self, worker: Worker, step: Step) -> None:

@@ -62,6 +62,13 @@ class Transport(Protocol):
     def abandon(self) -> None: ...
 
 
+class SideTask(Protocol):
+    """Called by the owning thread only. One that raises is not called again."""
+
+    def due_at(self, member: Member) -> float: ...
+    def turn(self, worker: Worker, now: float) -> None: ...
+
+
 class Worker:
     """`post` may be called by any thread and by signal handlers, `known` read; all else belongs to the owning thread.
 
@@ -88,6 +95,8 @@ class Worker:
         """Told of a new state on the owning thread, before any other thread can see it."""
         self.keeper: KeeperControl | None = None
         """Sends heartbeats while the interpreter is held, if it is configured."""
+        self.side_task: SideTask | None = None
+        """What else this thread does with the connections of the member, and the membership does not need."""
         self._delayed_call: tuple[RunCallback, float] | None = None
         """A callback that has not begun, and when it does at the latest."""
         self.runner: CallbackRunner | None = None
@@ -100,7 +109,7 @@ class Worker:
         self._clock = clock or time.monotonic  # Looked up now: the test kit runs members in virtual time.
         self._inbox: deque[Event | Errand] = deque()
         self._siblings_changed: set[SiblingChanged] = set()
-        """Those that have not been taken in. Other threads add to it; each call of its methods is atomic."""
+        """Events that the member has not processed yet. Other threads add to it; each call of its methods is atomic."""
         self._errands = Errands()
         self._noted_poll: float | None = None
         self._returned: CallbackReturned | None = None
@@ -124,7 +133,7 @@ class Worker:
         self._transport.wakeup()
 
     def sibling_changed(self, event: SiblingChanged) -> None:
-        """As `post`, unless the same waits to be taken in already."""
+        """Like `post`, unless an equal event already waits."""
         if event not in self._siblings_changed:
             self._siblings_changed.add(event)
             self.post(event)
@@ -143,6 +152,11 @@ class Worker:
         self._transport.wakeup()
         if self.stopped:
             self._refuse_errands()
+
+    def start_errand(self, errand: Errand) -> None:
+        """As `run_errand`, at once. For the owning thread."""
+        if (request := self._errands.start(errand, self.member)) is not None:
+            self._transport.send(request)
 
     def run(self) -> None:
         """Until the member is closed."""
@@ -186,6 +200,16 @@ class Worker:
             self._take_in(self._inbox.popleft())
         self._take(Tick())
         self._start_delayed_call()
+        if self.side_task is not None:
+            self._take_turn(self.side_task)
+
+    def _take_turn(self, task: SideTask) -> None:
+        try:
+            task.turn(self, self._clock())
+        except Exception:
+            # It must not harm the member.
+            self.side_task = None
+            logger.exception("%r raised and is no longer called.", task)
 
     def _take_in(self, posted: Event | Errand) -> None:
         if not isinstance(posted, Errand):
@@ -193,8 +217,8 @@ class Worker:
                 # Before the step: the same may happen once more after it.
                 self._siblings_changed.discard(posted)
             self._take(posted)
-        elif (request := self._errands.start(posted, self.member)) is not None:
-            self._transport.send(request)
+        else:
+            self.start_errand(posted)
 
     def _refuse_errands(self) -> None:
         """No other thread may wait for a thread that has ended."""
@@ -210,6 +234,8 @@ class Worker:
         at = deadline(self.member)
         if self._delayed_call is not None:
             at = self._delayed_call[1] if at is None else min(at, self._delayed_call[1])
+        if self.side_task is not None and (due_at := self.side_task.due_at(self.member)) < math.inf:
+            at = due_at if at is None else min(at, due_at)
         left_s = None if at is None else max(0.0, at - self._clock())
         if self.every_second is None:
             return left_s

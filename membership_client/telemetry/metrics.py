@@ -22,7 +22,7 @@ from membership_client.core.events import (
     Warn,
 )
 from membership_client.core.machine import Step
-from membership_client.core.member import InFlight
+from membership_client.core.member import InFlight, Member
 from membership_client.runtime.rebalance_tracker import (
     CallbackEnded,
     Fact,
@@ -152,6 +152,14 @@ def _timed_out(step: Step, flight: InFlight) -> HeartbeatOutcome | None:
     return HeartbeatOutcome(step.at - flight.sent_at, FailureKind.TIMED_OUT.name.lower()) if dropped else None
 
 
+_OUT = frozenset({MemberState.UNSUBSCRIBED, MemberState.STALE, MemberState.FATAL})
+
+
+def confirmed_at(member: Member) -> float | None:
+    """When the coordinator last confirmed it; None while it does not try to be in the group, since nothing is late then."""
+    return None if member.state in _OUT else member.confirmed_at
+
+
 # --- counters and histograms -----------------------------------------------------------------------------------------
 
 
@@ -221,7 +229,7 @@ class Gauges:
         return self._ages(lambda live: live.tracker.settled_at, max)
 
     def _heartbeat_age(self, _: CallbackOptions) -> Iterator[Observation]:
-        return self._ages(lambda live: live.worker.member.confirmed_at, min)
+        return self._ages(lambda live: confirmed_at(live.worker.member), min)
 
     def _poll_age(self, _: CallbackOptions) -> Iterator[Observation]:
         return self._ages(lambda live: live.worker.polled_at, min)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from membership_client.testing.kit.group import KafkaGroup
     from membership_client.testing.kit.history import Entry, History, Record, What
     from membership_client.testing.kit.instance import Instance
+    from membership_client.testing.kit.virtual_group import VirtualGroup
 
 __all__ = [
     "CheckError",
@@ -65,6 +66,7 @@ __all__ = [
     "Record",
     "Stall",
     "StoryError",
+    "VirtualGroup",
     "What",
     "at_least_once",
     "at_least_once_in",
@@ -114,6 +116,7 @@ _LOADED_LATER = {
     "Record": "membership_client.testing.kit.history",
     "What": "membership_client.testing.kit.history",
     "Instance": "membership_client.testing.kit.instance",
+    "VirtualGroup": "membership_client.testing.kit.virtual_group",
 }
 """What loads kio's message formats, which an embedded broker needs for its first request only; and the test kit."""
 

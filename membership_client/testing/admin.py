@@ -86,7 +86,7 @@ class ClusterAdmin:
         return self.describe(group).epoch
 
     def remove_member(self, group: str, member_id: str, instance_id: str | None = None) -> None:
-        """As an administrator would, from outside; in both protocols."""
+        """Remove a member from outside, as an administrator would; in both protocols."""
         leaver = MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason="removed by the test")
         request = LeaveGroupRequest(group_id=GroupId(group), members=(leaver,))
         (found,) = self._find_coordinators([group])
@@ -109,7 +109,7 @@ class ClusterAdmin:
 
     @_patiently
     def coordinators(self, groups: Sequence[str]) -> dict[str, int]:
-        """The same of many groups, in one question; they need not exist."""
+        """`coordinator` of many groups, by one request; they need not exist."""
         return {found.key: found.node_id for found in self._find_coordinators(groups)}
 
     def _find_coordinators(self, groups: Sequence[str]) -> Sequence[Coordinator]:

@@ -19,12 +19,13 @@ from membership_client.arguments import (
     shown,
 )
 from membership_client.errors import ConfigError
+from membership_client.runtime.listener import accepts
 from membership_client.testing.settings import Listener, Value
 
 _MOST_BROKERS = 100
 _VERSION = re.compile(r"[0-9A-Za-z.-]{1,50}")
 _LINE = re.compile(r"[^\r\n\0\ud800-\udfff]*")
-"""What a file of properties holds in one line."""
+"""A value that a file of properties can hold in one line."""
 
 
 def checked_brokers(value: object) -> int:
@@ -34,10 +35,12 @@ def checked_brokers(value: object) -> int:
 def checked_program(value: object) -> None:
     """A function of an instance, plain or async."""
     checked_function("program", value, "an instance")
+    if callable(value) and not accepts(value, 1):
+        raise ConfigError(f"program is called with one argument, an instance: {shown(value)} does not take that.")
 
 
 def checked_version(value: object) -> str:
-    """Of Kafka: a part of a directory's name."""
+    """A version of Kafka, which is a part of a directory's name."""
     if not isinstance(value, str) or not _VERSION.fullmatch(value):
         raise ConfigError(f"version is a version of Kafka, such as 4.3.1, not {shown(value)}.")
     return value
@@ -73,7 +76,7 @@ def _checked_listener(name: str, value: object) -> Listener:
 
 
 def checked_racks(value: object) -> dict[int, str]:
-    """By the numbers of their brokers."""
+    """Racks by the numbers of their brokers."""
     return dict(enumerate(checked_items("racks", value, _checked_rack), start=1))
 
 

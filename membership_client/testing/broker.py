@@ -46,17 +46,17 @@ class Broker:
 
     @property
     def address(self) -> Address:
-        """Where clients reach it."""
+        """The address for clients: host:port."""
         return "127.0.0.1", self.node.port
 
     @property
     def log(self) -> str:
-        """All it has logged, over all its starts."""
+        """What the broker logged, over all its starts."""
         return self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
 
     @property
     def has_died(self) -> bool:
-        """It ended, and nobody here ended it."""
+        """It ended, and this process did not end it."""
         return self._process is not None and self._process.poll() is not None
 
     @property
@@ -75,7 +75,7 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 cwd=self.node.directory,
                 env=os.environ | {"LOG4J_CONFIGURATION_FILE": str(self._log4j_file)},
-                # Ctrl-C is for the tests; brokers are stopped by whoever started them, or by the guard.
+                # Ctrl-C is for the tests; brokers are stopped by the object that started them, or by the guard.
                 start_new_session=True,
             )
         guard.watch_process(self._process.pid)
@@ -92,7 +92,7 @@ class Broker:
         return {broker.node_id for broker in answer.brokers}
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nobody is told."""
+        """SIGKILL: nothing is flushed, and no client is told."""
         if self._process is not None:
             self._process.kill()
             self._reap()

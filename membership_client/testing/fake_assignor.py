@@ -24,7 +24,7 @@ _SIGN_BITS = 1 << 127 | 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """What the assignor knows of a member."""
+    """A member, as the assignor knows it."""
 
     topics: frozenset[UUID]
     current: Partitions
@@ -122,7 +122,7 @@ def _assign_rest(topic: UUID, count: int, subscribers: list[str], shares: dict[s
 
 
 def _balance(topic: UUID, subscribers: list[str], shares: dict[str, Owned]) -> bool:
-    """Moves partitions of one topic from the richest to the poorest while that helps. Did it?"""
+    """Moves partitions of one topic from the richest to the poorest while that helps. Returns whether one moved."""
     ranked = sorted(subscribers, key=lambda member_id: _load(shares[member_id]))
     moved = False
     while givers := [member_id for member_id in reversed(ranked) if shares[member_id].get(topic)]:
@@ -145,7 +145,7 @@ def _load(share: Owned) -> int:
 
 
 def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int]) -> list[Key]:
-    """In the order in which a Java HashMap iterates over these keys."""
+    """These keys in the order in which a Java HashMap iterates over them."""
     listed = list(keys)
     size = 16
     while len(listed) > size * 3 // 4:

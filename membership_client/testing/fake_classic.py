@@ -43,7 +43,7 @@ class OpaqueJoin(JoinGroup):
 
     protocol_type: str = "consumer"
     metadata: tuple[tuple[str, bytes], ...] = ()
-    """For each strategy."""
+    """The bytes of the member's metadata, by strategy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,22 +62,22 @@ class JoinPhase(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """A member as the coordinator remembers it. Whoever waits for an answer has no session to keep."""
+    """A member as the coordinator remembers it. While it waits for an answer it has no session to keep."""
 
     member_id: str
     client_id: str
     said: JoinGroup
     session_ends: float
     generation: int = -1
-    """The last one it joined."""
+    """The last generation that it joined."""
     share: frozenset[TopicPartition] = frozenset()
     opaque_share: bytes = b""
-    """The same, of a plan that came in an `OpaqueSync`."""
+    """The member's share as bytes, if the plan came in an `OpaqueSync`."""
     join_reply: Reply | None = None
     sync_reply: Reply | None = None
     has_synced: bool = False
     planned_topics: frozenset[str] = frozenset()
-    """What it wanted when the plan of now was made: one that replaces another in silence may want something else."""
+    """The topics that it wanted when the present plan was made. A static member that replaces another may want others."""
 
     @property
     def instance_id(self) -> str | None:
@@ -99,10 +99,10 @@ class FakeClassicGroup:
     pending: dict[str, float] = field(default_factory=dict)
     """Ids that were given and have not been joined with, and when they are forgotten."""
     ends_at: float = _NEVER
-    """When the group waits no longer for joins, or for syncs, those that come after the plan included."""
+    """When the group stops to wait for joins, or for syncs, also for syncs that come after the plan."""
     ids: int = 0
     id_suffix: Callable[[int], str] = str
-    """What makes an id out of a client's name, by how many were given before."""
+    """The suffix that makes a member id of a client id, by the number of ids given before."""
 
     # --- JoinGroup ---------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class FakeClassicGroup:
             reply(MemberIdGiven(given))
 
     def _has_room_for(self, member_id: str) -> bool:
-        """By the member id alone: a static member that comes back under none is a newcomer here."""
+        """Is there room? Only the member id counts: a static member that comes back without one is a newcomer here."""
         if self.max_size is None:
             return True
         known = self.members.get(member_id)
@@ -147,7 +147,7 @@ class FakeClassicGroup:
         return joined < self.max_size or (known is not None and known.join_reply is not None)
 
     def _turn_away(self, member_id: str, now: float, reply: Reply) -> None:
-        """Also one that was a member, and comes last to a rebalance."""
+        """Refuse the join, also of a former member that is the last one to join a rebalance."""
         reply(Refused(Code.GROUP_MAX_SIZE_REACHED))
         self.pending.pop(member_id, None)
         if (member := self.members.get(member_id)) is not None:
@@ -161,7 +161,7 @@ class FakeClassicGroup:
         return first.intersection(*others)
 
     def elect(self) -> str:
-        """Each member votes for what it likes best of what all of them offer."""
+        """The strategy with most votes. A member votes for its first strategy that all members have."""
         candidates = self._offered_by_all()
         likings = ([name for name in member.said.strategies if name in candidates] for member in self.members.values())
         return Counter(liking[0] for liking in likings).most_common(1)[0][0]
@@ -252,7 +252,7 @@ class FakeClassicGroup:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Whoever has not joined is out, except static members, for whom their session decides."""
+        """Members that have not joined are out, except static ones, for which their session decides."""
         for member in tuple(self.members.values()):
             if member.join_reply is None and member.instance_id is None:
                 del self.members[member.member_id]
@@ -386,7 +386,7 @@ class FakeClassicGroup:
         return member.join_reply is None and member.sync_reply is None
 
     def ring(self, at: float) -> None:
-        """Something's time has come."""
+        """End the waits and sessions whose time has come."""
         for member_id in [member_id for member_id, ends in self.pending.items() if ends <= at]:
             del self.pending[member_id]
             self._try_complete(at)
@@ -402,7 +402,7 @@ class FakeClassicGroup:
                 self._remove(member, at, "expelled: it did not ask for its share in time")
 
     def restart(self, at: float) -> None:
-        """Another broker has loaded the group. What was under way is lost; a plan that was not made must be made anew."""
+        """Another broker has loaded the group. Joins and syncs that waited are lost; without a plan the group rebalances anew."""
         for member in self.members.values():
             replies = (member.join_reply, member.sync_reply)
             member.join_reply = member.sync_reply = None
@@ -417,6 +417,6 @@ class FakeClassicGroup:
 
 
 def _metadata(said: JoinGroup) -> tuple[object, ...]:
-    """What members tell each other: a change of it is a reason to rebalance."""
+    """The metadata that members send to each other: a change of it is a reason to rebalance."""
     opaque = said.metadata if isinstance(said, OpaqueJoin) else ()
     return said.strategies, said.topics, said.owned, said.held, said.generation, said.rack, opaque

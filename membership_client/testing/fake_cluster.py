@@ -40,7 +40,7 @@ class FakeCluster:
         self.groups.restart_clocks(self.loading_until)
 
     def advance(self, now: float) -> None:
-        """Let the coordinator's clocks ring; without one, or while it loads, they stand still."""
+        """Let time pass for the coordinator. Without a coordinator, or while it loads, its timers stand still."""
         if self.coordinator is not None and now >= self.loading_until:
             self.groups.advance(now)
 

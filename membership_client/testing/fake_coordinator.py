@@ -73,17 +73,19 @@ GROUP_REQUESTS = (
     SyncGroup,
     ClassicHeartbeat,
 )
-"""What only the group's coordinator can answer; for the rest any broker will do."""
+"""Requests that only the group's coordinator answers; any broker answers the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings:
-    """What operators set; Kafka's defaults. May be replaced at any time, as on a broker."""
+    """Settings of operators, with Kafka's defaults. They may be replaced at any time, as on a broker."""
 
     heartbeat_interval_s: float = 5.0
     session_timeout_s: float = 45.0
     assignment_interval_s: float = 1.0
     """New targets are not computed more often than this; 0 computes them at once, as before 4.3."""
+    offloads_assignor: bool = False
+    """Targets are computed beside the requests, and count from the next heartbeat on (KIP-1263). No release does that yet."""
     max_size: int | None = None
     upgrades: bool = False
     """Whether a member of the consumer protocol may join a classic group that has members, which then becomes one of both."""
@@ -97,7 +99,7 @@ class CoordinatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who sends a request, as a broker knows it from the connection."""
+    """The client that sends a request, as a broker knows it from the connection."""
 
     client_id: str = ""
     host: str = ""
@@ -180,12 +182,12 @@ class FakeCoordinator:
                 return Refused(Code.UNSUPPORTED_VERSION)  # Members never ask it.
 
     def _layouts(self, names: frozenset[str] | None) -> dict[str, TopicLayout]:
-        """Topics that metadata has not heard of yet are missing, as they are on a broker that lags behind."""
+        """The layouts of these topics. One that the metadata lacks as yet is missing, as on a broker that lags behind."""
         told = (topic for topic in self.topics if topic.topic_id not in self.topics.unnamed)
         wanted = (topic for topic in told if names is None or topic.name in names)
         return {topic.name: TopicLayout(topic.partitions, topic_id=topic.topic_id) for topic in wanted}
 
-    # --- for those who watch -----------------------------------------------------------------------------------------
+    # --- for observers -----------------------------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> FakeGroup | None:
         return self._groups.get(group_id)
@@ -198,14 +200,14 @@ class FakeCoordinator:
         return group.members.get(member_id) if group else None
 
     def term(self, group_id: str, member_id: str) -> int | None:
-        """The number of the join that began this membership; None if the coordinator counts on it no longer."""
+        """The number of the join that began this membership; None if the coordinator does not know the member any more."""
         group = self._groups.get(group_id)
         return group.terms.get(member_id) if group else None
 
     def group_ids(self) -> frozenset[str]:
         return frozenset({*self._groups, *self._classic})
 
-    # --- for those who interfere -------------------------------------------------------------------------------------
+    # --- for interference --------------------------------------------------------------------------------------------------
 
     def forget(self, group_id: str) -> None:
         """The group is deleted, or becomes one of the other protocol; it has no members."""
@@ -331,7 +333,8 @@ class FakeCoordinator:
         )
 
     def _assign_with(self, group: FakeGroup, member: Enrolled, changed: bool, now: float) -> None:
-        """Targets are not computed by a clock, but by the first heartbeat of anybody after the interval."""
+        """Targets are computed by the first heartbeat of any member after the interval, and not by a timer."""
+        group.take_computed()
         group.members[member.member_id] = member
         if changed:
             group.bump()
@@ -340,14 +343,15 @@ class FakeCoordinator:
         if group.overdue and not waits:
             # Without a change the last count holds: a newcomer that subscribes to nothing is then taken for one of those
             # before it, and if it comes first in the assignor's order, all of them get nothing.
-            group.assign(now, alike=group.looks_alike() if changed else group.alike)
+            assign = group.compute if self.settings.offloads_assignor else group.assign
+            assign(now, alike=group.looks_alike() if changed else group.alike)
 
     @staticmethod
     def _reconcile(
         group: FakeGroup, member: Enrolled, owned: Partitions | None, resubscribed: bool, now: float
     ) -> Enrolled:
         goal = Goal(
-            epoch=group.target_epoch,
+            epoch=max(group.target_epoch, 1),  # No member is at epoch 0, also before the first targets.
             partitions=group.targets.get(member.member_id, NOTHING),
             subscribed=group.topic_ids(member),
             resubscribed=resubscribed,
@@ -485,7 +489,7 @@ class FakeCoordinator:
 
 
 def _recognise_static(group: FakeGroup, request: Heartbeat) -> Enrolled:
-    """An instance id has one holder. Whoever joins gets its place only after it left, even if they are the same."""
+    """An instance id has one holder. A member that joins with it gets it only after the holder left, even if it is the holder."""
     holder = group.holder(request.instance_id)
     if request.epoch == JOIN_EPOCH:
         if holder is None:
@@ -525,7 +529,7 @@ def _unknown_member(group: FakeGroup, member_id: str) -> Enrolled:
 
 
 def _check_regex(group: FakeGroup, known: Enrolled, request: Heartbeat) -> None:
-    """A pattern is read when the first member states it."""
+    """Refuse a pattern that cannot be read, when the first member states it."""
     if not request.regex or request.regex == known.regex or request.regex in group.pattern_counts():
         return
     try:
@@ -538,7 +542,7 @@ def _check_regex(group: FakeGroup, known: Enrolled, request: Heartbeat) -> None:
 
 
 def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
-    """The member with what the request says; what it does not say stays as it was."""
+    """The member with the fields of the request; fields that the request leaves out stay as they were."""
     timeout_s = request.rebalance_timeout_s
     return replace(
         known,
@@ -555,7 +559,7 @@ def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
 
 
 def _is_full(request: Heartbeat) -> bool:
-    """Does the member say everything? Then it is told everything, whether it changed or not."""
+    """Does the request have all fields? Then the answer has the assignment, whether it changed or not."""
     stated = request.topics is not None or request.regex is not None
     says_all = request.rebalance_timeout_s is not None and stated and request.owned is not None
     return request.epoch == JOIN_EPOCH or says_all

@@ -30,6 +30,9 @@ class FakeGroup:
         """Whether all members subscribed to the same when one of them was last written down."""
         self.members: dict[str, Enrolled] = {}
         self.targets: dict[str, Partitions] = {}
+        self._computed: dict[str, Partitions] = {}
+        self._computed_epoch: int | None = None
+        """Targets that the assignor has computed beside the requests, and for which epoch; None if there are none."""
         self.patterns = FakePatterns(topics)
         self.sessions: dict[str, float] = {}
         """When each member's session ends."""
@@ -58,10 +61,11 @@ class FakeGroup:
 
     def rename(self, old: Enrolled, new: Enrolled) -> None:
         """A static member is back under another member id: everything passes on, at no epoch's expense."""
-        target = self.targets.get(old.member_id, NOTHING)
+        tables = [(table, table.get(old.member_id, NOTHING)) for table in (self.targets, self._computed)]
         self._forget(old.member_id)
         self.members[new.member_id] = new
-        self.targets[new.member_id] = target
+        for table, target in tables:
+            table[new.member_id] = target
 
     def suspend(self, member: Enrolled) -> None:
         """A static member left for a while: its partitions stay reserved until its session ends."""
@@ -76,11 +80,12 @@ class FakeGroup:
         self.bump()
 
     def _forget(self, member_id: str) -> None:
-        for table in (self.members, self.targets, self.sessions, self.patience, self.awaited, self.terms):
+        kept = (self.members, self.targets, self._computed, self.sessions, self.patience, self.awaited, self.terms)
+        for table in kept:
             table.pop(member_id, None)
 
     def held_by_others(self, member_id: str) -> Callable[[Partitions], Partitions]:
-        """Which of some partitions other members may use, or have not given up yet."""
+        """A function that tells which of some partitions other members may use, or have not given up yet."""
 
         def held(partitions: Partitions) -> Partitions:
             found = NOTHING
@@ -103,12 +108,12 @@ class FakeGroup:
         return frozenset(topic.topic_id for topic in self.topics.known(self.topic_names(member)))
 
     def bump(self) -> None:
-        """Something changed that calls for new targets."""
+        """Raise the group epoch: a change calls for new targets."""
         self.epoch += 1
         self._metadata = self._seen_metadata()
 
     def recount(self, forgotten: frozenset[str] = frozenset()) -> None:
-        """A member was written down: look again whether all are alike."""
+        """A member was stored: look again whether all members subscribe alike."""
         self.alike = self.looks_alike(forgotten)
 
     def looks_alike(self, forgotten: frozenset[str] = frozenset()) -> bool:
@@ -142,15 +147,26 @@ class FakeGroup:
             self.bump()
 
     def assign(self, now: float, *, alike: bool) -> None:
-        """Compute everybody's target anew, by the simpler rule if they are said to be alike."""
+        """Compute all targets anew, by the simpler rule if all members subscribe alike."""
+        self.compute(now, alike=alike)
+        self.take_computed()
+
+    def take_computed(self) -> None:
+        """The computed targets count from now on."""
+        if self._computed_epoch is not None:
+            self.targets, self.target_epoch = self._computed, self._computed_epoch
+            self._computed, self._computed_epoch = {}, None
+
+    def compute(self, now: float, *, alike: bool) -> None:
+        """As `assign`, for `take_computed`."""
         members = {
             member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING), member.instance_id)
             for member_id, member in self.members.items()
         }
         counts = {topic.topic_id: topic.partitions for topic in self._seen_metadata()}
         assign = assign_ranges if self.assignor == "range" else uniform
-        self.targets = assign(members, counts, alike=alike)
-        self.target_epoch, self.assigned_at = self.epoch, now
+        self._computed, self._computed_epoch = assign(members, counts, alike=alike), self.epoch
+        self.assigned_at = now
 
     @property
     def assignor(self) -> str:

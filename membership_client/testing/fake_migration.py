@@ -31,7 +31,7 @@ from membership_client.types import TopicPartition
 
 
 class Blobs(Protocol):
-    """What members of the classic protocol tell each other, which a coordinator reads only here."""
+    """Reads and writes the bytes that members of the classic protocol send each other; a coordinator does so only here."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription: ...
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]: ...
@@ -39,7 +39,7 @@ class Blobs(Protocol):
 
 
 class PlainBlobs:
-    """Of requests that are values already."""
+    """`Blobs` for requests that are values already."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription:
         return MemberSubscription(
@@ -49,7 +49,7 @@ class PlainBlobs:
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]:
         return member.share
 
-    def written(self, share: frozenset[TopicPartition]) -> bytes:  # noqa: ARG002 - nobody reads bytes here
+    def written(self, share: frozenset[TopicPartition]) -> bytes:  # noqa: ARG002 - these bytes are never read
         return b""
 
 
@@ -129,7 +129,7 @@ def check_strategies(group: FakeGroup, request: JoinGroup) -> None:
 
 
 def joined(member: Enrolled, request: JoinGroup) -> GroupJoined:
-    """Nobody leads: the coordinator assigns."""
+    """The group has no leader: the coordinator assigns."""
     return GroupJoined(
         generation=member.epoch, member_id=member.member_id, leader_id="", strategy=request.strategies[0]
     )
@@ -149,7 +149,7 @@ def sync(group: FakeGroup, request: SyncGroup, now: float) -> Response:
 def heartbeat(group: FakeGroup, request: ClassicHeartbeat, now: float) -> Response:
     """It must join again if there are newer targets, if it is to give up partitions, or if those it waits for are free.
 
-    A newer epoch alone is no reason in 4.3: if only classic members are left and no downgrade is allowed, nobody computes targets.
+    A newer epoch alone is no reason in 4.3: if only classic members are left and no downgrade is allowed, no targets are computed.
     """
     member = _checked(group, request)
     _keep(group, member, now)

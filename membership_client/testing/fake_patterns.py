@@ -52,7 +52,7 @@ class FakePatterns:
         return news
 
     def forget(self, regex: str) -> frozenset[str]:
-        """Nobody states it any more. What did it match?"""
+        """No member states it any more. Returns the topics that it matched."""
         topics = self.topics_of(regex)
         self._evaluated.pop(regex, None)
         return topics
@@ -86,7 +86,7 @@ class FakePatterns:
         return self._ready_at
 
     def evaluate(self, patterns: frozenset[str]) -> bool:
-        """The evaluation has ended, for patterns somebody still states. Does any of them match something else now?"""
+        """The evaluation has ended, for the patterns that members still state. Does any of them match other topics now?"""
         at, self._ready_at = self._ready_at, None
         assert at is not None
         changed = False

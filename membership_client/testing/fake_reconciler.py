@@ -12,7 +12,7 @@ from membership_client.partitions import NOTHING, Partitions
 
 
 class Progress(enum.Enum):
-    """How far a member is with its target."""
+    """How far a member has come on the way to its target."""
 
     STABLE = "stable"
     UNREVOKED = "unrevoked"
@@ -23,7 +23,7 @@ class Progress(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrolled:
-    """A member in the coordinator's eyes."""
+    """A member, as the coordinator knows it."""
 
     member_id: str
     instance_id: str | None = None
@@ -33,23 +33,23 @@ class Enrolled:
     topics: frozenset[str] = frozenset()
     regex: str = ""
     assignor: str | None = None
-    """The one it asks for."""
+    """The assignor that the member asks for."""
     rack_id: str | None = None
     classic: JoinGroup | None = None
-    """What it said when it last joined by the classic protocol; None for members of the consumer protocol."""
+    """Its last JoinGroup; None for members of the consumer protocol."""
     epoch: int = 0
     previous_epoch: int = -1
     progress: Progress = Progress.STABLE
     assigned: Partitions = NOTHING
-    """What it may use now."""
+    """The partitions that it may use now."""
     pending: Partitions = NOTHING
-    """What it was told to give up and has not yet."""
+    """The partitions that it was told to give up and has not given up yet."""
     gained: tuple[tuple[int, Partitions], ...] = ()
-    """What of that it gained at which epoch, the oldest first."""
+    """The partitions of `assigned` by the epoch at which it gained them, the oldest first."""
 
     @property
     def known_to_hold(self) -> Partitions:
-        """What a broker describes as the member's assignment: what is being given up counts."""
+        """The assignment that a broker describes: partitions that are being given up are in it."""
         return self.assigned | self.pending
 
     def held_since(self, topic: UUID, number: int) -> int | None:

@@ -1,4 +1,4 @@
-"""What a coordinator refuses, and in which words. The words are Kafka's: clients show them to people."""
+"""Requests that a coordinator refuses, with Kafka's words, since clients show them to people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _invalid(message: str) -> NoReturn:
 
 
 def check_heartbeat(request: Heartbeat) -> None:
-    """What is wrong with a heartbeat whatever the group looks like."""
+    """Refuse a heartbeat that is wrong in any group."""
     for name, value in (("MemberId", request.member_id), ("GroupId", request.group_id)):
         if not value:
             _invalid(f"{name} can't be empty.")

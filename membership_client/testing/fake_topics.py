@@ -43,7 +43,7 @@ class FakeTopics:
         return topic.topic_id
 
     def grow(self, name: str, partitions: int) -> None:
-        """To that many partitions; a topic never shrinks."""
+        """Grow the topic to `partitions` partitions; a topic never shrinks."""
         topic = self._by_name[name]
         if partitions < topic.partitions:
             raise ValueError(f"topic {name} has {topic.partitions} partitions already")

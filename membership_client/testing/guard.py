@@ -15,17 +15,17 @@ from pathlib import Path
 
 
 def watch_process(pid: int) -> None:
-    """From now on `pid` does not outlive us."""
+    """From now on the process `pid` ends when this process ends."""
     _tell(f"watch pid {pid}")
 
 
 def forget_process(pid: int) -> None:
-    """`pid` has ended and was waited for; its number may soon belong to someone else."""
+    """`pid` has ended and was waited for; another process may soon have its number."""
     _tell(f"forget pid {pid}")
 
 
 def watch_directory(directory: Path) -> None:
-    """From now on `directory` does not outlive us."""
+    """From now on `directory` is removed when this process ends."""
     _tell(f"watch directory {directory}")
 
 
@@ -55,7 +55,7 @@ def _guard() -> subprocess.Popen[str]:
 
 
 def _dismiss(guard: subprocess.Popen[str]) -> None:
-    """Waiting makes the clean-up complete before we are gone."""
+    """Wait for the guard, so that the clean-up is complete before this process ends."""
     assert guard.stdin is not None
     guard.stdin.close()
     guard.wait()

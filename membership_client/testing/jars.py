@@ -9,7 +9,7 @@ from membership_client.testing.arguments import checked_version
 
 KAFKA_VERSION = "4.3.1"
 OLD_KAFKA_VERSION = "2.8.2"
-"""The oldest that starts without ZooKeeper: joins have no reasons, topics hardly have ids, and nobody knows KIP-848."""
+"""The oldest that starts without ZooKeeper: joins have no reasons, topics hardly have ids, and KIP-848 is unknown."""
 
 
 def cache_directory() -> Path:

@@ -116,7 +116,7 @@ class KafkaCluster:
                 self._start_once()
 
     def stop(self) -> None:
-        """Ends all brokers at once, without ceremony, and removes the data unless a directory was given."""
+        """Kills all brokers, and removes the data unless a directory was given."""
         for broker in self._brokers.values():
             broker.kill()
         if self._directory is not None and self._given_directory is None:

@@ -1,4 +1,4 @@
-"""Picks TCP ports nobody listens on."""
+"""Picks TCP ports on which no process listens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the brokers of a test cluster are configured with."""
+"""The configuration of the brokers of a test cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = str | int
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where clients may come in beside the plain-text listener that every broker has."""
+    """A listener beside the one for plain text that every broker has."""
 
     protocol: str
     """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; what these need are settings named `listener.name.…`."""

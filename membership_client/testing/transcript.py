@@ -1,4 +1,4 @@
-"""A run as text, for people: what reached each member, what became of it, and what it wanted done."""
+"""A run as text, for people: each event of a member, what changed, and the effects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def render_step(who: str, taken: Step, names: Names) -> list[str]:
 
 
 def changes(before: Member, after: Member, names: Names) -> list[str]:
-    """What people would call a change."""
+    """The changes that a reader wants to see."""
     found = []
     if after.state is not before.state:
         found.append(after.state.name)

@@ -1,4 +1,4 @@
-"""A transport and a clock in one, for a worker without a thread: whoever waits makes time pass.
+"""A transport and a clock in one, for a worker without a thread: a wait makes time pass.
 
     brokers = VirtualBrokers(FakeCluster({"orders": 6}))
     worker = brokers.worker(MemberConfig(bootstrap_servers="b1:9092", group_id="g"))
@@ -36,7 +36,7 @@ from membership_client.types import Node
 
 
 class DeadlockError(AssertionError):
-    """A worker waits without a deadline while nothing is under way that could wake it."""
+    """A worker waits without a deadline, and no event is planned that could wake it."""
 
 
 class VirtualBrokers:
@@ -74,7 +74,7 @@ class VirtualBrokers:
         return self.now
 
     def at(self, time: float, action: Callable[[], None]) -> None:
-        """Have something happen at that time, if a worker waits that long."""
+        """Call a function at that time, if a worker waits that long."""
         self._queued += 1
         heapq.heappush(self._queue, (max(time, self.now), self._queued, action))
 

@@ -301,6 +301,7 @@ START = (
         trace_file=None,
         trace_file_max_bytes=10_000_000,
         trace_file_keep=3,
+        enable_metrics_push=True,
         telemetry_member_id_label=False,
         heartbeat_keeper="off",
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import resource
 import socket
@@ -25,12 +24,14 @@ from membership_client.core.member import Member
 from membership_client.errors import MembershipError
 from membership_client.partitions import Partitions, ranges
 from membership_client.trace.trace_file import TraceFile, as_bytes, write_for_owner
-from membership_client.trace.trace_thread import TraceThread
 from membership_client.trace.values import Json, encode
 from membership_client.types import MemberState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from membership_client.trace.trace_thread import TraceThread
 
 
 _KEEP = 100
@@ -100,6 +101,8 @@ class Journal:
         self._newer = Generation(start)
         self._writer: TraceThread | None = None
         if file is not None:
+            from membership_client.trace.trace_thread import TraceThread  # noqa: PLC0415 - only traces with a file need it
+
             self._writer = TraceThread(file, functools.partial(_header, self._origin), _text)
             self._writer.begin(start, now, self._offset_s)
             # A member that was made and forgotten leaves no thread behind.
@@ -190,15 +193,19 @@ def _header(origin: dict[str, str | int], start: Member, at: float, offset_s: fl
 
     who = {"group": start.config.group_id, "member": start.member_id, "instance": start.config.group_instance_id}
     when = {"wall": at + offset_s, "at": at} | ({"dropped": dropped} if dropped else {})
-    return _line({"trace": VERSION, **who, **origin, **when, "start": encode(start)})
+    return _encoder()({"trace": VERSION, **who, **origin, **when, "start": encode(start)})
 
 
-# NaN would make the whole file unreadable: a line with one is left out, and counted.
-_line = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False, allow_nan=False).encode
+@functools.cache
+def _encoder() -> Callable[[object], str]:
+    import json  # noqa: PLC0415 - loaded with the first line
+
+    # NaN would make the whole file unreadable: a line with one is left out, and counted.
+    return json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False, allow_nan=False).encode
 
 
 def _text(entry: Entry) -> str:
-    return _line(_shown(entry))
+    return _encoder()(_shown(entry))
 
 
 def _shown(entry: Entry) -> dict[str, Json]:

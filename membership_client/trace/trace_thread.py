@@ -16,7 +16,7 @@ from membership_client.trace.trace_file import TraceFile
 # --- what waits to be written ----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Backlog:
     """`admit` and `dropped` belong to the thread that records, `written` to the one that writes; neither waits."""
 

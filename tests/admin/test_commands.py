@@ -293,6 +293,14 @@ def test_a_file_that_cannot_be_read_is_a_sentence(
     assert f"{tmp_path} cannot be read: Is a directory." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [["list", "--command-config", "{file}"], ["offsets", "import", "shop", "{file}"]])
+def test_a_file_without_an_end_is_a_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It used to take all memory."""
+    words = [word.format(file="/dev/zero") for word in arguments]
+    assert main(["groups", *words, "--bootstrap-server", "127.0.0.1:1"]) == 2
+    assert "/dev/zero has more than 64 MiB: is it the file that you meant?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "arguments"),
     [

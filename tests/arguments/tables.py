@@ -198,6 +198,7 @@ CONFIG_KEYS: Mapping[str, Kind] = {
     "trace_file": Kind(None, TEXTS | NONE, also={"field": "{0.__class__}", "brace": "{", "other": "{x}"}),
     "trace_file_max_bytes": Kind(10_000, FOREVER - {"inf", "1e300", "10**400", "10**5000"}),
     "trace_file_keep": Kind(3, INT64),
+    "enable_metrics_push": FLAG,
     "telemetry_member_id_label": FLAG,
     "heartbeat_keeper": Kind("off"),
 }

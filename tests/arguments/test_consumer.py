@@ -220,7 +220,7 @@ def _in_a_mapping(key: str) -> frozenset[str]:
     """What is taken there, too, because librdkafka takes it there."""
     if key in _MAY_BE_EMPTY:
         return frozenset({"None", "empty", "word", "digits", "many digits", "newline"})
-    if key == "telemetry.member.id.label":
+    if key in {"enable.metrics.push", "telemetry.member.id.label"}:
         return _FLAGS
     return frozenset({"digits", "1.5", "0.0"}) if key.endswith((".ms", ".bytes", ".keep")) else frozenset({"digits"})
 

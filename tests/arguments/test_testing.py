@@ -15,7 +15,7 @@ import pytest
 
 from membership_client import ConfigError, Consumer, testing
 from membership_client.core.error_codes import Code
-from membership_client.testing import EmbeddedKafka, Join, KafkaCluster, KafkaGroup, Listener
+from membership_client.testing import EmbeddedKafka, Join, KafkaCluster, KafkaGroup, Listener, VirtualGroup
 from tests.arguments.bad_values import CALLABLE, EMPTY, TEXTS
 from tests.arguments.feeding import Table, feed
 from tests.arguments.kinds import Kind
@@ -80,6 +80,8 @@ TABLE = Table(
             for place in (
                 *("Join", "Leave", "Crash", "Fence", "ExpireSession", "Stall", "LoseAnswer"),
                 *(f"KafkaGroup.{method}" for method in ("join", "leave", "fence", "expire_session", "member_id")),
+                *(f"VirtualGroup.{method}" for method in ("join", "leave", "crash", "fence", "expire_session")),
+                *(f"VirtualGroup.{method}" for method in ("stall", "lose_answer")),
             )
         },
         "membership_client.testing.EmbeddedKafka": {
@@ -118,9 +120,11 @@ PLACES = [
             "membership_client.testing.ClusterAdmin.",
             "membership_client.testing.GroupDescription",
             "membership_client.testing.explore",
-            "membership_client.testing.KafkaGroup.check",
-            "membership_client.testing.KafkaGroup.wait_processed",
-            "membership_client.testing.KafkaGroup.wait_assigned",
+            *(
+                f"membership_client.testing.{group}.{method}"
+                for group in ("KafkaGroup", "VirtualGroup")
+                for method in ("check", "wait_processed", "wait_assigned")
+            ),
             "membership_client.testing.Entry",
             "membership_client.testing.History",
             "membership_client.testing.Instance",
@@ -130,7 +134,7 @@ PLACES = [
 ]
 """GroupDescription.member() is a look-up, and raises KeyError. The kit makes entries, histories and instances, and gives them
 to checks and programs. explore() checks as play() does, and would run for long; its own parameters are tried in
-tests/testing/kit. The two waits are KafkaGroup.wait_for, and check() takes checks one by one."""
+tests/testing/kit. The two waits are wait_for of the same group, and check() takes checks one by one."""
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "KafkaCluster": lambda: KafkaCluster(java=JAVA, jars=JARS, listeners=LISTENERS),
@@ -180,6 +184,18 @@ def test_a_group_on_an_embedded_cluster(place: Place) -> None:
             group.stop()
 
         complaints = list(feed(place, call, table))
+    assert not complaints, "\n".join(map(str, complaints))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.owner == "VirtualGroup"], ids=str)
+def test_a_group_in_virtual_time(place: Place) -> None:
+    """An instance that is not there raises LookupError, and a condition that stays false TimeoutError."""
+
+    def call(**given: Any) -> None:
+        with VirtualGroup() as group, contextlib.suppress(LookupError, TimeoutError):
+            getattr(group, place.name)(**given)
+
+    complaints = list(feed(place, call, TABLE))
     assert not complaints, "\n".join(map(str, complaints))
 
 

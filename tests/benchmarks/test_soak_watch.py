@@ -137,6 +137,33 @@ def test_a_record_that_was_committed_and_comes_again_is_seen(diaries: Diaries) -
     assert "three read 0@9, which was committed as 10" in diaries.violations()[-1]
 
 
+def test_a_handler_that_a_stop_delays_is_chance_only_once(diaries: Diaries) -> None:
+    """A slot looks at its member, is stopped before its handler begins, and goes on with records that others committed."""
+    diaries.write("one", "assign", 1.0, epoch=1)
+    diaries.write("one", "read", 2.0, offset=0, count=10)
+    diaries.write("one", "commit", 3.0, offset=10, began_at=2.5)
+    for woken_at, who in ((20.0, "two"), (40.0, "three")):
+        diaries.watch.note_wake(woken_at)
+        diaries.write(who, "assign", woken_at + 0.1, epoch=2, began_at=woken_at + 0.1)
+        diaries.write(who, "read", woken_at + 0.1, offset=0, count=5, began_at=woken_at + 0.1)
+        if who == "two":
+            assert diaries.violations() == []
+    assert diaries.violations() == ["three read 0@0, which was committed as 10 before it had it"]
+
+
+def test_only_the_first_call_after_a_stop_is_chance(diaries: Diaries) -> None:
+    """The second one began after the stop."""
+    diaries.write("one", "assign", 1.0, epoch=1)
+    diaries.write("one", "read", 2.0, offset=0, count=10)
+    diaries.write("one", "commit", 3.0, offset=10, began_at=2.5)
+    diaries.watch.note_wake(20.0)
+    diaries.write("two", "assign", 20.1, epoch=2, began_at=20.1)
+    diaries.write("two", "read", 20.1, offset=10, count=5, began_at=20.1)
+    diaries.write("two", "assign", 20.2, epoch=3, began_at=20.2)
+    diaries.write("two", "read", 20.2, offset=0, count=5, began_at=20.2)
+    assert diaries.violations() == ["two read 0@0, which was committed as 10 before it had it"]
+
+
 def test_a_record_that_was_committed_and_not_read_is_seen(diaries: Diaries) -> None:
     """Without waiting for the end: a batch that was dropped, and the next one committed."""
     diaries.write("one", "assign", 1.0, epoch=3)

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from membership_client import ConfigError, Consumer
-from tests.consumer.helpers import Places, Reader, World, in_thread, number_of, offset_of
+from tests.consumer.helpers import Action, Places, Reader, World, in_thread, number_of, offset_of
 from tests.integration.members import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
@@ -71,6 +71,37 @@ def test_a_revoke_callback_may_commit_by_itself(world: World) -> None:
     old.read(1)
     old.consumer.close()
     assert len(old.events("revoke")) == 2
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+@pytest.mark.parametrize(
+    "let_go",
+    [
+        lambda consumer, _: consumer.unassign(),
+        lambda consumer, places: consumer.incremental_unassign(places),
+        lambda consumer, _: consumer.assign([]),
+    ],
+    ids=["unassign", "incremental_unassign", "assign"],
+)
+def test_what_was_read_is_committed_when_the_revoke_callback_unassigns(
+    world: World, protocol: str, let_go: Action
+) -> None:
+    """As most programs for confluent-kafka do: their partitions had no position any more, so nothing was committed."""
+    world.produce(5)
+    old = world.owner(AUTO_COMMIT | {"group.protocol": protocol}, revoke=let_go)
+    old.read(20 - len(old.records))
+    old.consumer.close()
+    assert world.committed() == dict.fromkeys(range(4), 5)
+
+
+def test_what_was_read_before_an_assign_of_the_application_is_committed_with_a_revoke(world: World) -> None:
+    """While subscribed it moves partitions as seek() does, and librdkafka has no position after it."""
+    world.produce(5)
+    old = world.owner(AUTO_COMMIT)
+    old.read(20 - len(old.records))
+    old.consumer.incremental_assign([world.place(number, 5) for number in range(4)])
+    old.consumer.close()
+    assert world.committed() == dict.fromkeys(range(4), 5)
 
 
 def test_only_what_was_stored_is_committed_with_a_revoke(world: World) -> None:

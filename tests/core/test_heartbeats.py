@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from membership_client.core.events import Answered, Disconnect, FailureKind, Heartbeat, Refused, Subscribe
+from membership_client.core.events import (
+    Answered,
+    Disconnect,
+    FailureKind,
+    Heartbeat,
+    KeeperReported,
+    Refused,
+    Subscribe,
+)
 from membership_client.core.heartbeats import EARLY_FRACTION
 from membership_client.core.view import share_of, snapshot_of
 from membership_client.partitions import NOTHING
@@ -329,6 +337,29 @@ def test_a_coordinator_that_makes_a_joiner_wait_has_answered() -> None:
     play = Play.new().joining()
     play.answer(Heartbeat, accepted(0))
     assert snapshot_of(play.member, play.now + 1.0).heartbeat_age_s == 1.0
+
+
+def test_an_answer_confirms_the_member_as_of_its_question() -> None:
+    """The bug: an answer that had lain unread while the process stood still was a confirmation of that moment.
+
+    Applications of GroupMember that look at its age worked on records of partitions that were others' by then.
+    """
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    play.advance(4.0)
+    play.answer(Heartbeat, accepted(2))
+    assert snapshot_of(play.member, play.now).heartbeat_age_s == 4.0
+
+
+def test_an_answer_does_not_take_back_what_the_keeper_was_told_later() -> None:
+    """The keeper asked while the interpreter was held, and this member's own heartbeat was under way all the time."""
+    play = Play.new().stable(0)
+    play.advance(INTERVAL_S)
+    sent_at = play.now
+    play.advance(4.0)
+    play.do(KeeperReported(2, 2, sent_at + 3.0))
+    play.answer(Heartbeat, accepted(2))
+    assert snapshot_of(play.member, play.now).heartbeat_age_s == 1.0
 
 
 def test_a_target_that_shrinks_does_not_make_the_member_ask_early_again() -> None:

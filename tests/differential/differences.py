@@ -105,10 +105,29 @@ DIFFERENCES = (
         reason="a program that could not load its state would read without it",
     ),
     Difference(
+        what="partitions in `on_assign`",
+        ours="are assigned when it begins, so `assignment` has them, and `pause` and `store_offsets` concern them",
+        theirs="are assigned by its own `assign` or `incremental_assign`, or when it has returned: before that `assignment` "
+        "is empty, `pause` is forgotten, and `store_offsets` raises `_UNKNOWN_PARTITION`",
+        reason="what a callback does to its partitions should have an effect",
+    ),
+    Difference(
+        what="`incremental_assign` of some of the partitions in `on_assign`",
+        ours="the others are read as well, from where they were committed; `incremental_unassign` stops them. A second call moves the partitions",
+        theirs="the others are not read; a second call of the same partitions raises `_CONFLICT`",
+        reason="a partition that is owned and not read is mostly a mistake, and its lag grows without a word",
+    ),
+    Difference(
         what="a commit in `on_assign`",
         ours="is accepted for its partitions; where they start was looked up before, and only `assign` with offsets and `seek` change it",
         theirs="is accepted, and its partitions start there",
         reason="`seek`, `pause` and `position` work in `on_assign`, which needs the start",
+    ),
+    Difference(
+        what="automatic commits when `on_revoke` raises",
+        ours="are not made for its partitions",
+        theirs="are made",
+        reason="what the callback could not finish must come again",
     ),
     Difference(
         what="`on_assign` with an empty list under KIP-848",

@@ -52,6 +52,12 @@ def test_every_page_that_is_linked_exists() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_every_page_begins_with_its_readers(page: Path) -> None:
+    """Its first sentence says for whom it is, so that a reader of another kind loses no time."""
+    assert re.match(r"# .+\n\nFor [a-z]+\b", page.read_text())
+
+
 PUBLIC = {
     f"membership_client{package}": ROOT / "membership_client" / package.strip(".") / "__init__.py"
     for package in ("", ".aio", ".confluent", ".admin", ".health", ".identity", ".trace", ".testing")

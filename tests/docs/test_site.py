@@ -25,7 +25,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_there(site: Path) -> None:
     """Each file of docs/, the README as the first page, and those that are made."""
-    wanted = {page.stem for page in (ROOT / "docs").glob("*.md")} | {"index", "changelog", "examples", "reference"}
+    wanted = {page.stem for page in (ROOT / "docs").glob("*.md")} | {
+        "index",
+        "changelog",
+        "commands",
+        "errors",
+        "examples",
+        "reference",
+    }
     assert wanted <= {page.stem for page in site.glob("*.html")}
 
 
@@ -40,3 +47,12 @@ def test_the_reference_has_the_contracts(site: Path) -> None:
     page = (site / "reference.html").read_text()
     assert 'id="membership_client.Consumer.subscribe"' in page
     assert 'id="membership_client_spark.epochs"' in page
+
+
+def test_every_command_is_on_the_page_of_commands(site: Path) -> None:
+    """Also those below another, such as `groups offsets reset`, and those that `python -m` runs."""
+    page = (site / "commands.html").read_text()
+    commands = ("membership-client-diagnose", "membership-client-groups-offsets-reset", "membership-client-spark-demo")
+    for command in (*commands, "python-m-membership_clienttesting", "python-m-membership_clienthealth"):
+        assert f'id="{command}"' in page, command
+    assert "usage: membership-client groups offsets reset" in page

@@ -65,6 +65,44 @@ def test_workers_that_share_a_directory(kafka: EmbeddedKafka, tmp_path: Path) ->
         assert f"{other}: process {os.getppid()} has written nothing for 6" in str(trouble_of(tmp_path, "live", 10))
 
 
+_REPORT = {"pid": 1, "at_s": 0.0, "live": True, "ready": True, "started": True, "why": ""}
+HOSTILE = {
+    "nested": "[" * 100_000,
+    "a process of 40 digits": json.dumps(_REPORT | {"pid": 10**40}),
+    "no process": json.dumps(_REPORT | {"pid": -1}),
+    "a flag for a process": json.dumps(_REPORT | {"pid": True}),
+    "no time": json.dumps(_REPORT | {"at_s": float("nan")}),
+    "endless": json.dumps(_REPORT) + " " * 2**20,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_a_file_that_is_no_report(tmp_path: Path, content: str) -> None:
+    """Is a sentence, alone and in a directory; it used to be a traceback."""
+    path = tmp_path / "health.json"
+    path.write_text(content)
+    assert trouble_of(path, "live", 10) == f"{path}: there is no report"
+    assert trouble_of(tmp_path, "live", 10) == f"{tmp_path}: no process writes there"
+
+
+def test_a_pipe_is_no_report(tmp_path: Path) -> None:
+    """The probe used to wait for ever until somebody wrote into it."""
+    path = tmp_path / "health.json"
+    os.mkfifo(path)
+    assert trouble_of(path, "live", 10) == f"{path}: there is no report"
+
+
+def test_no_link_is_followed(tmp_path: Path) -> None:
+    """In a directory where other users write, a link of theirs had this process overwrite a file of its own."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / f".health.json.{os.getpid()}").symlink_to(precious)
+    (tmp_path / "health.json").symlink_to(precious)
+    with health.write(tmp_path / "health.json"):
+        assert set(json.loads((tmp_path / "health.json").read_text())) >= set(_REPORT)
+    assert precious.read_text() == "mine"
+
+
 def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
     """Is told at once, where it was given."""
     with pytest.raises(ConfigError, match=r"The health of this process cannot be written to .*: No such file"):

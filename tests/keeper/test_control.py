@@ -21,6 +21,7 @@ class Written:
     """A link that keeps what it is told."""
 
     told: list[object] = field(default_factory=list)
+    awaited: list[int] = field(default_factory=list)
     coming: list[Report] | None = field(default_factory=list)
     is_opening: bool = False
 
@@ -33,6 +34,10 @@ class Written:
     def stop(self, number: int) -> None:
         self.told.append(number)
 
+    def await_stop(self, number: int) -> None:
+        assert self.told[-1] == number
+        self.awaited.append(number)
+
     def reports(self) -> list[Report] | None:
         found = self.coming
         self.coming = self.coming and []
@@ -42,6 +47,7 @@ class Written:
         self.coming = None
 
     def close(self) -> None: ...
+    def abandon(self) -> None: ...
 
 
 class Scene:
@@ -84,6 +90,7 @@ def test_a_late_member_hears_the_keeper_first() -> None:
     report = scene.next_step()
     assert report == KeeperReported(scene.play.member.epoch, 9, scene.now)
     assert scene.link.told[-1] == 2
+    assert scene.link.awaited == [2]
     assert scene.control.news(10.0) is None
 
 

@@ -56,8 +56,9 @@ def test_a_keeper_keeps_partitions_while_the_interpreter_is_held(embedded: Embed
 def test_no_secret_of_the_program_is_in_the_keepers_environment(
     embedded: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many programs have their passwords in variables; the keeper inherited all of them."""
-    monkeypatch.setenv("SHOP_PASSWORD", "of-the-shop")
+    """Many programs have their passwords in variables; the keeper inherited all of them, and later those of such names."""
+    for name in ("SHOP_PASSWORD", "SSL_KEY_PASSWORD", "LD_SDK_KEY"):
+        monkeypatch.setenv(name, "of-the-shop")
     monkeypatch.setenv("SSL_CERT_DIR", "/of/the/host")
     with holding(config(embedded, "consumer", "process"), "orders", 0) as holder:
         holder.wait_for("holds")

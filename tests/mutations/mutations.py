@@ -377,7 +377,7 @@ MUTATIONS = (
     Mutation(
         "a leader gives away what others still hold",
         "assignors/sticky.py",
-        "    if claims.owner or claims.disputed:",
+        "    if claims.taken or claims.disputed:",
         "    if claims.disputed:",
     ),
     Mutation(
@@ -445,6 +445,12 @@ MUTATIONS = (
         "classic/group_join.py",
         "    if now - flight.sent_at >= member.session_timeout_s:",
         "    if False:",
+    ),
+    Mutation(
+        "an answer that lay unread confirms the member as of now",
+        "heartbeats.py",
+        "        confirmed_at=_asked_at(member, flight),",
+        "        confirmed_at=now,",
     ),
     Mutation(
         "a session begins when the answer to a sync is read",

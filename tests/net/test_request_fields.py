@@ -13,6 +13,7 @@ from membership_client.core import events
 from membership_client.net import codec
 from membership_client.net.consumer_blobs import encode_assignment
 from membership_client.net.reader import Undecodable
+from membership_client.net.telemetry_requests import GetTelemetrySubscriptions, PushTelemetry
 from membership_client.types import Offset, TopicPartition
 from tests.net.test_codec_requests import sent
 
@@ -39,6 +40,8 @@ COMMIT = events.CommitOffsets(
     group_id="g", member_id="m", epoch=4, instance_id="i", offsets={FIRST: Offset(5, 2, "so far"), SECOND: Offset(6)}
 )
 FETCH = events.FetchOffsets(group_id="g", member_id="m", epoch=4, partitions=BOTH)
+ASK_SUBSCRIPTION = GetTelemetrySubscriptions(client_instance_id=TOPIC)
+PUSH = PushTelemetry(client_instance_id=TOPIC, subscription_id=-5, terminating=True, compression=1, metrics=b"\0otlp")
 
 MESSAGES: list[tuple[events.Request, int, dict[str, Any]]] = [
     (events.FindCoordinator(group_id="g"), 3, {"key": "g", "key_type": 0}),
@@ -167,6 +170,19 @@ MESSAGES: list[tuple[events.Request, int, dict[str, Any]]] = [
             "require_stable": True,
         },
     ),
+    (ASK_SUBSCRIPTION, 0, {"client_instance_id": TOPIC}),
+    (GetTelemetrySubscriptions(client_instance_id=None), 0, {"client_instance_id": None}),
+    (
+        PUSH,
+        0,
+        {
+            "client_instance_id": TOPIC,
+            "subscription_id": -5,
+            "terminating": True,
+            "compression_type": 1,
+            "metrics": b"\0otlp",
+        },
+    ),
 ]
 
 
@@ -194,6 +210,8 @@ VERSIONS: list[tuple[events.Request, int, str, tuple[int, int], str]] = [
     (COMMIT, 8, "OffsetCommit", (7, 9), "2.3"),
     (FETCH, 9, "OffsetFetch", (5, 9), "2.1"),
     (events.DescribeSessionTimeout(group_id="g"), 32, "DescribeConfigs", (1, 4), "4.0"),
+    (ASK_SUBSCRIPTION, 71, "GetTelemetrySubscriptions", (0, 0), "3.7"),
+    (PUSH, 72, "PushTelemetry", (0, 0), "3.7"),
 ]
 
 

@@ -75,6 +75,14 @@ def no_owner(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def unsubscribed(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
+    """One of two members gives its subscription up and stays open: nothing is wrong."""
+    with _joined(kafka, group), _joined(kafka, group) as member:
+        member.unsubscribe()
+        yield
+
+
+@contextlib.contextmanager
 def storm(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
     """A member comes and goes all the time."""
 
@@ -169,6 +177,7 @@ def late_heartbeats(_kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 INCIDENTS: dict[Incident, str | None] = {
     peace: None,
+    unsubscribed: None,
     no_owner: "MembershipPartitionWithoutOwner",
     storm: "MembershipRebalanceStorm",
     waiting: "MembershipMemberWaiting",

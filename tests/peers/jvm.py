@@ -30,12 +30,13 @@ _QUIET = "-Dorg.apache.logging.log4j.level=OFF"
 class PeerJvm:
     """Runs until `stop`, or until this process ends. `java` gives access to its classes, as in `java.java.util.HashMap()`."""
 
-    def __init__(self, options: Sequence[str] = ()) -> None:
+    def __init__(self, options: Sequence[str] = (), jars_of_spark: Sequence[str] = ()) -> None:
         java, jars = find_java(), cached_kafka_jars()
+        more = [_jar_of_spark(name) for name in ("py4j", *jars_of_spark)]
         assert java is not None, "Java 17 or newer was not found. Run scripts/test, which installs it or says how."
         assert jars is not None, "Kafka's jars are not in the cache. Run scripts/test, which fetches them."
         # A last place on the class path keeps the archive of Kafka's classes valid, and with it a quick start.
-        jvm = Jvm(java, (*jars, _py4j_jar()), (_QUIET, *options))
+        jvm = Jvm(java, (*jars, *more), (_QUIET, *options))
         self._process = subprocess.Popen(
             jvm.command("py4j.GatewayServer", "--die-on-broken-pipe", "0"),
             stdin=subprocess.PIPE,
@@ -83,8 +84,8 @@ class PeerJvm:
         return gateway
 
 
-def _py4j_jar() -> Path:
+def _jar_of_spark(name: str) -> Path:
     pyspark = find_spec("pyspark")
-    jars = sorted(Path(pyspark.origin).parent.glob("jars/py4j-*.jar")) if pyspark and pyspark.origin else []
-    assert jars, "pyspark, whose Py4J drives the Java consumer, is not installed. Run scripts/test, which installs it."
+    jars = sorted(Path(pyspark.origin).parent.glob(f"jars/{name}-[0-9]*.jar")) if pyspark and pyspark.origin else []
+    assert jars, f"pyspark, which brings {name}, is not installed. Run scripts/test, which installs it."
     return jars[0]

@@ -17,9 +17,10 @@ from urllib.parse import quote_plus
 import pytest
 from confluent_kafka import KafkaException
 
-from membership_client import ConfigError, Consumer, GroupMember, MembershipError, MemberState
+from membership_client import ConfigError, Consumer, GroupMember, MembershipError, MemberState, health
 from membership_client.admin import GroupAdmin
 from membership_client.cli.program import main
+from membership_client.health.file import HealthFile
 from membership_client.security import split_security
 from membership_client.telemetry import backend
 from tests.security import secure_kafka
@@ -181,7 +182,15 @@ def live(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
         member.subscribe([topic])
         member.wait_until(MemberState.STABLE, PATIENCE_S)
         evidence.add(member, member.snapshot, member.health(), member.trace.lines(), vars(member))
+        evidence.add(
+            member.explain(), member.last_rebalance, *told_by(health.write(evidence.directory / "live", member))
+        )
         evidence.add(vars(member._transport), member._transport.security)
+
+
+def told_by(probe: HealthFile) -> list[str]:
+    with probe:
+        return [probe.path.read_text()]
 
 
 def fail(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
@@ -189,7 +198,8 @@ def fail(config: dict[str, Any], topic: str, evidence: Evidence) -> None:
         with GroupMember(config, observers=[evidence.add]) as member:
             member.subscribe([topic])
             found = member.wait_until(lambda snapshot: snapshot.error is not None, PATIENCE_S)
-            evidence.add(member.snapshot, member.health(), member.trace.lines())
+            evidence.add(member.snapshot, member.health(), member.trace.lines(), member.explain())
+            evidence.add(*told_by(health.write(evidence.directory / "live", member)))
             assert found.error is not None
             evidence.add_error(found.error)
     except ConfigError as error:

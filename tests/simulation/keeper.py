@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OPENS_S = (0.0, 0.3)
 _LATE_S = (0.0, 0.02)
+_TAKES_IN_S = 0.5
 
 
 class SimulatedKeeper:
@@ -42,6 +43,8 @@ class SimulatedKeeper:
         self._awaited = 0
         self._opened = 0
         self._opens_at: float | None = None
+        self._sending: Callable[[], None] | None = None
+        """A heartbeat that is decided, and not yet sent."""
 
     @property
     def until(self) -> float:
@@ -70,16 +73,28 @@ class SimulatedKeeper:
         if self._line is not None:
             self._hand_over(number)
 
+    def await_stop(self, number: int) -> None:
+        """One that is late, or paused before its heartbeat, does not take it in soon enough."""
+        if self._line is None:
+            return
+        if self._trouble() and (self._sending is not None or self._late_s("answers") > _TAKES_IN_S):
+            self.reset()
+            return
+        if self._sending is not None:
+            self._sending()
+        self._read_orders()
+
     def reports(self) -> list[Report] | None:
         found, self._reports = self._reports, []
         return found if found or self._line is not None else None
 
     def reset(self) -> None:
-        self._line = None
+        self._line = self._sending = None
         self._inbox.clear()
         self._world.network.forget(self)
 
     close = reset
+    abandon = reset
 
     def _open(self, watch: Watch) -> None:
         if self._opens_at is None:
@@ -122,7 +137,8 @@ class SimulatedKeeper:
             # Between its last look for orders and the heartbeat it may be interrupted for any time.
             self._requests += 1
             gap_s = self._late_s("sends") if self._trouble() else 0.0
-            self._world.at(self._world.now + gap_s, partial(self._send, opened, self._line.epoch, self._watch))
+            self._sending = partial(self._send, opened, self._line.epoch, self._watch, self._requests)
+            self._world.at(self._world.now + gap_s, self._sending)
         if (at := lines.due(self._line)) is not None:
             self._wake_at(at)
 
@@ -136,9 +152,10 @@ class SimulatedKeeper:
             else:
                 self._line = lines.ordered(self._line, message[0])
 
-    def _send(self, opened: int, epoch: int, watch: Watch) -> None:
-        if self._line is None or opened != self._opened:
+    def _send(self, opened: int, epoch: int, watch: Watch, number: int) -> None:
+        if self._line is None or opened != self._opened or self._sending is None or number != self._requests:
             return
+        self._sending = None
         request = watch.request
         said = replace(request, epoch=epoch) if isinstance(request, Heartbeat) else request
         self._awaited = self._requests

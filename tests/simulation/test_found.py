@@ -24,9 +24,16 @@ from membership_client.core.events import (
 from membership_client.errors import ProblemKind
 from membership_client.types import MemberState
 from tests.core.play import INTERVAL_S, Play, accepted, orders
+from tests.simulation.generate import script_of
+from tests.simulation.play import play as play_script
 
 S = MemberState
 HELD = GroupDescribed((MemberDescription(member_id="them", instance_id="i", client_id="c", host="h"),))
+
+
+def test_a_keeper_that_was_paused_before_it_sent_disclaims_nothing() -> None:
+    """Its heartbeat told the coordinator seconds later what the member had owned once; the rest was taken for free."""
+    play_script(script_of(7_001_328))
 
 
 def test_a_partition_that_a_callback_is_bringing_is_not_disclaimed() -> None:

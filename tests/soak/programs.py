@@ -19,7 +19,15 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Message
 
-from membership_client import CallbackContext, Consumer, GroupMember, MembershipError, RebalanceListener, aio
+from membership_client import (
+    CallbackContext,
+    CallbackFailedError,
+    Consumer,
+    GroupMember,
+    MembershipError,
+    RebalanceListener,
+    aio,
+)
 from membership_client import TopicPartition as Partition
 from membership_client_spark.slot import wait_until_confirmed
 from tests.benchmarks.soak_member import BATCH, Life, Places
@@ -77,17 +85,25 @@ class ByAsyncio(Life):
 
     def live(self, leaves: threading.Event) -> None:
         asyncio.run(self._live(leaves))
+        self.note("closed", [])
 
     async def _live(self, leaves: threading.Event) -> None:
-        async with aio.Consumer(self._task["config"]) as consumer:
-            hooks = [self._coroutine(kind) for kind in ("assign", "revoke", "lost")]
-            consumer.subscribe([self._task["topic"]], *hooks)
-            while not leaves.is_set():
-                began_at, age_s = time.monotonic(), consumer.snapshot.heartbeat_age_s
-                batch = owned(consumer, await consumer.getmany(max_records=BATCH, timeout_s=0.2))
-                if self.note_read(batch, began_at, age_s):
-                    await self._commit_all(consumer)
-        self.note("closed", [])
+        # Closing may run a callback whose partitions are lost meanwhile, and raises that it was cancelled.
+        with contextlib.suppress(CallbackFailedError):
+            async with aio.Consumer(self._task["config"]) as consumer:
+                hooks = [self._coroutine(kind) for kind in ("assign", "revoke", "lost")]
+                consumer.subscribe([self._task["topic"]], *hooks)
+                while not leaves.is_set():
+                    await self._read_and_commit(consumer)
+
+    async def _read_and_commit(self, consumer: aio.Consumer) -> None:
+        began_at, age_s = time.monotonic(), consumer.snapshot.heartbeat_age_s
+        try:
+            batch = owned(consumer, await consumer.getmany(max_records=BATCH, timeout_s=0.2))
+        except CallbackFailedError:
+            return  # The partitions of a callback were lost while it ran. The consumer goes on.
+        if self.note_read(batch, began_at, age_s):
+            await self._commit_all(consumer)
 
     async def _commit_all(self, consumer: aio.Consumer) -> None:
         began_at = time.monotonic()

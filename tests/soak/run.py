@@ -75,6 +75,7 @@ class Run:
         self._production = Production(self.kafka.servers, self._name, PARTITIONS)
         self._watch = Watch(self._name, PARTITIONS)
         self._down: set[int] = set()
+        self._is_visited = False
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
@@ -229,12 +230,16 @@ class Run:
         self._fleet.start(slot)
 
     def _visit(self, trouble: Trouble) -> None:
-        """Unless there is one; it stays until it has begun, and a while longer."""
-        if not self._fleet.has_begun(self._visitor):
-            self._fleet.start(self._visitor)
-            self._at(
-                time.monotonic() + SESSION_S + trouble.lasts_s, lambda: self._fleet.end(self._visitor, signal.SIGTERM)
-            )
+        """Unless there is a visitor. It stays longer than a session, to be a member for a while."""
+        if self._is_visited:
+            return
+        self._is_visited = True
+        self._fleet.start(self._visitor)
+        self._at(time.monotonic() + SESSION_S + trouble.lasts_s, self._end_visit)
+
+    def _end_visit(self) -> None:
+        self._is_visited = False
+        self._fleet.end(self._visitor, signal.SIGTERM)
 
     def _cut(self, trouble: Trouble) -> None:
         proxy = self.kafka.ways_in[trouble.seat]

@@ -132,7 +132,9 @@ def test_twenty_members_move_there_and_back_and_nothing_is_lost(tmp_path: Path) 
         with group.under_load():
             group.begin(CLASSIC)
             with GroupAdmin(servers) as admin:
-                assert admin.check(group.name, config=KIP_848).findings == ()
+                # A rebalance on a busy machine is a finding, too, and passes.
+                nothing = "nothing stands in the way"
+                eventually(lambda: admin.check(group.name, config=KIP_848).findings == (), nothing, PATIENCE_S)
             for config in (KIP_848, CLASSIC):
                 looks = roll(group, servers, config, tmp_path / f"to-{config['group.protocol']}")
                 assert (looks[0]["moved"], looks[-1]["moved"], looks[-1]["done"]) == (0, MEMBERS, True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from membership_client import MemberState, TopicPartition
 from membership_client_spark.pipeline.interface import EpochReport, EpochsProgress, SlotView
 from membership_client_spark.tables import html_table, text_table
@@ -25,6 +27,11 @@ def test_a_pipeline_is_printed_with_its_pace_its_lag_and_its_slots() -> None:
         "slot  instance id  state   partitions  lag\n"
         "0     till-0       stable  2           1,234"
     )
+
+
+def test_one_epoch_is_no_plural() -> None:
+    """`1 epochs with 1 records` was printed after the first epoch."""
+    assert str(replace(progress("till-0"), epochs=1, records=1, last=None)).startswith("1 epoch with 1 record; epoch 3")
 
 
 def test_a_notebook_gets_a_table_with_nothing_of_html_in_it() -> None:

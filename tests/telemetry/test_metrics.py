@@ -264,14 +264,16 @@ def test_lag_of_consumers() -> None:
 
 
 def test_ages_grow_with_time() -> None:
-    """Since the rebalance ended, since the last confirmation, and since the last poll, if there ever was one."""
+    """Since the rebalance ended, since the last confirmed heartbeat was sent, and since the last poll, if there was one."""
     crowd = Crowd()
     worker = crowd.stable("a")
     assert crowd.recorder.points("membership.poll.age") == []
     worker.polled_at = crowd.brokers.now
+    before_s = crowd.recorder.count("membership.heartbeat.age")
     crowd.brokers.now += 4.0
-    for name in ("membership.rebalance.age", "membership.heartbeat.age", "membership.poll.age"):
+    for name in ("membership.rebalance.age", "membership.poll.age"):
         assert crowd.recorder.count(name) == pytest.approx(4.0)
+    assert crowd.recorder.count("membership.heartbeat.age") == pytest.approx(before_s + 4.0)
 
 
 def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_count() -> None:
@@ -283,6 +285,19 @@ def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_cou
     assert crowd.recorder.count("membership.rebalance.age") == 0
     assert crowd.recorder.count("membership.heartbeat.age") > 4.0
     assert crowd.recorder.count("membership.poll.age") > 4.0
+
+
+@pytest.mark.parametrize("state", [S.UNSUBSCRIBED, S.STALE, S.FATAL])
+def test_a_member_that_does_not_try_to_be_in_the_group_has_no_late_heartbeats(state: MemberState) -> None:
+    """The alert for them fired after every unsubscribe()."""
+    crowd = Crowd()
+    out, inside = crowd.stable("a"), crowd.stable("b")
+    crowd.brokers.now += 100.0
+    out.member = replace(out.member, state=state)
+    inside.member = replace(inside.member, confirmed_at=crowd.brokers.now)
+    assert crowd.recorder.count("membership.heartbeat.age") == 0.0
+    inside.stopped = True
+    assert crowd.recorder.points("membership.heartbeat.age") == []
 
 
 def test_a_stopped_member_disappears() -> None:

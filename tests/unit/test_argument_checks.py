@@ -159,6 +159,32 @@ def test_what_is_wrong_is_refused_with_a_sentence(check: Callable[[Any], Any], v
         assert words in str(caught.value)
 
 
+FLAWS = {
+    "a\0b": "not 'a\\x00b'. It has a NUL.",
+    LONE_SURROGATE: ". It has half a character (a lone surrogate).",
+    "é"
+    * (LONGEST // 2 + 1): f"... It has {LONGEST + 1} bytes; the longest that Kafka's format can hold has {LONGEST}.",
+    " ": "not ' '.",
+}
+
+
+@pytest.mark.parametrize("value", FLAWS, ids=["nul", "surrogate", "long", "blank"])
+def test_what_is_wrong_with_a_text_is_said(value: str) -> None:
+    """A text of 40,000 bytes was "not a non-empty string", and its end was not shown."""
+    for check in (lambda: checked_text("k", value), lambda: checked_partition((value, 0))):
+        with pytest.raises(ConfigError) as caught:
+            check()
+        assert str(caught.value).endswith(FLAWS[value])
+
+
+def test_what_is_wrong_with_metadata_is_said() -> None:
+    """Its end is not shown, so the length is."""
+    with pytest.raises(
+        ConfigError, match=r"^The metadata of orders-0 must be a string, not 'x+\.\.\.\. It has 32768 bytes"
+    ):
+        checked_offsets({FIRST: Offset(1, 1, "x" * 32_768)})
+
+
 def test_a_name_of_the_timeout_is_shown() -> None:
     """Most are called timeout_s, and some are not."""
     with pytest.raises(ConfigError, match=r"^patience_s is a number of seconds, not None"):

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures `embedded_kafka` and `kafka_group`.
+"""The pytest plugin: fixtures `embedded_kafka`, `kafka_group` and `virtual_group`.
 
 A package of its own, because pytest imports plugins at every start: it must not import `membership_client`.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from membership_client.testing import EmbeddedKafka, KafkaGroup
+    from membership_client.testing import EmbeddedKafka, KafkaGroup, VirtualGroup
 
 _QUICK = {"group.consumer.heartbeat.interval.ms": 100, "group.consumer.assignment.interval.ms": 0}
 """So that a rebalance takes a fraction of a second: members learn of it with their next heartbeat."""
@@ -32,4 +32,13 @@ def kafka_group(embedded_kafka: EmbeddedKafka) -> Iterator[KafkaGroup]:
     from membership_client.testing import KafkaGroup  # noqa: PLC0415 - see above
 
     with KafkaGroup(embedded_kafka) as group:
+        yield group
+
+
+@pytest.fixture
+def virtual_group() -> Iterator[VirtualGroup]:
+    """A group in virtual time, without a broker, with the topic `orders` of four partitions: see `VirtualGroup`."""
+    from membership_client.testing import VirtualGroup  # noqa: PLC0415 - see above
+
+    with VirtualGroup() as group:
         yield group

@@ -101,7 +101,7 @@ def _repeated(numbers: list[int]) -> pa.Array:
 # --- runs: what need not be asked of every single record -------------------------------------------------------------
 
 _WORTH = 16
-"""Arrays are put together from runs if these have so many records on average."""
+"""Arrays are put together from runs if these have this number of records on average, or more."""
 
 
 class Run(NamedTuple):

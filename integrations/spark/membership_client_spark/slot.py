@@ -167,7 +167,6 @@ class _Member:
     def _turn(self, consumer: Consumer, slot: Slot) -> None:
         records = _records(consumer.consume(self._task.max_records, _TURN_S))
         if records:
-            wait_until_confirmed(lambda: consumer.snapshot, slot.stopping)
             self._hand_over(consumer, slot, records)
         if self._reporter.is_due():
             self._line.say({"report": self._reporter.report(consumer)})
@@ -177,21 +176,28 @@ class _Member:
 
         Others are not committed: the next owner of their partitions reads them.
         """
+        # Before the member is looked at: a process that is stopped between the look and the handler hands out old records.
+        batch = self._batch(records)
+        wait_until_confirmed(lambda: consumer.snapshot, slot.stopping)
         last = {(record.topic(), record.partition()): record for record in records}
         owned = {key for key, record in last.items() if consumer.owner_epoch(record) is not None}
         if slot.stopping() or not owned:
             return
         if len(owned) < len(last):
             records = [record for record in records if (record.topic(), record.partition()) in owned]
+            batch = self._batch(records)
         with consumer.hold(*(last[key] for key in owned)):
-            if not self._handle(records, slot):
+            if not self._handle(batch, slot):
                 return
             consumer.commit(offsets=[_after(last[key]) for key in owned], asynchronous=False)
         self._reporter.count(len(records))
 
-    def _handle(self, records: list[Message], slot: Slot) -> bool:
+    def _batch(self, records: list[Message]) -> Any:
+        """As the handler gets them."""
+        return records if self._task.as_messages else record_batch(records)
+
+    def _handle(self, batch: Any, slot: Slot) -> bool:
         """Whether the records were handled. A handler that raises while the slot is to end did not fail, it ended early."""
-        batch = records if self._task.as_messages else record_batch(records)
         try:
             self._task.handle(batch, slot)
         except Exception as error:
@@ -210,17 +216,21 @@ class _Member:
 def wait_until_confirmed(look: Callable[[], Snapshot], give_up: Callable[[], bool]) -> None:
     """Returns when the coordinator has confirmed the member within its heartbeat interval: at once in a healthy member.
 
-    Raises the error of a member that has ended; returns early if `give_up` says so. `Consumer` asks for a confirmation only
+    Raises the error of a member that has ended; returns early if `give_up` says so, and if the member is out of the group:
+    it owns nothing then, and joins again only when its Consumer is polled. `Consumer` asks for a confirmation only
     after a pause of the process. That is not enough here: an attempt that is cut off from the coordinator can be taken
     over at once, long before its session ends. The wait has no limit, because fetched records cannot be put back.
     """
-    while not _is_confirmed(look()) and not give_up():
+    while not _is_decided(look()) and not give_up():
         time.sleep(_LOOK_S)
 
 
-def _is_confirmed(now: Snapshot) -> bool:
+def _is_decided(now: Snapshot) -> bool:
+    """Is the member confirmed, or out of the group?"""
     if now.state is MemberState.FATAL and now.error is not None:
         raise now.error
+    if now.state in {MemberState.FENCED, MemberState.STALE}:
+        return True
     if now.heartbeat_age_s is None or now.heartbeat_interval_s is None:
         return False
     return now.heartbeat_age_s <= now.heartbeat_interval_s + _LATE_S

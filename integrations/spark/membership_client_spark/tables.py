@@ -17,6 +17,11 @@ def text_table(heads: Row, rows: Sequence[Row]) -> str:
     )
 
 
+def counted(count: int, thing: str) -> str:
+    """`1 epoch`, `1,000 records`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def html_table(caption: str, heads: Row, rows: Sequence[Row]) -> str:
     """The same for `_repr_html_`. Everything in it is escaped."""
     lines = [_html_row("th", heads), *(_html_row("td", row) for row in rows)]

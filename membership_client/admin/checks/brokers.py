@@ -16,7 +16,7 @@ _WITHOUT_UPGRADE = "Or stop all members of the group, and start them with KIP-84
 
 
 def of_brokers(facts: GroupFacts) -> Iterator[Finding]:
-    """What keeps every group from KIP-848."""
+    """What prevents KIP-848 for every group."""
     if old := [broker.node for broker in facts.brokers if not broker.has(HEARTBEAT_API, 1)]:
         yield blocker(
             FindingKind.BROKERS_TOO_OLD,
@@ -47,7 +47,7 @@ def of_brokers(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def of_move(facts: GroupFacts) -> Iterator[Finding]:
-    """What keeps a classic group with members from becoming a KIP-848 group while they run."""
+    """What prevents a classic group from becoming a KIP-848 group while its members run."""
     if not facts.is_classic or not facts.view.members:
         return
     yield from _policy(facts)

@@ -50,7 +50,7 @@ def _to_consumer(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _barriers(facts: GroupFacts) -> Iterator[Finding]:
-    """What keeps the group from KIP-848 whatever its members are told."""
+    """What prevents KIP-848 for the group, whatever the configuration of its members is."""
     yield from brokers.of_brokers(facts)
     yield from brokers.of_move(facts)
     yield from members.of_assignment(facts)

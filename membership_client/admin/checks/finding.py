@@ -13,7 +13,7 @@ ChangeTo = Literal["consumer", "static", "membership-client"]
 
 
 class Severity(enum.Enum):
-    """What happens if the change is made all the same."""
+    """What happens if the change is made nevertheless."""
 
     BLOCKER = "blocker"
     """The change fails, or members end."""

@@ -91,7 +91,7 @@ def of_static_members(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _conflict_policy(facts: GroupFacts) -> str | None:
-    """That of the configuration, if it makes a static member."""
+    """The value of `group.instance.id.conflict` in the configuration, if that makes a static member."""
     config = facts.config
     return config.group_instance_id_conflict if config is not None and config.group_instance_id else None
 

@@ -16,6 +16,9 @@ from membership_client.errors import ConfigError, MembershipError
 
 DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
 
+_MOST_BYTES = 64 * 2**20
+"""Of a file: the offsets of a million partitions are less."""
+
 
 def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Namespace], int]) -> int:
     """Run the command and return its exit code. An error is written to stderr; the exit code is then IMPOSSIBLE."""
@@ -46,11 +49,15 @@ def connection_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def content_of(file: Path) -> bytes:
-    """The file's bytes. ConfigError, which names the file, if it cannot be read."""
+    """The file's bytes. ConfigError, which names the file, if it cannot be read, or is a device without an end."""
     try:
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
+    if len(content) > _MOST_BYTES:
+        raise ConfigError(f"{file} has more than {_MOST_BYTES // 2**20} MiB: is it the file that you meant?")
+    return content
 
 
 def text_of(file: Path) -> str:

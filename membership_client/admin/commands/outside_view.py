@@ -19,7 +19,7 @@ from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
 _FLAPS = 3
-"""So many returns or changed subscriptions of one name are no ordinary restart, if no more members than that have the name."""
+"""From this number of returns or changed subscriptions on, a name flaps, unless more members than that have the name."""
 
 _REBALANCES_S = 5.0
 """A classic group that is seen rebalancing for longer waits for a member."""
@@ -29,7 +29,7 @@ _WAITED_S = 10.0
 
 
 class OutsideKind(enum.Enum):
-    """What was seen. All but LAG need somebody."""
+    """What was seen. All but LAG ask for an action."""
 
     FLAPPING = "FLAPPING"
     WAITED_FOR = "WAITED_FOR"
@@ -126,7 +126,7 @@ class OutsideView:
         return self._changes.setdefault(name, _Changes())
 
     def findings(self) -> list[OutsideFinding]:
-        """Those that need somebody first."""
+        """Those that ask for an action come first."""
         if self._last is None:
             return []
         found = [*self._flapping(), *self._worst.values(), *self._rebalancing(), *_empty(self._last.view)]
@@ -164,7 +164,7 @@ class OutsideView:
 
 
 def _name(member: MemberView) -> str:
-    """The same after a restart: the instance id, or client id and host, which several members of a host may share."""
+    """A name that stays the same after a restart: the instance id, or client id and host, which several members of a host may share."""
     return member_name(member.instance_id, member.client_id, member.host, None)
 
 

@@ -50,11 +50,11 @@ class AIOConsumer(Consumer):
         *,
         listener: object | None = None,
     ) -> None:
-        """As `membership_client.aio.Consumer.subscribe`."""
+        """Like `membership_client.aio.Consumer.subscribe`."""
         super().subscribe(topics, on_assign, on_revoke, on_lost, listener=listener)
 
     async def consumer_group_metadata(self) -> bytes:  # type: ignore[override]  # as subscribe()
-        """As `membership_client.aio.Consumer.consumer_group_metadata`."""
+        """Like `membership_client.aio.Consumer.consumer_group_metadata`."""
         return bytes(super().consumer_group_metadata())
 
     def _records_for_callback(self) -> list[Message]:
@@ -64,7 +64,7 @@ class AIOConsumer(Consumer):
     async def commit(  # type: ignore[override]  # confluent-kafka returns None where nothing is known yet
         self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
     ) -> Places | None:
-        """As `membership_client.aio.Consumer.commit`. It returns None unless `asynchronous` is False, as confluent-kafka has it."""
+        """Like `membership_client.aio.Consumer.commit`. It returns None unless `asynchronous` is False, as confluent-kafka has it."""
         committed = await super().commit(message, offsets, asynchronous=asynchronous)
         return None if asynchronous else committed
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, filterfalse, islice
+from itertools import chain, islice
 from operator import itemgetter
 
-from membership_client.core.assignors.members import FormerOwners, GroupRacks, Plan, in_order, partitions_of, settle
+from membership_client.core.assignors.members import FormerOwners, GroupRacks, Plan, in_order, missing_from, settle
 from membership_client.core.assignors.sticky_general import share_generally
 from membership_client.subscriptions import MemberSubscription, TopicLayout
 from membership_client.types import TopicPartition
@@ -52,7 +52,7 @@ def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapp
     members = in_order(subscriptions)
     claims = settle(members)
     shares = share_out(members, topics, claims)
-    if claims.owner or claims.disputed:
+    if claims.taken or claims.disputed:
         shares = [_granted(place, share, claims) for place, share in enumerate(shares)]
     return {member.member_id: share for member, share in zip(members, shares, strict=True)}
 
@@ -92,17 +92,15 @@ def _kept_and_free(
     topics: Mapping[str, TopicLayout], claims: FormerOwners, racks: GroupRacks | None
 ) -> tuple[list[list[TopicPartition]], list[TopicPartition]]:
     """What members held, by place, without partitions that no longer exist or are in other racks; and the rest, in order."""
-    existing = [*chain.from_iterable(partitions_of(topic, topics[topic]) for topic in sorted(topics))]
-    free = [*filterfalse(claims.owner.__contains__, existing)]
-    if racks is None and len(claims.owner) + len(free) == len(existing):
+    free = missing_from(claims.taken, topics)
+    if racks is None and len(claims.taken) + len(free) == sum(layout.partitions for layout in topics.values()):
         # Every owned partition exists. A look at each of them would take a third of the plan's time.
         return [*map(list, claims.held)], free
     count_of = {topic: layout.partitions for topic, layout in topics.items()}.get
     kept = [[p for p in share if 0 <= p[1] < count_of(p[0], 0)] for share in claims.held]
     if racks is not None:
         kept = [[p for p in share if racks.near(place, p)] for place, share in enumerate(kept)]
-    taken = frozenset(chain.from_iterable(kept))
-    return kept, [*filterfalse(taken.__contains__, existing)]
+    return kept, missing_from(frozenset(chain.from_iterable(kept)), topics)
 
 
 def _trim(quotas: Quotas) -> Iterable[TopicPartition]:

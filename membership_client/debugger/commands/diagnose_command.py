@@ -10,7 +10,9 @@ from pathlib import Path
 from membership_client.cli.terminal_text import json_text, printable
 from membership_client.debugger.diagnose import findings_of
 from membership_client.debugger.findings.finding import Evidence, Finding, answer
+from membership_client.debugger.findings.from_broker_log import logged_findings
 from membership_client.debugger.model.broker_log import BrokerLogError, read_broker_logs
+from membership_client.debugger.model.coordinator_log import LoggedGroup, logged_groups_of
 from membership_client.debugger.model.timeline import Group, groups_of, left_open
 from membership_client.debugger.model.unowned import UnownedTotal, unowned_totals_of
 from membership_client.debugger.model.untraced_members import UNTRACED, has_untraced_members
@@ -38,6 +40,53 @@ def diagnose_files(
         lines = answers(groups, findings) if brief else report(groups, findings)
         print("\n".join(lines).rstrip() or "The traces are empty: nothing happened.")
     return 1 if any(finding.kind.is_fault for finding in findings) else 0
+
+
+def diagnose_broker_logs(paths: Iterable[Path], *, in_json: bool, brief: bool = False) -> int:
+    """Prints what the brokers' logs alone tell of all groups; the exit code says whether anything is wrong."""
+    try:
+        groups = logged_groups_of(paths)
+    except BrokerLogError as error:
+        print(error, file=sys.stderr)
+        return 2
+    findings = {group.name: logged_findings(group) for group in groups}
+    told = [finding for found in findings.values() for finding in found]
+    if in_json:
+        shown = [
+            {
+                "group": group.name,
+                "skew_s": 0.0,
+                "unclosed": "",
+                "lives": [],
+                "unowned": [],
+                "members": len(group.names),
+            }
+            for group in groups
+        ]
+        print(json_text({"diagnosis": VERSION, "groups": shown, "findings": list(map(_finding, told))}, indent=2))
+    else:
+        lines = [line for group in groups for line in _logged(group, findings[group.name], brief=brief)]
+        print("\n".join(map(printable, lines)).rstrip() or "The logs have no dated line about a member of a group.")
+    return 1 if any(finding.kind.is_fault for finding in told) else 0
+
+
+def _logged(group: LoggedGroup, findings: Sequence[Finding], *, brief: bool) -> Iterator[str]:
+    faults = [finding for finding in findings if finding.kind.is_fault]
+    first = answer(findings) if faults else "Nothing is wrong in these logs, as far as they tell."
+    yield f"Group {group.name}: {first}"
+    if brief:
+        return
+    began, ended = group.events[0].time, group.events[-1].time
+    rebalances = counted(len(findings) - len(faults), "rebalance")
+    yield (
+        f"From the brokers' logs alone, {day(began)} {clock(began)} to {clock(ended)} as their clocks show it: "
+        f"{counted(len(group.names), 'member')}, {counted(len(faults), 'finding')}, {rebalances}."
+    )
+    for number, finding in enumerate(faults, 1):
+        yield ""
+        yield from _fault(number, finding)
+    yield from _rebalances(finding for finding in findings if not finding.kind.is_fault)
+    yield ""
 
 
 # --- as text ---------------------------------------------------------------------------------------------------------

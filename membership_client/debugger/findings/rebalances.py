@@ -1,18 +1,18 @@
-"""REBALANCE, REBALANCE_STORM and UNOWNED_PARTITION: how the group changed, and which partitions had no owner."""
+"""REBALANCE and UNOWNED_PARTITION: how the group changed, and which partitions had no owner."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
-from membership_client.core.events import CallbackKind, Send
+from membership_client.core.events import CallbackKind
 from membership_client.debugger.findings.finding import Certainty, Evidence, Finding, Kind
-from membership_client.debugger.model.epochs import GroupRebalance, Trigger, rebalances_of
+from membership_client.debugger.model.epochs import GroupRebalance, rebalances_of
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
 from membership_client.debugger.model.untraced_members import has_untraced_members
-from membership_client.debugger.words import counted, joined, lasting, listed, partitions_text, second
+from membership_client.debugger.words import joined, lasting, partitions_text, second
 from membership_client.types import TopicPartition
 
 # --- REBALANCE -------------------------------------------------------------------------------------------------------
@@ -79,79 +79,6 @@ def _took(rebalance: GroupRebalance) -> str:
         return ""
     give_or_take = f" (give or take {lasting(rebalance.uncertainty_s)})" if rebalance.uncertainty_s else ""
     return f", within {lasting(rebalance.lasted_s)}{give_or_take}"
-
-
-# --- REBALANCE_STORM -------------------------------------------------------------------------------------------------
-
-
-_WINDOW_S = 300.0
-_SHORT_S = 60.0
-"""A membership that is shorter than this counts as part of a storm."""
-_MANY = 4
-
-
-def rebalance_storm(group: Group) -> list[Finding]:
-    churn = sorted(_churn(group), key=lambda trigger: (trigger.entry.time, trigger.run.member_id))
-    found: list[list[Trigger]] = []
-    for trigger in churn:
-        if found and trigger.entry.time - found[-1][-1].entry.time <= _WINDOW_S / _MANY:
-            found[-1].append(trigger)
-        else:
-            found.append([trigger])
-    return [_storm_finding(group, storm) for storm in found if len(storm) >= _MANY]
-
-
-def _churn(group: Group) -> list[Trigger]:
-    """Short memberships, by their last entry, and changes of a subscription."""
-    memberships = [
-        Trigger(
-            run,
-            membership.last,
-            f"{run.name} {membership.ending.value}{f' ({membership.reason})' if membership.reason else ''}",
-            sure=True,
-        )
-        for run in group.runs
-        for membership in run.memberships
-        if membership.joined is not None and membership.lasted_s < _SHORT_S and _disturbs(membership)
-    ]
-    changes = [t for r in rebalances_of(group) for t in r.triggers if t.is_change]
-    return memberships + changes
-
-
-def _disturbs(membership: Membership) -> bool:
-    """Did its end make the others rebalance? A temporary leave, or an end without LeaveGroup (static classic members), did not."""
-    if membership.ending is MembershipEnd.LEFT:
-        return bool(membership.last.effects_of(Send))
-    return membership.ending not in {MembershipEnd.OPEN, MembershipEnd.AWAY}
-
-
-def _storm_finding(group: Group, storm: list[Trigger]) -> Finding:
-    counts = Counter(trigger.run.name for trigger in storm)
-    began, ended = storm[0].entry.time - _SHORT_S, storm[-1].entry.time
-    rounds = sum(began <= rebalance.began <= ended + group.skew_s for rebalance in rebalances_of(group))
-    hosts = {trigger.run.host for trigger in storm}
-    where = f", all on {hosts.pop()}" if len(hosts) == 1 and len(counts) > 1 else ""
-    changes = Counter(trigger.run.name for trigger in storm if trigger.is_change)
-    return Finding(
-        kind=Kind.REBALANCE_STORM,
-        group=group.name,
-        members=tuple(name for name, _ in counts.most_common()),
-        began=storm[0].entry.time,
-        ended=ended,
-        brief=f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions",
-        sentence=(
-            f"{counted(rounds, 'rebalance')} around {lasting(ended - storm[0].entry.time)} of joins, leaves and changed subscriptions: "
-            f"{joined([*_did(counts - changes, 'did not stay in the group'), *_did(changes, 'changed subscriptions')])}{where}."
-        ),
-        evidence=tuple(trigger.run.evidence(trigger.entry, trigger.text) for trigger in storm[:8]),
-        advice="Mend that member first. A group.instance.id lets it restart without a rebalance.",
-    )
-
-
-def _did(counts: Counter[str], what: str) -> list[str]:
-    """A clause, or none if no member did it."""
-    names = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.most_common()]
-    return [f"{listed(names)} {what}"] if names else []
 
 
 # --- UNOWNED_PARTITION -----------------------------------------------------------------------------------------------

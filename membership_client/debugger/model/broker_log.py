@@ -6,7 +6,7 @@ import enum
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,25 +62,48 @@ _LONGEST = 4 << 10
 
 def read_broker_logs(paths: Iterable[Path]) -> tuple[RemovalLine, ...]:
     """All lines about members that were removed or fenced. BrokerLogError if a file cannot be read."""
-    return tuple(found for path in dict.fromkeys(paths) for found in _removal_lines_in(path))
+    lines = (line for path in dict.fromkeys(paths) for line in log_lines(path, _HINTS))
+    return tuple(found for line in lines if (found := _removal_line(line)) is not None)
 
 
-def _removal_lines_in(path: Path) -> list[RemovalLine]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line of a broker's log."""
+
+    path: Path
+    number: int
+    message: str
+    """Without the name of the logger at its end."""
+    time: float | None
+    """As if the broker's clock showed UTC, in seconds since 1970; None where the line has no date."""
+    text: str
+    """From the date on, as the broker wrote it."""
+
+
+def log_lines(path: Path, hints: Sequence[str]) -> Iterator[LogLine]:
+    """The lines of one log that have any of the hints. BrokerLogError if the file cannot be read."""
     try:
-        return list(_removal_lines(path))
+        with path.open(errors="replace") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+                raise BrokerLogError(printable(f"{path} is a device, and not a file."))
+            for number, line in enumerate(_lines(file), 1):
+                # Logs are long, and a search for words is quick.
+                if any(hint in line for hint in hints):
+                    yield _log_line(path, number, line.rstrip())
     except OSError as error:
         raise BrokerLogError(printable(f"{path} cannot be read: {error.strerror}.")) from error
 
 
-def _removal_lines(path: Path) -> Iterable[RemovalLine]:
-    with path.open(errors="replace") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            raise BrokerLogError(printable(f"{path} is a device, and not a file."))
-        for number, line in enumerate(_lines(file), 1):
-            # Logs are long, and a search for words is quick.
-            if any(hint in line for hint in _HINTS) and (found := _removal_line(path, number, line.rstrip())):
-                yield found
+def _log_line(path: Path, number: int, line: str) -> LogLine:
+    message, date = _LOGGER.sub("", line), _DATE.search(line)
+    return LogLine(
+        path=path,
+        number=number,
+        message=message,
+        time=_time(date.group()) if date else None,
+        text=message[date.start() :] if date else message,
+    )
 
 
 def _lines(file: TextIO) -> Iterator[str]:
@@ -91,23 +114,22 @@ def _lines(file: TextIO) -> Iterator[str]:
             line = file.readline(_LONGEST)
 
 
-def _removal_line(path: Path, number: int, line: str) -> RemovalLine | None:
-    message = _LOGGER.sub("", line)
-    left = _LEFT.search(message)
-    found = left or _FENCED.search(message) or _FAILED.search(message)
+def _removal_line(line: LogLine) -> RemovalLine | None:
+    left = _LEFT.search(line.message)
+    found = left or _FENCED.search(line.message) or _FAILED.search(line.message)
     if found is None:
         return None
-    date, said = _DATE.search(line), found.groupdict()
+    said = found.groupdict()
     return RemovalLine(
-        path=path,
-        line=number,
+        path=line.path,
+        line=line.number,
         how=RemovalKind.REMOVED if left else RemovalKind.FENCED,
         group=said["group"],
         member_id=said["member"],
         instance_id=said.get("instance"),
         reason=said.get("reason") or "the member session expired",
-        text=message[date.start() :] if date else message,
-        time=_time(date.group()) if date else None,
+        text=line.text,
+        time=line.time,
     )
 
 

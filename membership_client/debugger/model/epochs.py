@@ -37,6 +37,8 @@ class Trigger:
     """The answer to that very request brought the new epoch."""
     is_change: bool = False
     """A change of the subscription: the member itself stays in the group."""
+    by_clock: bool = False
+    """Only times of day say that it belongs to this epoch: it may belong to a later one."""
 
 
 class Move(NamedTuple):
@@ -203,7 +205,26 @@ def _triggers(group: Group, seen: dict[int, list[Arrival]]) -> dict[int, list[Tr
                 *_ends(group, run, membership, seen),
             ):
                 found.setdefault(epoch, []).append(trigger)
+    return _spread(found, seen)
+
+
+def _spread(found: dict[int, list[Trigger]], epochs: Iterable[int]) -> dict[int, list[Trigger]]:
+    """Of members that left one after the other each raised an epoch; their lines may all be older than the first of these."""
+    spare: list[Trigger] = []
+    for epoch in epochs:
+        if epoch in found:
+            spare = _spare(found[epoch])
+        elif spare:
+            before = next(earlier for earlier in found if spare[0] in found[earlier])
+            found[before].remove(spare[0])
+            found[epoch] = [spare.pop(0)]
     return found
+
+
+def _spare(triggers: list[Trigger]) -> list[Trigger]:
+    """Those that the epoch can do without, in order of time."""
+    movable = sorted((trigger for trigger in triggers if trigger.by_clock), key=lambda trigger: trigger.entry.time)
+    return movable[1:] if len(movable) == len(triggers) else movable
 
 
 def _joins(
@@ -373,10 +394,16 @@ def _ends(
     since = _confirmed_time(run, membership) - group.skew_s
     later = [epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since]
     inherited = _inherited_epoch(group, run, membership)
-    epoch = inherited if inherited in later else next(iter(later), None)
-    reason = f" ({membership.reason})" if membership.reason else ""
-    text = f"{run.name} {_SAID[membership.ending]}{reason}"
-    return [(epoch, Trigger(run, membership.last, text, sure=False))] if epoch is not None else []
+    by_clock = inherited not in later
+    epoch = next(iter(later), None) if by_clock else inherited
+    text = f"{run.name} {_SAID[membership.ending]}{_reason(run, membership)}"
+    return [(epoch, Trigger(run, membership.last, text, sure=False, by_clock=by_clock))] if epoch is not None else []
+
+
+def _reason(run: MemberRun, membership: Membership) -> str:
+    """Without a text of the broker that only names the member by its id."""
+    reason = membership.reason.partition(":")[0] if run.member_id in membership.reason else membership.reason
+    return f" ({reason})" if reason else ""
 
 
 def _inherited_epoch(group: Group, run: MemberRun, membership: Membership) -> int | None:

@@ -88,7 +88,7 @@ class UnownedSpan:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Not `sure` if the clocks of two machines may differ by that much."""
+    """`sure` is false if the clocks of two machines may differ by that much."""
 
     began: float
     ended: float

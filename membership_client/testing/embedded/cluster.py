@@ -23,7 +23,7 @@ _MOST_BYTES = 256 * 2**20
 
 
 class Cluster:
-    """Brokers with their topics, groups and transactions. Not thread-safe: whoever holds the lock of `EmbeddedKafka` uses it."""
+    """Brokers with their topics, groups and transactions. Not thread-safe: use it under the lock of `EmbeddedKafka`."""
 
     def __init__(self, nodes: Iterable[Node], settings: BrokerSettings, racks: Mapping[int, str] | None = None) -> None:
         self.nodes = tuple(nodes)

@@ -155,7 +155,7 @@ class EmbeddedKafka:
         self._change(lambda brokers, _now: _create(brokers, topics))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """The topic grows to so many partitions. Raises ConfigError if it has as many already, or there is none."""
+        """The topic grows to `total` partitions. Raises ConfigError if it has as many already, or does not exist."""
         topic, count = checked_topic("name", name), checked_whole("total", total, least=1)
         self._change(lambda brokers, _now: _grow(brokers, topic, count))
 
@@ -203,7 +203,7 @@ class EmbeddedKafka:
         while True:
             server, _ = self._parts()
             seen = server.rounds
-            if _is_true(condition):
+            if is_true(condition):
                 return
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
@@ -370,7 +370,8 @@ def _checked_api(value: object) -> str:
     return checked_choice("api", value, sorted(API_NAMES))
 
 
-def _is_true(condition: Callable[[], object]) -> bool:
+def is_true(condition: Callable[[], object]) -> bool:
+    """A LookupError means that it is not, yet."""
     try:
         return bool(condition())
     except LookupError:

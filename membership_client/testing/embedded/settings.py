@@ -13,19 +13,24 @@ from membership_client.testing.embedded.topics import MOST_PARTITIONS
 from membership_client.testing.fake_coordinator import CoordinatorSettings
 
 _TRUE_OR_FALSE = {"true": True, "false": False}
+_FLAGS = {"auto.create.topics.enable", "group.consumer.assignor.offload.enable"}
 _LIMITS = {"num.partitions": (1, MOST_PARTITIONS)}
 """Those of other numbers are that of the type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Kafka's defaults, except that `KafkaCluster` too lets tests choose short sessions and creates no topics by itself."""
+    """Kafka's defaults, except that `KafkaCluster` too lets tests choose short sessions and creates no topics by itself.
+
+    Kafka 4.3 has no `group.consumer.assignor.offload.enable`; in KIP-1263 it is true.
+    """
 
     auto_create_topics_enable: bool = False
     num_partitions: int = 1
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_assignor_offload_enable: bool = False
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_max_size: int = 2**31 - 1
     group_max_size: int = 2**31 - 1
@@ -56,7 +61,7 @@ def _field_name(name: str) -> str:
 def _checked(name: str, value: str | int) -> bool | int | str:
     if name == "group.consumer.migration.policy":
         return checked_choice(name, str(value).lower(), ("bidirectional", "upgrade", "downgrade", "disabled"))
-    if name == "auto.create.topics.enable":
+    if name in _FLAGS:
         if str(value).lower() not in _TRUE_OR_FALSE:
             raise ConfigError(f"{name} is true or false, not {shown(value)}.")
         return _TRUE_OR_FALSE[str(value).lower()]
@@ -89,6 +94,7 @@ def coordinator_settings(settings: BrokerSettings) -> CoordinatorSettings:
         heartbeat_interval_s=settings.group_consumer_heartbeat_interval_ms / 1000,
         session_timeout_s=settings.group_consumer_session_timeout_ms / 1000,
         assignment_interval_s=settings.group_consumer_assignment_interval_ms / 1000,
+        offloads_assignor=settings.group_consumer_assignor_offload_enable,
         max_size=settings.group_consumer_max_size,
         upgrades=settings.group_consumer_migration_policy in {"bidirectional", "upgrade"},
         downgrades=settings.group_consumer_migration_policy in {"bidirectional", "downgrade"},

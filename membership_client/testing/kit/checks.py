@@ -6,6 +6,7 @@ decision.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,34 @@ def _checked_check(name: str, check: Check) -> Check:
     checked_function(name, check, "a history")
     return check
 
+
+# --- what happened, for a check that failed --------------------------------------------------------------------------
+
+_SHOWN_LINES = 40
+_ABOUT_ALL = {What.EVENT, What.STARTED, What.ENDED, What.RAISED}
+
+
+def told_lines(history: History, error: AssertionError) -> list[str]:
+    """Up to what broke the check, and only about its partition, if it is about one."""
+    last, about = getattr(error, "entry", None), getattr(error, "partition", None)
+    end = next((index for index, entry in enumerate(history.entries, 1) if entry is last), len(history.entries))
+    entries = [e for e in history.entries[:end] if about is None or about in e.partitions or e.what in _ABOUT_ALL]
+    lines = [str(entry if about is None else entry.about(about)) for entry in entries]
+    left_out = [f"         ... {len(lines) - _SHOWN_LINES} earlier lines ..."] if len(lines) > _SHOWN_LINES else []
+    return [*left_out, *lines[-_SHOWN_LINES:]]
+
+
+@contextlib.contextmanager
+def told_what_happened(history: History) -> Iterator[None]:
+    """Around checks: one that fails has a note with the end of the history, which pytest shows."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note("\n".join(["", "What happened:", "", *told_lines(history, error)]))
+        raise
+
+
+# --- the checks ------------------------------------------------------------------------------------------------------
 
 _BEGAN = {What.ASSIGNED, What.REVOKED, What.LOST}
 _ENDED = {What.RETURNED, What.RAISED}
@@ -148,7 +177,7 @@ def _compare(history: History, values: Iterable[bytes | str], *, most: int | Non
 
 @dataclass(frozen=True)
 class callbacks_within:  # noqa: N801 - used as a function
-    """Every callback returns within so many seconds."""
+    """Every callback returns within `budget_s` seconds."""
 
     budget_s: float
 

@@ -23,7 +23,13 @@ _RETRY_S = 0.1
 _TIMEOUT_S = 10.0
 _LOST_ANSWER_S = 1.0
 """So late a consumer notices that an answer was lost, and asks again."""
-_AGAIN = {Code.NOT_COORDINATOR, Code.STALE_MEMBER_EPOCH}
+_AGAIN = {
+    Code.NOT_COORDINATOR,
+    Code.STALE_MEMBER_EPOCH,
+    # Only members of cooperative groups commit during a rebalance. Our Consumer tries again then, confluent-kafka's does not.
+    Code.REBALANCE_IN_PROGRESS,
+    Code.ILLEGAL_GENERATION,
+}
 
 
 class Commits:
@@ -155,7 +161,7 @@ class Commits:
         self, offsets: Mapping[TopicPartition, Offset], number: int, member_id: str, epoch: int, *, is_last: bool
     ) -> int:
         """On the broker."""
-        code = self._world.commit_code(member_id, epoch)
+        code = self._world.group.commit_code(member_id, epoch)
         if code in _AGAIN and not is_last:
             return code
         for partition, offset in offsets.items():

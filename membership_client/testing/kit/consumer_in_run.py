@@ -16,8 +16,9 @@ from membership_client.core.events import CallbackKind, Close, RunCallback, Subs
 from membership_client.core.view import error_of
 from membership_client.runtime.listener import Callback, CallbackContext, as_text
 from membership_client.testing.kit.commits import Commits
+from membership_client.testing.kit.group_view import GROUP
 from membership_client.testing.kit.history import NO_CALLBACK, What, as_partitions
-from membership_client.testing.kit.membership import Membership
+from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S, Membership
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.waits import Waits, never
 from membership_client.types import MemberState, TopicPartition
@@ -35,7 +36,7 @@ _CLOSE_S = 30.0
 
 
 class ConsumerInRun:
-    """What confluent-kafka's consumer does under KIP-848, so far as a program can see it; our core is its membership.
+    """What confluent-kafka's consumer does, so far as a program can see it; our core is its membership.
 
     Callbacks run while records are awaited, and inside a close. Commits are sent as they are asked for, also of partitions
     that are not owned any more: Kafka takes those from any member of the newest epoch.
@@ -302,12 +303,21 @@ class ConsumerInRun:
             raise RuntimeError("Consumer closed")
 
 
+_OF_MEMBER = ("group.instance.id", "max.poll.interval.ms")
+_IN_RUN = {"bootstrap.servers": "b1:9092,b2:9092", "group.id": GROUP, "request.timeout.ms": 2000}
+_CLASSIC_IN_RUN = {
+    "group.protocol": "classic",
+    "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
+    "heartbeat.interval.ms": int(HEARTBEAT_INTERVAL_S * 1000),
+}
+"""Whatever the program asks for: sessions must end in a run."""
+
+
 def _member_config(config: Mapping[str, Any]) -> MemberConfig:
-    return MemberConfig(
-        bootstrap_servers="b1:9092,b2:9092",
-        group_id="group",
-        group_protocol="consumer",
-        group_instance_id=config.get("group.instance.id"),
-        request_timeout_ms=2000,
-        max_poll_interval_ms=int(config.get("max.poll.interval.ms", 300_000)),
-    )
+    is_classic = str(config.get("group.protocol")).lower() == "classic"
+    given = {name: config[name] for name in _OF_MEMBER if name in config}
+    if not is_classic:
+        return MemberConfig.from_dict({**given, **_IN_RUN, "group.protocol": "consumer"})
+    if (strategies := config.get("partition.assignment.strategy")) is not None:
+        given["partition.assignment.strategy"] = strategies
+    return MemberConfig.from_dict({**given, **_IN_RUN, **_CLASSIC_IN_RUN})

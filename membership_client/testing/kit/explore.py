@@ -15,7 +15,7 @@ from membership_client.arguments import (
 )
 from membership_client.errors import ConfigError
 from membership_client.testing.arguments import checked_program
-from membership_client.testing.kit.checks import CHECKS, Check, CheckError, checked_checks
+from membership_client.testing.kit.checks import CHECKS, Check, CheckError, checked_checks, told_lines
 from membership_client.testing.kit.events import ALL_EVENTS, Crash, Join, MoveCoordinator, Stall, StoryEvent
 from membership_client.testing.kit.history import History, What
 from membership_client.testing.kit.records import Records, checked_records
@@ -27,7 +27,6 @@ _MOST_EVENTS = 5
 _MOST_SEEDS = 10_000_000
 _MOST_TRIES = 30
 """To make a failing story shorter: one that is told in time is worth more than the shortest."""
-_SHOWN_LINES = 40
 
 
 class StoryError(AssertionError):
@@ -256,7 +255,7 @@ def _told(stage: _Stage, story: Sequence[StoryEvent], seed: int, history: Histor
             "",
             "What happened:",
             "",
-            *_shown(history, error),
+            *told_lines(history, error),
         ]
     )
 
@@ -273,16 +272,3 @@ def _code(stage: _Stage, story: Sequence[StoryEvent], seed: int) -> list[str]:
     listed = ["        [", *events, "        ],"] if events else ["        [],"]
     arguments = [f"        {key}={value}," for key, value in {"seed": seed, **more}.items()]
     return ["    play(", f"        {name},", *listed, *arguments, "    )"]
-
-
-def _shown(history: History, error: AssertionError) -> list[str]:
-    """Up to what broke the check, and only about its partition, if it is about one."""
-    last, about = getattr(error, "entry", None), getattr(error, "partition", None)
-    end = next((index for index, entry in enumerate(history.entries, 1) if entry is last), len(history.entries))
-    entries = [e for e in history.entries[:end] if about is None or about in e.partitions or e.what in _ABOUT_ALL]
-    lines = [str(entry if about is None else entry.about(about)) for entry in entries]
-    left_out = [f"         ... {len(lines) - _SHOWN_LINES} earlier lines ..."] if len(lines) > _SHOWN_LINES else []
-    return [*left_out, *lines[-_SHOWN_LINES:]]
-
-
-_ABOUT_ALL = {What.EVENT, What.STARTED, What.ENDED, What.RAISED}

@@ -27,7 +27,7 @@ from membership_client.consumer.consumer import Consumer
 from membership_client.errors import ConfigError
 from membership_client.testing.arguments import checked_program
 from membership_client.testing.embedded.kafka import EmbeddedKafka
-from membership_client.testing.kit.checks import CHECKS, Check, checked_checks
+from membership_client.testing.kit.checks import CHECKS, Check, checked_checks, told_what_happened
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.recorded_aio_consumer import RecordedAioConsumer
 from membership_client.testing.kit.recorded_consumer import RecordedConsumer
@@ -75,18 +75,23 @@ class KafkaGroup:
         self._partitions = checked_whole("partitions", partitions, least=1)
         self._began_at = time.monotonic()
         self._instances: dict[str, RecordedInstance] = {}
+        self._told: BaseException | None = None
+        """What a program has raised, and a wait of the test after it."""
         kafka.create_topic(self.topic, self._partitions)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for instance in self._instances.values():
+            if instance.raised is self._told:  # The test has failed by it: its teardown must not fail, too.
+                instance.raised = None
         self.stop()
 
     # --- records -----------------------------------------------------------------------------------------------------
 
     def produce(self, records: Records) -> None:
-        """So many records, or these keys and values. They can be read when it returns."""
+        """Produce this number of records, or these keys and values. They can be read when it returns."""
         given = checked_records(records, first=len(self.history.records))
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
         offsets: dict[int, int] = {}
@@ -162,13 +167,14 @@ class KafkaGroup:
         except TimeoutError as error:
             raise TimeoutError(f"{error} What happened:\n{self.history}") from None
         if (raised := self._raised()) is not None:
+            self._told = raised
             raise raised
 
     def _raised(self) -> BaseException | None:
         return next((one.raised for one in self._instances.values() if one.raised is not None), None)
 
     def wait_processed(self, count: int, timeout_s: float = 30.0) -> None:
-        """Until the instances have processed so many different records."""
+        """Wait until the instances have processed `count` different records."""
         wanted = checked_whole("count", count)
         self.wait_for(lambda: len(self._processed()) >= wanted, timeout_s)
 
@@ -190,8 +196,9 @@ class KafkaGroup:
         """End all instances and apply the checks, or those that `explore` has. Returns the history."""
         given = checked_checks(checks)
         self.stop()
-        for check in given or CHECKS:
-            check(self.history)
+        with told_what_happened(self.history):
+            for check in given or CHECKS:
+                check(self.history)
         return self.history
 
     def stop(self) -> None:

@@ -10,15 +10,20 @@ from membership_client.core.error_codes import Code
 from membership_client.core.events import (
     Answered,
     CallbackReturned,
+    ClassicHeartbeat,
     Effect,
     Event,
+    Failed,
+    FailureKind,
     Heartbeat,
+    JoinGroup,
     Polled,
     Refused,
     Response,
     RunCallback,
     Send,
     Stop,
+    SyncGroup,
     TellLost,
     Tick,
 )
@@ -32,6 +37,8 @@ from membership_client.types import MemberState, TopicPartition
 
 LATENCY_S = 0.01
 """One way between a member and a broker."""
+HEARTBEAT_INTERVAL_S = 2.0
+SESSION_TIMEOUT_S = 6.0
 
 
 class Membership:
@@ -53,7 +60,8 @@ class Membership:
         self._wakes_at: float | None = None
         self._polled_at: float | None = None
         self._owned = NamedPartitions()
-        self._fence: int | None = None
+        self._fence: str | None = None
+        """The member id under which it was removed, until it hears of that."""
 
     # --- the application's side --------------------------------------------------------------------------------------
 
@@ -82,8 +90,8 @@ class Membership:
         self.alive = False
 
     def fence(self) -> None:
-        """The next heartbeat is answered with FENCED_MEMBER_EPOCH."""
-        self._fence = Code.FENCED_MEMBER_EPOCH
+        """The next heartbeat is answered with FENCED_MEMBER_EPOCH, in a classic group with ILLEGAL_GENERATION."""
+        self._fence = self.known_as
 
     def take_lost_answer(self) -> bool:
         """Is the answer that comes now lost?"""
@@ -138,8 +146,12 @@ class Membership:
 
     def _handle(self, send: Send) -> None:
         if self._fence is not None and isinstance(send.request, Heartbeat):
-            code, self._fence = self._fence, None
-            self._answer(send, Refused(code))
+            self._fence = None
+            self._answer(send, Refused(Code.FENCED_MEMBER_EPOCH))
+            return
+        if isinstance(send.request, ClassicHeartbeat) and send.request.member_id == self._fence:
+            self._fence = None
+            self._answer(send, Refused(Code.ILLEGAL_GENERATION))
             return
         client = Client(client_id=self.member.member_id, host="/127.0.0.1")
         self._cluster.ask(send.to, send.request, self._scheduler.now, client, partial(self._answer, send))
@@ -148,7 +160,10 @@ class Membership:
             self._scheduler.at(rings_at, lambda: None)
 
     def _answer(self, send: Send, response: Response) -> None:
+        outcome: Answered | Failed = Answered(send.request_id, response)
         if self.take_lost_answer():
-            return
-        answered = Answered(send.request_id, response)
-        self._scheduler.at(self._scheduler.now + LATENCY_S, partial(self.receive, answered))
+            if not isinstance(send.request, JoinGroup | SyncGroup):
+                return
+            # These have minutes: it is the end of their connection that tells, and no timeout.
+            outcome = Failed(send.request_id, FailureKind.DISCONNECTED, "the answer was lost")
+        self._scheduler.at(self._scheduler.now + LATENCY_S, partial(self.receive, outcome))

@@ -11,6 +11,7 @@ from membership_client import client
 from membership_client.config import MemberConfig
 from membership_client.consumer.consumer import Consumer
 from membership_client.errors import ConfigError
+from membership_client.runtime.member_setup import metrics_push_of as real_metrics_push_of
 from membership_client.runtime.member_setup import new_member_id as real_new_member_id
 from membership_client.runtime.member_setup import transport_of as real_transport_of
 from membership_client.runtime.siblings import Siblings, siblings_of_process
@@ -20,6 +21,8 @@ from membership_client.security import Security
 from membership_client.testing.kit.virtual_transport import VirtualTransport
 
 if TYPE_CHECKING:
+    from membership_client.core.member import Member
+    from membership_client.telemetry.metrics_push import MetricsPush
     from membership_client.testing.kit.instance import Instance
     from membership_client.testing.kit.world import World
 
@@ -43,8 +46,13 @@ def members_of(world: World) -> Iterator[None]:
         instance = _instance(world)
         return siblings_of_process() if instance is None else instance.siblings
 
+    def metrics_push_of(member: Member) -> MetricsPush | None:
+        """The brokers of a run have no receiver of metrics."""
+        return real_metrics_push_of(member) if _instance(world) is None else None
+
     with (
         mock.patch.object(client, "transport_of", transport_of),
+        mock.patch.object(client, "metrics_push_of", metrics_push_of),
         mock.patch.object(client, "siblings_of_process", siblings),
         mock.patch.object(client, "new_member_id", new_member_id),
         # Topics of another run may have the same ids.

@@ -35,7 +35,7 @@ class StuckError(AssertionError):
 
 
 class LateError(StuckError):
-    """The same, found after so much real time that nobody wants to wait for it again."""
+    """The same, found after much real time, so the story is not played again to make it shorter."""
 
 
 @dataclass(eq=False)
@@ -147,7 +147,7 @@ class Scheduler:
         return task
 
     def add(self, task: Task) -> Task:
-        """A task whose thread is started by somebody else, with `carry`."""
+        """A task whose thread the caller starts, with `carry`."""
         task.killed = any(task.owner is owner for owner in self._killed)
         self.tasks.append(task)
         return task

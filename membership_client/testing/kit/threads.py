@@ -166,25 +166,32 @@ class _Threads:
 _one_run = threading.Lock()
 """Held by a run: what it replaces is the whole process's, and must be put back in order."""
 _running: Scheduler | None = None
+_running_on: int | None = None
+"""The thread that holds it."""
 
 
 @contextlib.contextmanager
 def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
     """Inside, what tasks of this scheduler start, lock, sleep, await and read from clocks is virtual, and chance is their seed's.
 
-    Waits for runs of other threads to end. Raises ConfigError in a program that is part of a run itself.
+    Waits for runs of other threads to end. Raises ConfigError in a program that is part of a run itself, and inside of
+    another run of the same thread.
     """
-    global _running  # noqa: PLW0603 - with the lock held
+    global _running, _running_on  # noqa: PLW0603 - with the lock held
     running = _running
     if running is not None and running.current() is not None:
         raise ConfigError("explore() and play() cannot be called by a program that they play.")
+    if running is not None and _running_on == _thread.get_ident():
+        raise ConfigError(
+            "There is one virtual time per process: use a virtual group, explore() and play() one after the other."
+        )
     with _one_run:
-        _running = scheduler
+        _running, _running_on = scheduler, _thread.get_ident()
         try:
             with _replaced(scheduler):
                 yield
         finally:
-            _running = None
+            _running = _running_on = None
 
 
 @contextlib.contextmanager

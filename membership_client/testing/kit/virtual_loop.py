@@ -12,7 +12,7 @@ from membership_client.testing.kit.scheduler import Killed, Scheduler, StuckErro
 _MOST_AWAITS = 20
 """In the `finally` blocks of one coroutine."""
 _ROUNDS = 100
-"""After so many rounds without a wait the turn is given back, so that other threads may do what coroutines wait for."""
+"""After these rounds without a wait the turn is given back, so that other threads may do what coroutines wait for."""
 _MOST_ROUNDS = 10_000
 
 

@@ -79,14 +79,14 @@ class VirtualTransport:
 
     def owned(self) -> Collection[TopicPartition]:
         """As the coordinator sees it."""
-        enrolled = self._world.enrolled(self.known_as)
+        enrolled = self._world.group.enrolled(self.known_as)
         names = {topic.topic_id: topic.name for topic in self._world.cluster.topics}
         return () if enrolled is None else frozenset(enrolled.assigned.named(names))
 
     def is_stable(self) -> bool:
         """Has the coordinator nothing to tell it any more, and has it taken all of it in?"""
-        enrolled = self._world.enrolled(self.known_as)
-        if enrolled is None or enrolled.epoch != self._world.target_epoch():
+        enrolled = self._world.group.enrolled(self.known_as)
+        if enrolled is None or enrolled.epoch != self._world.group.target_epoch():
             return False
         return enrolled.progress is Progress.STABLE and enrolled.assigned == self._acknowledged
 
@@ -120,7 +120,7 @@ class VirtualTransport:
 
     def _commit(self, to: Node | None, request: CommitOffsets) -> Response:
         moved = to != self._world.cluster.coordinator
-        code = Code.NOT_COORDINATOR if moved else self._world.commit_code(request.member_id, request.epoch)
+        code = Code.NOT_COORDINATOR if moved else self._world.group.commit_code(request.member_id, request.epoch)
         for partition, offset in request.offsets.items():
             what, text = (What.COMMIT_REFUSED, Code(code).name) if code else (What.COMMITTED, "")
             self._world.add(what, self._label, partitions=(partition,), offset=offset.offset, text=text)

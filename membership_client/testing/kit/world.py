@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import OFFSET_END
 
-from membership_client.core.error_codes import Code
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
-from membership_client.testing.fake_reconciler import Enrolled
 from membership_client.testing.kit.events import (
     Crash,
     ExpireSession,
@@ -25,8 +24,10 @@ from membership_client.testing.kit.events import (
     Stall,
     StoryEvent,
 )
+from membership_client.testing.kit.group_view import GROUP, GroupView
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
+from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.real_members import consumers_refused, members_of
 from membership_client.testing.kit.records import partition_of
@@ -34,9 +35,6 @@ from membership_client.testing.kit.scheduler import Scheduler, StuckError, Task
 from membership_client.testing.kit.threads import virtual_threads
 from membership_client.types import Offset, TopicPartition
 
-GROUP = "group"
-HEARTBEAT_INTERVAL_S = 2.0
-SESSION_TIMEOUT_S = 6.0
 STORY_S = 10.0
 """Events are in this time, and records arrive in it."""
 SETTLE_S = 40.0
@@ -73,6 +71,7 @@ class World:
             heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
         )
         self.cluster = FakeCluster({topic: partitions}, settings)
+        self.group = GroupView(self.cluster)
         self.scheduler.on_time = lambda: self.cluster.advance(self.scheduler.now)
         self.history = History()
         self.logs: dict[TopicPartition, list[Record]] = {TopicPartition(topic, n): [] for n in range(partitions)}
@@ -80,22 +79,25 @@ class World:
         self.instances: list[Instance] = []
         self.member_ids: list[str] = []
         self.scheduler.on_raised = self._raised
+        self.programs: dict[str, Program] = {}
+        """Of instances that run another one than the run's."""
         self.unsettled = ""
         """Why the run ended before the program had settled, if it did."""
-        self._errors: list[AssertionError] = []
-        self._closing = False
-        self._story_ended_at = STORY_S
+        self.errors: list[AssertionError] = []
+        """What programs have raised that is no passing error of Kafka's, and what is wrong with them."""
+        self.is_closing = False
+        self._story_ended_at = 0.0
         self._program = program
         self._topic = topic
-        self._produce(records)
-
-    def _produce(self, records: Sequence[tuple[bytes, bytes]]) -> None:
-        """Half of them before the run, the others in the time of the story."""
         for number, (key, value) in enumerate(records):
-            partition = TopicPartition(self._topic, partition_of(key, len(self.logs)))
-            log = self.logs[partition]
-            log.append(Record(partition, len(log), key, value, max(0.0, (2 * number / len(records) - 1) * STORY_S)))
-            self.history.records.append(log[-1])
+            self.add_record(key, value, max(0.0, (2 * number / len(records) - 1) * STORY_S))
+
+    def add_record(self, key: bytes, value: bytes, at: float) -> None:
+        """One that can be read from that time on. Those of a run: half of them before it, the others in the time of the story."""
+        partition = TopicPartition(self._topic, partition_of(key, len(self.logs)))
+        log = self.logs[partition]
+        log.append(Record(partition, len(log), key, value, at))
+        self.history.records.append(log[-1])
 
     # --- the run -----------------------------------------------------------------------------------------------------
 
@@ -103,35 +105,41 @@ class World:
         """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
         stuck: StuckError | None = None
         self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
-        with virtual_threads(self.scheduler), members_of(self), consumers_refused(self):
+        with self.in_virtual_time():
             try:
                 self.start("a")
                 for event in story:
-                    self.scheduler.at(event.at, partial(self._do, event))
+                    self.scheduler.at(event.at, partial(self.do, event))
                 self.scheduler.run(self._story_ended_at)
                 self._keep_one_running()
-                self.scheduler.run(self.scheduler.now + SETTLE_S, self._has_settled)
+                self.scheduler.run(self.scheduler.now + SETTLE_S, self.has_settled)
                 self._note_unsettled()
-                self._close()
+                self.close()
             except StuckError as error:
                 stuck = error
             finally:
                 self.scheduler.end()
-        if self._errors:
-            raise self._errors[0]
+        if self.errors:
+            raise self.errors[0]
         if stuck is not None:
             raise stuck
 
+    @contextlib.contextmanager
+    def in_virtual_time(self) -> Iterator[None]:
+        """Inside, threads, clocks and members of the programs are those of this run."""
+        with virtual_threads(self.scheduler), members_of(self), consumers_refused(self):
+            yield
+
     def _keep_one_running(self) -> None:
-        """Until the end: otherwise the records that are left would be nobody's."""
-        if not self._closing:
+        """Until the end: otherwise no instance would process the records that are left."""
+        if not self.is_closing:
             if not any(instance.alive for instance in self.instances):
                 self.start("last")
             self.scheduler.at(self.scheduler.now + RESTART_S, self._keep_one_running)
 
     def _note_unsettled(self) -> None:
         """What a check finds missing afterwards may just not have been done yet."""
-        if self._has_settled():
+        if self.has_settled():
             return
         if not any(entry.partitions for entry in self.history.of(What.ASSIGNED)):
             self.unsettled = f"No instance was assigned a partition: the program must subscribe to {self._topic!r}, and go on polling."
@@ -143,7 +151,8 @@ class World:
             f"It had processed {processed} of {len(self.history.records)} records. If it is slow, give it fewer records."
         )
 
-    def _has_settled(self) -> bool:
+    def has_settled(self) -> bool:
+        """Has nothing happened for a while, because there is nothing left to do?"""
         last = max(self.history.entries[-1].at, self._story_ended_at)
         is_idle = self.scheduler.now >= last + QUIET_S and all(one.is_idle() for one in self.instances if one.alive)
         return is_idle and self._is_stable()
@@ -154,12 +163,30 @@ class World:
         owned = {partition for one in running for partition in one.owned()}
         return all(one.is_stable() for one in running) and owned == set(self.logs)
 
-    def _close(self) -> None:
-        self._closing = True
-        for instance in self.instances:
+    def owners(self) -> set[str]:
+        """The names of all instances with members, once these are all that the coordinator knows, and have what it wants; none before."""
+        running = {one: tuple(one.memberships()) for one in self.instances if one.alive}
+        members = {one.known_as: one for found in running.values() for one in found}
+        if set(members) != self.group.member_ids():
+            return set()
+        if not all(
+            one.is_stable() and self.group.share(name) == frozenset(one.owned()) for name, one in members.items()
+        ):
+            return set()
+        owned = {partition for one in members.values() for partition in one.owned()}
+        return {one.name for one, found in running.items() if found} if owned == set(self.logs) else set()
+
+    def close(self) -> None:
+        """All instances are told to end, and no other begins. Raises StuckError if one does not."""
+        self.is_closing = True
+        self.end(self.instances)
+
+    def end(self, instances: Sequence[Instance]) -> None:
+        """These are told to end. Raises StuckError if one does not."""
+        for instance in instances:
             instance.interrupt()
-        self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in self.instances))
-        if late := [one for one in self.instances if one.alive]:
+        self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in instances))
+        if late := [one for one in instances if one.alive]:
             raise StuckError(self._not_ended(late[0]))
 
     def _not_ended(self, late: Instance) -> str:
@@ -181,16 +208,16 @@ class World:
     def start(self, name: str) -> None:
         incarnation = 1 + sum(instance.name == name for instance in self.instances)
         self.instances.append(Instance(self, name, incarnation))
-        self.instances[-1].start(self._program)
+        self.instances[-1].start(self.programs.get(name, self._program))
 
     def start_again(self, name: str) -> None:
         """A moment later, as platforms do with a process that has failed."""
-        if not self._closing:
-            self.scheduler.at(self.scheduler.now + RESTART_S, lambda: None if self._running(name) else self.start(name))
+        if not self.is_closing:
+            self.scheduler.at(self.scheduler.now + RESTART_S, lambda: None if self.running(name) else self.start(name))
 
     def _raised(self, task: Task, error: BaseException) -> None:
         if isinstance(error, StuckError):
-            self._errors.append(AssertionError(str(error)))
+            self.errors.append(AssertionError(str(error)))
             return
         self.add(What.RAISED, task.name, text=repr(error))
         frames = traceback.format_list(
@@ -198,12 +225,13 @@ class World:
         )
         entry = self.history.entries[-1]
         text = f"{task.name} raised {error!r} at {entry.at:.3f} s:\n{''.join(frames)}".strip()
-        self._errors.append(ProgramError(text, entry))
+        self.errors.append(ProgramError(text, entry))
 
     # --- what is done ------------------------------------------------------------------------------------------------
 
-    def _do(self, event: StoryEvent) -> None:
-        instance = self._running(getattr(event, "name", ""))
+    def do(self, event: StoryEvent) -> None:
+        """Now, whatever its time is."""
+        instance = self.running(getattr(event, "name", ""))
         if isinstance(event, Join | MoveCoordinator) or instance is not None:
             self.add(What.EVENT, text=repr(event))
         if isinstance(event, MoveCoordinator):
@@ -241,7 +269,8 @@ class World:
         cluster.coordinator = None
         self.scheduler.at(self.scheduler.now + _GAP_S, lambda: cluster.move(following, self.scheduler.now))
 
-    def _running(self, name: str) -> Instance | None:
+    def running(self, name: str) -> Instance | None:
+        """The instance of that name, if one runs."""
         return next((one for one in reversed(self.instances) if one.name == name and one.alive), None)
 
     # --- the broker's side of records and offsets --------------------------------------------------------------------
@@ -262,28 +291,10 @@ class World:
     def end_offset(self, partition: TopicPartition) -> int:
         return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
 
-    def enrolled(self, member_id: str) -> Enrolled | None:
-        """The member as the coordinator knows it, if it counts on it."""
-        return self.cluster.groups.member(GROUP, member_id)
-
-    def target_epoch(self) -> int:
-        """The epoch at which all members are to arrive."""
-        group = self.cluster.groups.group(GROUP)
-        return -1 if group is None else group.target_epoch
-
     def released(self, instance: str, member_ids: Iterable[str], partitions: tuple[TopicPartition, ...]) -> None:
         """A revoke has returned. A member that the coordinator has removed has nothing to release, whether it knows that or not."""
-        if any(map(self.enrolled, member_ids)):
+        if not self.group.member_ids().isdisjoint(member_ids):
             self.add(What.RELEASED, instance, partitions=partitions)
-
-    def commit_code(self, member_id: str, epoch: int) -> int:
-        """What Kafka answers to a commit of this member; 0 if it takes it. Which partitions it owns is not looked at."""
-        if self.cluster.coordinator is None:
-            return Code.NOT_COORDINATOR
-        enrolled = self.enrolled(member_id)
-        if enrolled is None:
-            return Code.UNKNOWN_MEMBER_ID
-        return 0 if enrolled.epoch == epoch else Code.STALE_MEMBER_EPOCH
 
     def add_for(self, instance: str, what: What, **more: Any) -> None:
         """As `add`, for a Recorder."""

@@ -6,8 +6,8 @@ sharing. Without it all is as well, only later.
 
 from __future__ import annotations
 
-import contextlib
 import os
+import signal
 import subprocess
 import sys
 import zlib
@@ -40,8 +40,13 @@ def make_once() -> None:
     made = archive.with_name(f"{os.getpid()}.jsa")
     command = [sys.executable, "-m", "tests.spark.clusters.warming", str(made)]
     environ, silence = environment(archive.parent), subprocess.DEVNULL
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run(command, cwd=ROOT, env=environ, timeout=_LONGEST_S, check=False, stdout=silence, stderr=silence)
+    # A session of its own, because its JVM would outlive it otherwise when time is up.
+    warming = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=silence, stderr=silence, start_new_session=True)
+    try:
+        warming.wait(_LONGEST_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(warming.pid, signal.SIGKILL)
+        warming.wait()
     # A Java without class data sharing leaves nothing: the empty file says that this has been tried.
     made.touch()
     made.rename(archive)

@@ -29,11 +29,12 @@ def judged(directory: str) -> Callable[[pa.RecordBatch, Slot], None]:
     ends: dict[tuple[str, int], int] = {}
 
     def handle(batch: pa.RecordBatch, slot: Slot) -> None:
+        began_at = time.monotonic()
         diary = Path(directory, f"{slot.instance_id}@{slot.incarnation}")
         for partition, offset in zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True):
             if ends.get((diary.name, partition)) != offset:
-                _note(diary, "assign", partition, epoch=time.monotonic_ns())
-            _note(diary, "read", partition, offset=offset, count=1, began_at=time.monotonic(), confirmed_at=0.0)
+                _note(diary, "assign", partition, epoch=time.monotonic_ns(), began_at=began_at)
+            _note(diary, "read", partition, offset=offset, count=1, began_at=began_at, confirmed_at=0.0)
             ends[diary.name, partition] = offset + 1
 
     return handle

@@ -34,6 +34,7 @@ SESSION_S = 8.0
 STARTS = 4
 RECORDS = 2000
 SEED = 1
+"""Of what happens, and when; another one with --seed."""
 
 Act = Callable[[], None]
 
@@ -49,15 +50,23 @@ def test_starts_of_slots_lose_nothing(kafka: KafkaCluster, new_driver: DriverFac
     assert [(one["lost"], one["left"]) for one in driver.all("start")] == [(0, 0)] * STARTS
 
 
+@pytest.fixture
+def seed(pytestconfig: pytest.Config) -> int:
+    given: int | None = pytestconfig.getoption("--seed")
+    return SEED if given is None else given
+
+
 class TroubledSlots:
     """What may happen to a job of slots, and what is seen of its group from outside."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, seed: int) -> None:
         self._fleet = fleet
+        self._seed = seed
         self._watch = Watch(fleet.group, PARTITIONS)
         self.acts: list[Act] = [self.kill, self.sleep, self.end, self.cancel, self.stop_the_job]
 
-    def play(self, chance: random.Random) -> None:
+    def play(self) -> None:
+        chance = random.Random(self._seed)
         for act in chance.sample(self.acts, len(self.acts)):
             self._victim = chance.choice(self._workers_at_work())
             act()
@@ -83,6 +92,7 @@ class TroubledSlots:
         """Longer than the session: the other slot gets the partitions. Spark may kill the worker meanwhile."""
         send(self._victim, signal.SIGSTOP)
         time.sleep(1.5 * SESSION_S)
+        self._watch.note_wake(time.monotonic())
         send(self._victim, signal.SIGCONT)
 
     def end(self) -> None:
@@ -103,7 +113,7 @@ class TroubledSlots:
             self._watch.look_at_offsets(admin, [self._fleet.group])
         self._watch.follow(dict.fromkeys(self._fleet.directory.iterdir(), self._fleet.group), {})
         self._watch.look_for_losses([self._fleet.group])
-        assert not self._watch.violations, f"seed {SEED}, after {after}: {self._watch.violations}"
+        assert not self._watch.violations, f"seed {self._seed}, after {after}: {self._watch.violations}"
         return self._watch.committed(self._fleet.group)
 
     def await_all(self) -> None:
@@ -120,13 +130,13 @@ class TroubledSlots:
 
 
 def test_whatever_happens_to_slots_nothing_is_lost_doubled_or_set_back(
-    patient_kafka: KafkaCluster, tmp_path: Path
+    patient_kafka: KafkaCluster, tmp_path: Path, seed: int
 ) -> None:
     """Kill, stop, orderly end, cancelled jobs and a job that is stopped, each beside a busy thread in every worker."""
     with Fleet(patient_kafka, tmp_path, sessions.local(), program=judged_slots.PROGRAM, patience_s=PATIENCE_S) as fleet:
         fleet.set_session(SESSION_S)
-        slots = TroubledSlots(fleet)
-        slots.play(random.Random(SEED))
+        slots = TroubledSlots(fleet, seed)
+        slots.play()
         fleet.running()
         slots.await_all()
 
@@ -134,14 +144,16 @@ def test_whatever_happens_to_slots_nothing_is_lost_doubled_or_set_back(
 class TroubledPipeline:
     """What may happen to a pipeline into Parquet, whose members live in its driver."""
 
-    def __init__(self, pipeline: StandingPipeline) -> None:
+    def __init__(self, pipeline: StandingPipeline, seed: int) -> None:
         self._pipeline = pipeline
+        self._seed = seed
         self._stage: Stage = pipeline.stage
         self._watch = Watch(pipeline.stage.topic, pipeline.stage.partitions)
         self._fill_at = 0.0
         self.acts: list[Act] = [self.kill, self.sleep, self.submit_again]
 
-    def play(self, chance: random.Random) -> None:
+    def play(self) -> None:
+        chance = random.Random(self._seed)
         self._pipeline.start(sessions.local())
         for act in chance.sample(self.acts, len(self.acts)):
             self._stage.fill(100)
@@ -170,7 +182,7 @@ class TroubledPipeline:
     def judge(self, after: str) -> None:
         with GroupAdmin(self._stage.bootstrap_servers) as admin:
             self._watch.look_at_offsets(admin, [self._stage.topic])
-        assert not self._watch.violations, f"seed {SEED}, after {after}: {self._watch.violations}"
+        assert not self._watch.violations, f"seed {self._seed}, after {after}: {self._watch.violations}"
 
     def await_some(self) -> None:
         """More is committed than last time, so that the pipeline runs."""
@@ -181,7 +193,9 @@ class TroubledPipeline:
         """Records go on coming: an epoch that Parquet has, but whose commit was refused, is committed with the next one."""
         give_up_at = time.monotonic() + PATIENCE_S
         while sum(self._stage.committed().values()) < self._stage.produced:
-            assert time.monotonic() < give_up_at, f"seed {SEED}: {self._stage.committed()} of {self._stage.produced}"
+            assert time.monotonic() < give_up_at, (
+                f"seed {self._seed}: {self._stage.committed()} of {self._stage.produced}"
+            )
             if time.monotonic() >= self._fill_at:
                 self._stage.fill(self._stage.partitions)
                 self._fill_at = time.monotonic() + PATIENCE_S / 10
@@ -190,16 +204,16 @@ class TroubledPipeline:
 
 
 def test_whatever_happens_to_a_pipeline_parquet_has_each_record_once(
-    patient_kafka: KafkaCluster, tmp_path: Path
+    patient_kafka: KafkaCluster, tmp_path: Path, seed: int
 ) -> None:
     """Kill, stop for longer than the session, and cancelled jobs, each with epochs under way and a busy thread beside."""
     pipeline = StandingPipeline(patient_kafka, tmp_path, busy_epochs.PROGRAM)
     ClusterAdmin(patient_kafka.bootstrap_servers).set_group_config(
         pipeline.stage.topic, consumer_session_timeout_ms=int(1000 * SESSION_S)
     )
-    troubled = TroubledPipeline(pipeline)
+    troubled = TroubledPipeline(pipeline, seed)
     try:
-        troubled.play(random.Random(SEED))
+        troubled.play()
         troubled.await_all()
         table = pyarrow.dataset.dataset(pipeline.path, format="parquet").to_table(columns=["value"])
     finally:

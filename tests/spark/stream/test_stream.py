@@ -13,7 +13,8 @@ from tests.spark.stream.queries import await_all_away, lag, members, stream
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+# Deep, because Spark gives the worker of a stream ten seconds to start, whatever the machine does beside it.
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.deep]
 
 
 def test_a_stream_reads_a_topic_and_its_group_is_seen(kafka: KafkaCluster, spark: SparkSession) -> None:

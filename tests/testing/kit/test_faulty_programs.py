@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from membership_client import Consumer, ListenerError, aio
+from membership_client import ConfigError, Consumer, ListenerError, aio
 from membership_client import TopicPartition as Place
-from membership_client.testing import EmbeddedKafka, KafkaGroup, StoryError, What, explore, play
+from membership_client.testing import EmbeddedKafka, KafkaGroup, StoryError, VirtualGroup, What, explore, play
 from membership_client.testing.kit import group as groups
 from membership_client.testing.kit import scheduler
 from membership_client.testing.kit.virtual_consumer import VirtualConsumer
@@ -186,6 +187,39 @@ def test_one_that_raises_does_not_keep_the_others(kafka_group: KafkaGroup) -> No
     with pytest.raises(KeyError):
         kafka_group.stop()
     assert {entry.instance for entry in kafka_group.history.of(What.ENDED)} == {"a", "b"}
+
+
+def test_what_a_wait_has_raised_is_not_raised_by_the_teardown(embedded_kafka: EmbeddedKafka) -> None:
+    """One bug was a failure and an error in pytest's output."""
+    with KafkaGroup(embedded_kafka) as group:
+        group.join("a", _buggy)
+        with pytest.raises(KeyError):
+            group.wait_processed(1)
+
+
+def test_what_no_wait_has_raised_is_raised_by_the_teardown(embedded_kafka: EmbeddedKafka) -> None:
+    """Otherwise the test would pass."""
+
+    def story() -> None:
+        with KafkaGroup(embedded_kafka) as group:
+            group.join("a", _buggy)
+
+    with pytest.raises(KeyError):
+        story()
+
+
+def _buggy(_: Any) -> None:
+    raise KeyError("orders")
+
+
+@pytest.mark.parametrize("program", [lambda: None, lambda one, other: None])
+def test_a_program_is_a_function_of_one_argument(
+    kafka_group: KafkaGroup, virtual_group: VirtualGroup, program: Any
+) -> None:
+    """It was started, and its TypeError came with the teardown of the test."""
+    for use in (explore, play, partial(kafka_group.join, "a"), partial(virtual_group.join, "a")):
+        with pytest.raises(ConfigError, match="program is called with one argument, an instance"):
+            use(program)
 
 
 def test_a_program_that_does_not_end_is_shown_with_its_line(

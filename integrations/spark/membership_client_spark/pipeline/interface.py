@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from membership_client import MemberState, TopicPartition
 from membership_client_spark.pipeline.ranges import OffsetRange
-from membership_client_spark.tables import html_table, text_table
+from membership_client_spark.tables import counted, html_table, text_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class EpochsProgress:
     def _summary(self) -> str:
         pace = f", {self.last.records_per_s:,.0f} records/s in the last one" if self.last else ""
         now = f"; epoch {self.running} is running" if self.running else ""
-        return f"{self.epochs:,} epochs with {self.records:,} records{pace}{now}; lag {self.lag:,}"
+        return f"{counted(self.epochs, 'epoch')} with {counted(self.records, 'record')}{pace}{now}; lag {self.lag:,}"
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
