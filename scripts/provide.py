@@ -48,6 +48,11 @@ DELTA = f"""\
     <dependency org="io.delta" name="delta-kernel-defaults" rev="{DELTA_VERSION}" transitive="false"/>
     <dependency org="io.delta" name="delta-kernel-unitycatalog" rev="{DELTA_VERSION}" transitive="false"/>
     <dependency org="io.unitycatalog" name="unitycatalog-client" rev="0.6.0" transitive="false"/>"""
+ICEBERG_VERSION = "1.12.0"
+ICEBERG_PYSPARK = "4.1.4"
+ICEBERG = f"""\
+    <dependency org="org.apache.iceberg" name="iceberg-spark-runtime-4.1_2.13" rev="{ICEBERG_VERSION}" transitive="false"/>"""
+
 # PostgreSQL's JDBC driver.
 POSTGRES_JDBC_VERSION = "42.7.14"
 POSTGRES_JDBC = f"""\
@@ -187,6 +192,14 @@ def delta() -> None:
     pyspark(DELTA_PYSPARK)
 
 
+def iceberg() -> None:
+    """Iceberg, the pyspark that it runs on, and a database for its catalog."""
+    postgres()
+    name = f"iceberg-{ICEBERG_VERSION}"
+    jars(Bundle(f"Iceberg {ICEBERG_VERSION} (48 MB)", cache_directory() / name, f"{name}.sha256", ICEBERG))
+    pyspark(ICEBERG_PYSPARK)
+
+
 def pyspark(version: str) -> None:
     """Another one than that of .venv."""
     target = cache_directory() / f"pyspark-{version}"
@@ -231,6 +244,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "kafka": kafka,
     "avro": avro,
     "delta": delta,
+    "iceberg": iceberg,
     "postgres": postgres,
     "connector": connector,
 }

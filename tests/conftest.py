@@ -54,6 +54,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     by_fixture = {
         "chromium": "browser",
         "delta_spark": "delta",
+        "iceberg_spark": "iceberg",
         "old_kafka_version": old_kafka,
         "postgres": "postgres",
         "promtool": "prometheus",

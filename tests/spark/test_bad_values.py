@@ -94,6 +94,7 @@ OURS = {
     "membership_client_spark.SlotJob",
     "membership_client_spark.Epochs",
     "membership_client_spark.DeltaSink.resume",
+    "membership_client_spark.IcebergSink.resume",
     "membership_client_spark.ParquetSink.resume",
     "membership_client_spark.PostgresSink.resume",
     "membership_client_spark.Resumable",
@@ -123,6 +124,7 @@ def test_every_entry_point_is_found() -> None:
     assert names == {
         "Audit.write",
         "DeltaSink",
+        "IcebergSink",
         "ParquetSink",
         "PostgresSink",
         "audit",

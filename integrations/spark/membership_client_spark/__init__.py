@@ -18,6 +18,7 @@ from membership_client_spark.errors import (
     SupersededError,
     TopicRecreatedError,
 )
+from membership_client_spark.iceberg.sink import IcebergSink
 from membership_client_spark.incarnation import slot_instance_id
 from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.pipeline.interface import (
@@ -47,6 +48,7 @@ __all__ = [
     "Epochs",
     "EpochsProgress",
     "ForeignSinkError",
+    "IcebergSink",
     "KafkaGroupSource",
     "ManifestError",
     "NoOffsetError",

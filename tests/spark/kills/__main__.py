@@ -13,13 +13,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from membership_client.testing import KafkaCluster
 from tests.needs import need
 from tests.spark.conftest import PATIENT_LIMITS
 from tests.spark.kills.sinks import SINKS
-from tests.spark.postgres.server import PASSWORD, USER, PostgresServer
+from tests.spark.postgres.server import PostgresServer
 
 
 def main() -> int:
@@ -61,12 +60,14 @@ def play(kills: int, seed: int, sink: str) -> int:
 
 @contextmanager
 def place_of(sink: str, home: str) -> Iterator[str]:
-    """Where the sink writes: a path, or the URL of a database, which ends with this."""
-    if not sink.startswith("postgres"):
+    """Where the sink writes: a path, the URL of a database, or the name of a table. The database ends with this."""
+    if not sink.startswith(("postgres", "iceberg")):
         yield f"{home}/table"
         return
     with PostgresServer() as server:
-        yield f"{server.url()}?user={USER}&password={quote(PASSWORD)}"
+        if sink.startswith("iceberg"):
+            os.environ |= {"SPARK_TEST_DATABASE": server.whole_url, "SPARK_TEST_WAREHOUSE": home}
+        yield "lake.shop.numbers" if sink.startswith("iceberg") else server.whole_url
 
 
 if __name__ == "__main__":

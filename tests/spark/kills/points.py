@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from membership_client_spark.delta.table import DeltaTable
+from membership_client_spark.iceberg.table import IcebergTable
 from membership_client_spark.pipeline.interface import PipelineRun, Published, Resumable
 from membership_client_spark.pipeline.slots import Slots
 from membership_client_spark.postgres.table import PostgresTable
@@ -44,6 +45,7 @@ class StopAt:
         self._after(Slots, "commit", "committed")
         self._before(DeltaTable, "manifest", "written")
         self._before(PostgresTable, "_is_published", "written")
+        self._before(IcebergTable, "_is_published", "written")
         return (
             WatchedSink(foreach_epoch, self) if isinstance(foreach_epoch, Resumable) else self._watched(foreach_epoch)
         )

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from membership_client_spark import DeltaSink, OffsetRange, ParquetSink, PostgresSink
-from tests.spark.versions.other_pyspark import DELTA, POSTGRES, OtherPyspark
+from membership_client_spark import DeltaSink, IcebergSink, OffsetRange, ParquetSink, PostgresSink
+from tests.spark.versions.other_pyspark import DELTA, ICEBERG, POSTGRES, OtherPyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,13 +55,24 @@ def empty_postgres_table(spark: SparkSession, url: str) -> None:
     spark.sql("SELECT 0L AS n WHERE false").write.jdbc(url, "numbers", properties=JDBC)
 
 
+def from_iceberg(spark: SparkSession, table: str) -> DataFrame:
+    """As it is now: the catalog of a session has a cache."""
+    spark.sql(f"REFRESH TABLE {table}")
+    return spark.table(table)
+
+
+def empty_iceberg_table(spark: SparkSession, table: str) -> None:
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
+    spark.sql(f"CREATE TABLE {table} (n BIGINT) USING iceberg")
+
+
 def nothing(spark: SparkSession, place: str) -> None:
     """The sink makes the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedSink:
-    """All functions take a place: a path, or the URL of a database."""
+    """All functions take a place: a path, the URL of a database, or the name of a table."""
 
     make: Callable[[str], Any]
     rows: Callable[[SparkSession, str], DataFrame] = from_delta
@@ -92,6 +103,20 @@ SINKS = {
         empty_postgres_table,
         needs="postgres",
         pyspark=POSTGRES,
+    ),
+    "iceberg": PlayedSink(
+        lambda table: IcebergSink(table, transform=numbers),
+        from_iceberg,
+        empty_iceberg_table,
+        needs="iceberg",
+        pyspark=ICEBERG,
+    ),
+    "iceberg-merge": PlayedSink(
+        lambda table: IcebergSink(table, transform=numbers, merge=APPEND_BY_MERGE),
+        from_iceberg,
+        empty_iceberg_table,
+        needs="iceberg",
+        pyspark=ICEBERG,
     ),
     "plain": PlayedSink(plain_append, has_written=False),
 }

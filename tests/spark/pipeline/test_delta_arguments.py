@@ -37,5 +37,5 @@ def test_a_statement_is_for_a_table_that_is_there() -> None:
 
 def test_a_sink_that_another_function_calls_is_refused() -> None:
     """It would not be asked where to go on, and would write what is there already."""
-    with pytest.raises(ConfigError, match="A DeltaSink is given to epochs"):
+    with pytest.raises(ConfigError, match="DeltaSink is given to epochs"):
         DeltaSink("stock")(cast("Any", None), 1, (OffsetRange("t", 0, 0, 3),))

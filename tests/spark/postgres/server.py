@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 from tests.spark.postgres.programs import postgres_programs
 
@@ -102,6 +103,11 @@ class PostgresServer:
     @property
     def properties(self) -> dict[str, str]:
         return {"user": USER, "password": PASSWORD}
+
+    @property
+    def whole_url(self) -> str:
+        """With user and password."""
+        return f"{self.url()}?user={USER}&password={quote(PASSWORD)}"
 
     def logs(self) -> list[Path]:
         return [self._log]

@@ -45,7 +45,7 @@ def test_a_statement_without_its_table_or_rows_is_refused(statement: str) -> Non
 
 def test_a_sink_that_another_function_calls_is_refused() -> None:
     """It would not be asked where to go on, and would write what is there already."""
-    with pytest.raises(ConfigError, match="A PostgresSink is given to epochs"):
+    with pytest.raises(ConfigError, match="PostgresSink is given to epochs"):
         PostgresSink(URL, "orders")(cast("Any", None), 1, (OffsetRange("t", 0, 0, 3),))
 
 

@@ -312,6 +312,14 @@ def test_what_is_not_there_is_said(shop: Shop) -> None:
         PostgresSink(shop.server.url(), shop.table, properties=properties).resume(shop.run())
 
 
+def test_a_wrong_password_is_the_databases_error(shop: Shop) -> None:
+    """In its words, and without the password."""
+    wrong = {**shop.server.properties, "password": "another secret"}
+    with pytest.raises(Exception, match="password authentication failed") as raised:
+        PostgresSink(shop.server.url(), shop.table, properties=wrong).resume(shop.run())
+    assert "another secret" not in str(raised.value)
+
+
 def test_the_password_is_in_no_log(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     """py4j logs at DEBUG all that is sent to the JVM."""
     caplog.set_level(logging.DEBUG, "py4j")

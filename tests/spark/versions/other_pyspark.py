@@ -48,3 +48,6 @@ DELTA = OtherPyspark("4.2.0", ("delta-4.4.0",))
 """The newest Delta Lake, and the newest pyspark that it is published for."""
 
 POSTGRES = OtherPyspark(None, ("postgresql-jdbc-42.7.14",))
+
+ICEBERG = OtherPyspark("4.1.4", ("iceberg-1.12.0", "postgresql-jdbc-42.7.14"))
+"""The newest Iceberg, the newest pyspark that it is published for, and what its catalog needs, which is in PostgreSQL."""

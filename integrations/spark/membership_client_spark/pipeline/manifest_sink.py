@@ -70,7 +70,7 @@ class ManifestSink(ABC):
     def __call__(self, df: DataFrame, epoch_id: int, offset_ranges: tuple[OffsetRange, ...]) -> None:
         """Writes and publishes an epoch; does nothing if it is published with the same ranges."""
         if self._opened is None:
-            raise ConfigError(f"A {type(self).__name__} is given to epochs() itself, not called by another function.")
+            raise ConfigError(f"{type(self).__name__} is given to epochs() itself, not called by another function.")
         run, target = self._opened
         manifest = Manifest(
             epoch=epoch_id,

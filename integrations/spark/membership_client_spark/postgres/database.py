@@ -38,6 +38,8 @@ class Database:
         try:
             self._java_options("none")
         except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() != "ClassNotFoundException":
+                raise
             raise SparkSettingsError(
                 f"{self._options['driver']} is not on Spark's class path. A PostgresSink needs PostgreSQL's JDBC driver: "
                 "spark.jars.packages=org.postgresql:postgresql:42.7.14, or a newer one."

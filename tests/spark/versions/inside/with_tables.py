@@ -22,8 +22,28 @@ _FEW_ROWS = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
+_CATALOG = "spark.sql.catalog.lake"
+
 
 def settings() -> SessionSettings:
-    """The jars are in $SPARK_TEST_JARS."""
+    """The jars are in $SPARK_TEST_JARS; the catalog `lake` of Iceberg is in the database $SPARK_TEST_DATABASE."""
     jars = os.environ["SPARK_TEST_JARS"]
-    return sessions.local({"spark.jars": jars, **_FEW_ROWS, **(_DELTA if "delta-spark" in jars else {})})
+    properties = {"spark.jars": jars, **_FEW_ROWS}
+    if "delta-spark" in jars:
+        properties |= _DELTA
+    if "iceberg-spark" in jars:
+        properties |= _iceberg(os.environ["SPARK_TEST_DATABASE"], os.environ["SPARK_TEST_WAREHOUSE"])
+        # The catalog finds the driver of its database on the class path of the JVM only.
+        properties["spark.driver.extraClassPath"] = jars.replace(",", os.pathsep)
+    return sessions.local(properties)
+
+
+def _iceberg(database: str, warehouse: str) -> dict[str, str]:
+    return {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
+        f"{_CATALOG}.type": "jdbc",
+        f"{_CATALOG}.uri": database,
+        f"{_CATALOG}.jdbc.schema-version": "V1",
+        f"{_CATALOG}.warehouse": f"file://{warehouse}",
+    }

@@ -1,0 +1,1 @@
+"""An Iceberg table that has every record exactly once."""
