@@ -43,6 +43,18 @@ def test_a_trial_run(tmp_path: Path) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.timeout(600)
+def test_a_trial_run_of_the_keeper(tmp_path: Path) -> None:
+    """What is kept with it and without, how late it is, and what it costs."""
+    found = tmp_path / "figures.json"
+    run_trial("tests.benchmarks.keeper", found)
+    figures = json.loads(found.read_text())["figures"]
+    assert [figure["unit"] for figure in figures].count("partitions") == 4
+    assert len(figures) == 11
+    assert all("ours" in figure["values"] for figure in figures)
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(600)
 def test_a_trial_run_on_spark(tmp_path: Path) -> None:
     """Epochs and slots beside plain confluent-kafka, on an executor that is killed, and beside Spark's own source."""
     need("connector")

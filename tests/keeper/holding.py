@@ -19,7 +19,7 @@ PATIENCE_S = 60.0
 
 _PROGRAM = """\
 import ctypes, json, sys, time
-from membership_client import Consumer
+from {library} import Consumer
 
 def say(*what):
     print(json.dumps(what), flush=True)
@@ -62,10 +62,10 @@ class Holder:
         for line in self._process.stdout:
             self._lines.put(json.loads(line))
 
-    def wait_for(self, what: str, *, whole: bool = False) -> list[list[Any]]:
+    def wait_for(self, what: str, *, whole: bool = False, patience_s: float = PATIENCE_S) -> list[list[Any]]:
         """What it says before that; or that as well."""
         before = []
-        while (said := self._lines.get(timeout=PATIENCE_S))[0] != what:
+        while (said := self._lines.get(timeout=patience_s))[0] != what:
             before.append(said)
         return [*before, said] if whole else before
 
@@ -111,10 +111,13 @@ def wait(condition: Any, what: str) -> Any:
 
 
 @contextmanager
-def holding(config: dict[str, Any], topic: str, hold_s: int, then: str = THEN_POLL) -> Iterator[Holder]:
+def holding(
+    config: dict[str, Any], topic: str, hold_s: int, then: str = THEN_POLL, library: str = "membership_client"
+) -> Iterator[Holder]:
     """The program with that configuration; killed at the end if it still runs."""
+    program = _PROGRAM.replace("{then}", then).replace("{library}", library)
     process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM.replace("{then}", then), json.dumps([config, topic, hold_s])],
+        [sys.executable, "-c", program, json.dumps([config, topic, hold_s])],
         stdout=subprocess.PIPE,
         text=True,
     )
