@@ -32,11 +32,11 @@ _PAUSE_S = 5.0
 _LONG_PAUSE_S = 60.0
 """The same, if the system starts no keeper: that may have been for a moment."""
 _MOST_FAILURES = 3
-"""So many attempts in a row fail before the log says so. The member itself has a connection to the coordinator then."""
+"""After this number of failed attempts in a row the log says so. The member itself has a connection to the coordinator then."""
 _TAKES_IN_S = 0.5
 """How long a stop may take: some microseconds on an idle machine. The member is late already, by a quarter of an interval."""
 _MOST_REPORTS = 1000
-"""So many are read at once."""
+"""Reports that are read at once."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ def ended(schedule: PushSchedule) -> PushSchedule:
 
 
 def too_large(schedule: PushSchedule, now: float) -> PushSchedule:
-    """The metrics were not sent, because the broker would refuse so many bytes."""
+    """The metrics were not sent, because the broker would refuse that size."""
     return _refused(schedule, PushCode.TELEMETRY_TOO_LARGE, now)
 
 

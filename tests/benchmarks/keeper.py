@@ -120,7 +120,7 @@ def _holder(
 
 
 def _lost(holder: Holder, hold_s: int) -> int:
-    """So many partitions in and after the hold."""
+    """Lost partitions, in and after the hold."""
     holder.wait_for("holds")
     holder.wait_for("free", patience_s=hold_s + 60)
     return sum(count for kind, count in holder.wait_for("polled") if kind == "lost")

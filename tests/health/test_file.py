@@ -86,7 +86,7 @@ def test_a_file_that_is_no_report(tmp_path: Path, content: str) -> None:
 
 
 def test_a_pipe_is_no_report(tmp_path: Path) -> None:
-    """The probe used to wait for ever until somebody wrote into it."""
+    """The probe used to wait until a process wrote into it."""
     path = tmp_path / "health.json"
     os.mkfifo(path)
     assert trouble_of(path, "live", 10) == f"{path}: there is no report"

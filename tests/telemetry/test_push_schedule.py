@@ -91,7 +91,7 @@ def test_an_interval_that_would_make_it_spin_is_not_believed(told_s: float, inte
 
 
 def test_a_changed_subscription_is_asked_for_at_once() -> None:
-    """UNKNOWN_SUBSCRIPTION_ID: somebody changed what the brokers want. The id of the client stays."""
+    """UNKNOWN_SUBSCRIPTION_ID: an operator changed what the brokers want. The id of the client stays."""
     schedule = after(PushCode.UNKNOWN_SUBSCRIPTION_ID)
     assert schedule == replace(PUSHING, subscription=None, due_at=1000.0)
     again = answered(under_way(schedule), replace(WANTED, subscription_id=4), 1000.0, 0.0)

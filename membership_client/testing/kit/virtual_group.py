@@ -89,7 +89,7 @@ class VirtualGroup:
     # --- what happens ------------------------------------------------------------------------------------------------
 
     def produce(self, records: Records) -> None:
-        """So many records, or these keys and values, which can be read at once."""
+        """Produce this number of records, or these keys and values. They can be read at once."""
         for key, value in checked_records(records, first=len(self.history.records)):
             self._world.add_record(key, value, self.now)
 
@@ -171,7 +171,7 @@ class VirtualGroup:
             )
 
     def wait_processed(self, count: int, timeout_s: float = _TIMEOUT_S) -> None:
-        """Until the instances have processed so many different records."""
+        """Let time pass until the instances have processed `count` different records."""
         wanted = checked_whole("count", count)
         self.wait_for(
             lambda: len({(one.partitions, one.offset) for one in self.history.of(What.PROCESSED)}) >= wanted, timeout_s

@@ -41,7 +41,7 @@ print(threading.active_count(), explore(interrupted_at(-1, 0), seeds=2).runs)
 
 
 def test_ctrl_c_ends_a_story_and_its_threads() -> None:
-    """Whoever had the turn: it was a RuntimeError about a lock now and then, which pytest takes for a failure, and threads stayed."""
+    """In any thread of the story: Ctrl-C was a RuntimeError about a lock now and then, and threads stayed."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", INTERRUPTED],
         capture_output=True,

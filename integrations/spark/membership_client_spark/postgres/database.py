@@ -15,7 +15,7 @@ from membership_client_spark.spark_session import is_connect, unlogged
 _DRIVER = "org.postgresql.Driver"
 
 _DEFAULTS = {
-    # One INSERT for many rows instead of one for each; and a connection that nobody uses for minutes stays open.
+    # One INSERT for many rows instead of one for each; and a connection that is idle for minutes stays open.
     "reWriteBatchedInserts": "true",
     "tcpKeepAlive": "true",
 }
