@@ -56,7 +56,7 @@ class GroupMember:
         callbacks, loop = {} if listener is None else callbacks_of(listener, coroutines=True), running_loop()
         self._runner = LoopRunner(loop, callbacks, warnings_on_loop(loop, warned_of(listener)))
         self._member = _Awaitable(config, observers=observers, runner=self._runner, security=security)
-        self._errands = Actor(f"{self.snapshot.group_id}-offsets")
+        self._offset_calls = Actor(f"{self.snapshot.group_id}-offsets")
         refuse_in_forked_children(self, lambda refused: refused._member._forked_error())  # noqa: SLF001 - of this class
 
     # --- asking for membership ---------------------------------------------------------------------------------------
@@ -89,14 +89,14 @@ class GroupMember:
 
     async def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:
         """Commit as this member, in the order of the calls. One that is cancelled may still be carried out."""
-        await self._errands.ask(self._member.prepared_commit(offsets, timeout_s))
+        await self._offset_calls.ask(self._member.prepared_commit(offsets, timeout_s))
 
     async def committed(
         self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
         """The offsets that the group committed last; None where it committed none."""
         wanted = checked_partitions("partitions", partitions)
-        return await self._errands.ask(functools.partial(self._member.committed, wanted, timeout_s=timeout_s))
+        return await self._offset_calls.ask(functools.partial(self._member.committed, wanted, timeout_s=timeout_s))
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class GroupMember:
 
     def _end(self, close: functools.partial[CloseReport]) -> CloseReport:
         report = close()
-        self._errands.stop()
+        self._offset_calls.stop()
         return report
 
     async def __aenter__(self) -> Self:

@@ -65,5 +65,5 @@ class Reply(Generic[T]):
 async def in_thread(action: Callable[[], T]) -> T:
     """Its outcome. The thread is a daemon of its own: cancelling leaves it to end by itself, and no loop waits for it."""
     reply: Reply[T] = Reply()
-    threading.Thread(target=reply.carry_out, args=(action,), name="aio-errand", daemon=True).start()
+    threading.Thread(target=reply.carry_out, args=(action,), name="aio-call", daemon=True).start()
     return await reply

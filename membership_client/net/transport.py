@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from membership_client.core.events import Answered, Failed, FailureKind, JoinGroup, Refused, Request, Send, SyncGroup
 from membership_client.net.channel import MAX_FRAME_BYTES, OpenFailed
 from membership_client.net.telemetry_requests import PushTelemetry
-from membership_client.net.wakeup import Mailbox, Waker
+from membership_client.net.wakeup import Mailbox, Wakeup
 from membership_client.security import PLAINTEXT, Security
 from membership_client.values import dataclass
 
@@ -109,8 +109,8 @@ class BrokerTransport:
         self.security = security
         self._links: dict[_Peer, _Link] = {}
         self._completed: list[Completion] = []
-        self._waker = Waker()
-        self._mailbox: Mailbox[tuple[_Link, Connection | OpenFailed]] = Mailbox(self._waker)
+        self._wakeup = Wakeup()
+        self._mailbox: Mailbox[tuple[_Link, Connection | OpenFailed]] = Mailbox(self._wakeup)
         self._closed = False
 
     def send(self, send: Send) -> None:
@@ -159,13 +159,13 @@ class BrokerTransport:
 
     def wakeup(self) -> None:
         """Make `wait()` return, now or the next time. Any thread, any signal handler; never blocks; also after `close()`."""
-        self._waker.wake()
+        self._wakeup.wake()
 
     def close(self) -> None:
         """Drop everything. Connecting threads that are still busy close what they open. May be repeated."""
         self._closed = True
         self._close_connections(self._mailbox.close())
-        self._waker.close()
+        self._wakeup.close()
 
     def abandon(self) -> None:
         """In a forked child: close this process's copies of the sockets. The parent, and its brokers, notice nothing.
@@ -174,7 +174,7 @@ class BrokerTransport:
         """
         self._closed = True
         self._close_connections(self._mailbox.abandon())
-        self._waker.abandon()
+        self._wakeup.abandon()
 
     def _require_open(self) -> None:
         if self._closed:
@@ -254,7 +254,7 @@ class BrokerTransport:
 
     def _poll(self, timeout_s: float | None) -> None:
         with _Selector() as selector:
-            selector.register(self._waker, selectors.EVENT_READ)
+            selector.register(self._wakeup, selectors.EVENT_READ)
             for link in self._links.values():
                 if link.connection is not None:
                     selector.register(link.connection, _interest(link.connection), link)
@@ -266,7 +266,7 @@ class BrokerTransport:
                 self._serve(key.data, mask)
 
     def _take_opened(self) -> None:
-        self._waker.clear()
+        self._wakeup.clear()
         for link, outcome in self._mailbox.take():
             self._connected(link, outcome)
 

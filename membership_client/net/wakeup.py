@@ -8,7 +8,7 @@ import threading
 from typing import Generic, TypeVar
 
 
-class Waker:
+class Wakeup:
     """A socket that becomes readable when `wake()` was called. Takes no lock, so `wake()` may interrupt `wake()`."""
 
     __slots__ = ("_reader", "_writer")
@@ -58,10 +58,10 @@ T = TypeVar("T")
 class Mailbox(Generic[T]):
     """Has one reader, which is woken for every item, and which may close it."""
 
-    __slots__ = ("_closed", "_items", "_lock", "_waker")
+    __slots__ = ("_closed", "_items", "_lock", "_wakeup")
 
-    def __init__(self, waker: Waker) -> None:
-        self._waker = waker
+    def __init__(self, wakeup: Wakeup) -> None:
+        self._wakeup = wakeup
         self._lock = threading.Lock()
         self._items: list[T] = []
         self._closed = False
@@ -72,7 +72,7 @@ class Mailbox(Generic[T]):
             if self._closed:
                 return False
             self._items.append(item)
-        self._waker.wake()
+        self._wakeup.wake()
         return True
 
     def take(self) -> list[T]:

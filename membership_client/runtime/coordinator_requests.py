@@ -20,7 +20,7 @@ Outcome = Response | Failed | MembershipError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Errand:
+class CoordinatorRequest:
     """One request for the coordinator, made from the newest member at the moment it is sent.
 
     `make` runs on the membership thread and may refuse with a MembershipError. Exactly one outcome is put into `reply`.
@@ -31,35 +31,35 @@ class Errand:
     reply: queue.SimpleQueue[Outcome] = field(default_factory=lambda: queue.SimpleQueue())  # noqa: PLW0108
 
 
-class Errands:
+class CoordinatorRequests:
     """The requests under way. Belongs to the membership thread."""
 
     def __init__(self) -> None:
-        self._open: dict[int, tuple[Errand, Node]] = {}
+        self._open: dict[int, tuple[CoordinatorRequest, Node]] = {}
         self._last_id = 0
 
-    def start(self, errand: Errand, member: Member) -> Send | None:
+    def start(self, wanted: CoordinatorRequest, member: Member) -> Send | None:
         """What to send for it; None if it has ended already."""
         try:
-            request = errand.make(member)
+            request = wanted.make(member)
         except MembershipError as error:
-            errand.reply.put(error)
+            wanted.reply.put(error)
             return None
         if member.coordinator is None:
-            errand.reply.put(Failed(0, FailureKind.UNREACHABLE, "The group has no known coordinator at the moment."))
+            wanted.reply.put(Failed(0, FailureKind.UNREACHABLE, "The group has no known coordinator at the moment."))
             return None
         # Negative, so that they can never be taken for the member's own requests.
         self._last_id -= 1
-        self._open[self._last_id] = (errand, member.coordinator)
+        self._open[self._last_id] = (wanted, member.coordinator)
         return Send(self._last_id, member.coordinator, request)
 
     def finish(self, answer: Answered | Failed) -> bool:
         """Hand an answer to the thread that waits for it; False if it is not ours."""
         if answer.request_id >= 0:
             return False
-        errand, _ = self._open.pop(answer.request_id, (None, None))
-        if errand is not None:
-            errand.reply.put(answer.response if isinstance(answer, Answered) else answer)
+        wanted, _ = self._open.pop(answer.request_id, (None, None))
+        if wanted is not None:
+            wanted.reply.put(answer.response if isinstance(answer, Answered) else answer)
         return True
 
     def drop(self, to: Node | None, why: str) -> None:

@@ -38,7 +38,7 @@ from membership_client.errors import (
     OffsetTimeoutError,
     TopicGoneError,
 )
-from membership_client.runtime.coordinator_requests import Errand
+from membership_client.runtime.coordinator_requests import CoordinatorRequest
 from membership_client.runtime.ownership import Ownership, OwnershipNumbers, committable
 from membership_client.runtime.worker import Worker
 from membership_client.types import GroupProtocol, Offset, TopicPartition
@@ -193,10 +193,10 @@ class MemberOffsets:
 
     def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
         """The coordinator's answer, or an exception: _AgainError where another attempt is worth while."""
-        errand = Errand(make)
-        self._worker.run_errand(errand)
+        wanted = CoordinatorRequest(make)
+        self._worker.run_request(wanted)
         try:
-            outcome = errand.reply.get(timeout=max(0.0, deadline - time.monotonic()))
+            outcome = wanted.reply.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             raise _SilenceError("the coordinator did not answer.") from None
         if isinstance(outcome, MembershipError):

@@ -34,7 +34,7 @@ from membership_client.core.fencing import crashed
 from membership_client.core.machine import Step, deadline, step
 from membership_client.core.member import Member
 from membership_client.errors import MemberClosedError
-from membership_client.runtime.coordinator_requests import Errand, Errands
+from membership_client.runtime.coordinator_requests import CoordinatorRequest, CoordinatorRequests
 from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.runtime.listener import CallbackRunner
 from membership_client.runtime.topic_names import TopicNames
@@ -107,10 +107,10 @@ class Worker:
         self._observers = list(observers)
         self._names = names or TopicNames()
         self._clock = clock or time.monotonic  # Looked up now: the test kit runs members in virtual time.
-        self._inbox: deque[Event | Errand] = deque()
+        self._inbox: deque[Event | CoordinatorRequest] = deque()
         self._siblings_changed: set[SiblingChanged] = set()
         """Events that the member has not processed yet. Other threads add to it; each call of its methods is atomic."""
-        self._errands = Errands()
+        self._coordinator_requests = CoordinatorRequests()
         self._noted_poll: float | None = None
         self._returned: CallbackReturned | None = None
 
@@ -146,16 +146,16 @@ class Worker:
         self._returned = event
         self._transport.wakeup()
 
-    def run_errand(self, errand: Errand) -> None:
+    def run_request(self, wanted: CoordinatorRequest) -> None:
         """Carry a request beside the membership to the coordinator. Never blocks; its outcome comes into its `reply`."""
-        self._inbox.append(errand)
+        self._inbox.append(wanted)
         self._transport.wakeup()
         if self.stopped:
-            self._refuse_errands()
+            self._refuse_requests()
 
-    def start_errand(self, errand: Errand) -> None:
-        """As `run_errand`, at once. For the owning thread."""
-        if (request := self._errands.start(errand, self.member)) is not None:
+    def start_request(self, wanted: CoordinatorRequest) -> None:
+        """As `run_request`, at once. For the owning thread."""
+        if (request := self._coordinator_requests.start(wanted, self.member)) is not None:
             self._transport.send(request)
 
     def run(self) -> None:
@@ -171,7 +171,7 @@ class Worker:
             if self.keeper is not None:
                 self.keeper.link.close()
             self._transport.close()
-            self._refuse_errands()
+            self._refuse_requests()
             if self.runner is not None:
                 self.runner.stop()
 
@@ -194,7 +194,7 @@ class Worker:
         self._note_poll()
         for answer in answers:
             self._learn_names(answer)
-            if not self._errands.finish(answer):
+            if not self._coordinator_requests.finish(answer):
                 self._take(answer)
         for _ in range(len(self._inbox)):
             self._take_in(self._inbox.popleft())
@@ -211,21 +211,21 @@ class Worker:
             self.side_task = None
             logger.exception("%r raised and is no longer called.", task)
 
-    def _take_in(self, posted: Event | Errand) -> None:
-        if not isinstance(posted, Errand):
+    def _take_in(self, posted: Event | CoordinatorRequest) -> None:
+        if not isinstance(posted, CoordinatorRequest):
             if isinstance(posted, SiblingChanged):
                 # Before the step: the same may happen once more after it.
                 self._siblings_changed.discard(posted)
             self._take(posted)
         else:
-            self.start_errand(posted)
+            self.start_request(posted)
 
-    def _refuse_errands(self) -> None:
+    def _refuse_requests(self) -> None:
         """No other thread may wait for a thread that has ended."""
-        self._errands.drop_all(_ENDED)
+        self._coordinator_requests.drop_all(_ENDED)
         while self._inbox:
             posted = self._inbox.popleft()
-            if isinstance(posted, Errand):
+            if isinstance(posted, CoordinatorRequest):
                 posted.reply.put(MemberClosedError(_ENDED, self.member.identity))
 
     def _timeout_s(self) -> float | None:
@@ -274,7 +274,7 @@ class Worker:
                 self._send(effect)
             case Disconnect():
                 self._transport.disconnect(effect.to)
-                self._errands.drop(effect.to, "The connection to the coordinator was dropped.")
+                self._coordinator_requests.drop(effect.to, "The connection to the coordinator was dropped.")
             case RunCallback():
                 self._delayed_call = effect, self._clock() + _KEEPER_START_S
                 self._start_delayed_call()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from membership_client.core.events import Refused
 from membership_client.net.telemetry_requests import GetTelemetrySubscriptions, PushTelemetry, TelemetrySubscription
-from membership_client.runtime.coordinator_requests import Errand
+from membership_client.runtime.coordinator_requests import CoordinatorRequest
 from membership_client.runtime.log import MemberLogger, name_of
 from membership_client.telemetry import names
 from membership_client.telemetry.coordinator_metrics import CoordinatorMetrics
@@ -123,7 +123,7 @@ class MetricsPush:
 
     def _start(self, worker: Worker, request: GetTelemetrySubscriptions | PushTelemetry) -> None:
         self.schedule = under_way(self.schedule)
-        worker.start_errand(Errand(lambda _: request, self._replies))
+        worker.start_request(CoordinatorRequest(lambda _: request, self._replies))
 
     def _push(
         self, subscription: TelemetrySubscription, member: Member, now: float, *, terminating: bool

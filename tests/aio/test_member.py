@@ -130,7 +130,7 @@ def test_a_commit_that_waits_for_its_turn_belongs_to_the_ownership_of_its_call(s
     async def story() -> None:
         diary, released, partition = Diary(), threading.Event(), TopicPartition(stage.topic, 0)
         async with await joined(stage, diary) as member:
-            member._errands.post(functools.partial(_wait, released))
+            member._offset_calls.post(functools.partial(_wait, released))
             late = asyncio.create_task(member.commit({partition: 100}))
             await asyncio.sleep(0)
             stage.group.remove(member.snapshot.member_id)

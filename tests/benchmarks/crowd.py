@@ -19,7 +19,7 @@ _PATIENCE_S = 600.0
 _LOOK_S = 0.2
 _JOINING_AT_ONCE = 40
 _FILES_PER_MEMBER = 8
-"""A connection and a waker take three; a bootstrap connection comes on top for a moment."""
+"""A connection and a wakeup take three; a bootstrap connection comes on top for a moment."""
 
 
 def measure(stage: Stage, sizes: Sizes) -> list[Figure]:

@@ -112,7 +112,7 @@ def test_an_error_that_concerns_all_is_not_asked_for_again() -> None:
     committer.stop()
 
 
-def test_other_errands_keep_their_place() -> None:
+def test_other_requests_keep_their_place() -> None:
     """A look at what was committed sees every commit before it and none behind it."""
     coordinator, outcomes = Coordinator(), Outcomes()
     seen: queue.SimpleQueue[int] = queue.SimpleQueue()

@@ -824,7 +824,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "net/wakeup.py",
-        "Waker.clear",
+        "Wakeup.clear",
         "len(self._reader.recv(4096)) == 4096",
         "len(self._reader.recv(4096)) != 4096",
         "It reads once more than needed, or leaves bytes that wake the thread up once more.",

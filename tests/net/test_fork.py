@@ -77,7 +77,7 @@ def test_the_child_holds_nothing_back() -> None:
         transport = BrokerTransport([broker.node], client_id="tester", connect_timeout_s=LIMIT_S)
         exchange(transport, broker)
         with child_that_abandons(transport) as closed:
-            assert closed == 3  # the connection and both ends of the waker
+            assert closed == 3  # the connection and both ends of the wakeup
             transport.close()
             assert broker.client_gone.wait(LIMIT_S)
 

@@ -13,7 +13,7 @@ import pytest
 from membership_client.core.events import Answered, FailureKind, JoinGroup, Refused, Send, SyncGroup
 from membership_client.net import BrokerTransport
 from membership_client.net.opening import open_connection
-from membership_client.net.wakeup import Mailbox, Waker
+from membership_client.net.wakeup import Mailbox, Wakeup
 from membership_client.types import Node
 from tests.net import answers
 from tests.net.answers import framed, payload
@@ -264,12 +264,12 @@ def test_an_abandoned_transport_is_closed() -> None:
 
 def test_nothing_is_left_in_a_mailbox_that_was_abandoned() -> None:
     """What is put into it later is still the giver's to close."""
-    waker = Waker()
-    mailbox: Mailbox[int] = Mailbox(waker)
+    wakeup = Wakeup()
+    mailbox: Mailbox[int] = Mailbox(wakeup)
     assert mailbox.put(1)
     assert mailbox.abandon() == [1]
     assert not mailbox.put(2)
-    waker.abandon()
+    wakeup.abandon()
 
 
 def test_a_connection_that_is_closed_forgets_what_was_asked() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from membership_client.net import BrokerTransport
-from membership_client.net.wakeup import Waker
+from membership_client.net.wakeup import Wakeup
 from membership_client.types import Node
 from tests.net.patience import LIMIT_S
 
@@ -53,24 +53,24 @@ def test_a_wakeup_before_the_wait_counts(transport: BrokerTransport) -> None:
 
 def test_a_wakeup_may_interrupt_a_wakeup() -> None:
     """A signal handler that wakes, while the interrupted code does just that, neither blocks nor fails."""
-    waker, stop = Waker(), threading.Event()
+    wakeup, stop = Wakeup(), threading.Event()
 
     def bombard() -> None:
         while not stop.is_set():
             send_signal()
             time.sleep(0.0005)
 
-    with handler(waker.wake):
+    with handler(wakeup.wake):
         bomber = threading.Thread(target=bombard)
         bomber.start()
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline:
-            waker.wake()
-            waker.clear()
+            wakeup.wake()
+            wakeup.clear()
         stop.set()
         bomber.join()
-    waker.close()
-    waker.wake()
+    wakeup.close()
+    wakeup.wake()
 
 
 def woken(transport: BrokerTransport) -> bool:

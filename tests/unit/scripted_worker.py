@@ -8,7 +8,7 @@ from dataclasses import replace
 from membership_client.core.events import CommitOffsets, Event, FetchOffsets
 from membership_client.core.member import Member
 from membership_client.errors import MembershipError
-from membership_client.runtime.coordinator_requests import Errand, Outcome
+from membership_client.runtime.coordinator_requests import CoordinatorRequest, Outcome
 from membership_client.runtime.worker import Worker
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.virtual import VirtualBrokers
@@ -16,7 +16,7 @@ from tests.core.play import Play
 
 
 class ScriptedWorker(Worker):
-    """Gives out the answers that a test wrote down, one per errand, then none; the member's epoch has grown by the next one."""
+    """Gives out the answers that a test wrote down, one per request, then none; the member's epoch has grown by the next one."""
 
     def __init__(self, *answers: Outcome, member: Member | None = None) -> None:
         super().__init__(member or Play.new().stable(0).member, VirtualBrokers(FakeCluster({})))
@@ -26,17 +26,17 @@ class ScriptedWorker(Worker):
         """What happens after an attempt."""
         self._answers = list(answers)
 
-    def run_errand(self, errand: Errand) -> None:
+    def run_request(self, wanted: CoordinatorRequest) -> None:
         try:
-            request = errand.make(self.member)
+            request = wanted.make(self.member)
         except MembershipError as error:
-            errand.reply.put(error)
+            wanted.reply.put(error)
             return
         assert isinstance(request, CommitOffsets | FetchOffsets)
         self.asked.append(request)
         self.member = replace(self.member, epoch=self.member.epoch + 1)
         if self._answers:
-            errand.reply.put(self._answers.pop(0))
+            wanted.reply.put(self._answers.pop(0))
         self.between()
 
     def post(self, event: Event) -> None:

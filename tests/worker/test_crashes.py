@@ -8,7 +8,7 @@ import pytest
 
 from membership_client.core.events import Answered, CallbackKind, DescribeGroup, Failed
 from membership_client.errors import MemberClosedError, ProblemKind
-from membership_client.runtime.coordinator_requests import Errand
+from membership_client.runtime.coordinator_requests import CoordinatorRequest
 from membership_client.types import MemberState
 from tests.worker.scene import SUBSCRIBE, Scene
 
@@ -21,9 +21,9 @@ def test_a_member_whose_thread_ends_by_a_bug_owns_nothing(monkeypatch: pytest.Mo
     """It is FATAL, its partitions are lost, nothing is left open, and nobody waits for it."""
     scene = Scene.set().stable()
     lost = scene.worker.member.owned.named(scene.worker.member.names)
-    asked = Errand(lambda _: DescribeGroup(group_id="g"))
+    asked = CoordinatorRequest(lambda _: DescribeGroup(group_id="g"))
     monkeypatch.setattr(scene.brokers, "wait", broken)
-    scene.worker.run_errand(asked)
+    scene.worker.run_request(asked)
     with pytest.raises(ZeroDivisionError):
         scene.worker.run()
     assert scene.worker.member.state is MemberState.FATAL

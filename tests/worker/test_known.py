@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from membership_client.core.events import CallbackReturned, Event, RunCallback, Unsubscribe
-from membership_client.runtime.coordinator_requests import Errand
+from membership_client.runtime.coordinator_requests import CoordinatorRequest
 from membership_client.runtime.listener import Done
 from membership_client.runtime.worker import Worker
 from membership_client.testing.virtual import VirtualRunner
@@ -57,7 +57,7 @@ def test_partitions_are_known_as_owned_until_their_revoked_callback_returns() ->
     assert len(scene.worker.member.owned) == 6
 
 
-class WatchedInbox(deque[Event | Errand]):
+class WatchedInbox(deque[Event | CoordinatorRequest]):
     """Notes how many partitions are known as owned at the moment at which something is put into it."""
 
     def __init__(self, worker: Worker) -> None:
@@ -65,7 +65,7 @@ class WatchedInbox(deque[Event | Errand]):
         self._worker = worker
         self.known: list[int] = []
 
-    def append(self, posted: Event | Errand) -> None:
+    def append(self, posted: Event | CoordinatorRequest) -> None:
         self.known.append(len(self._worker.known.owned))
         super().append(posted)
 

@@ -8,7 +8,7 @@ import pytest
 
 from membership_client.core.events import Answered, Close, DescribeGroup
 from membership_client.core.member import Member
-from membership_client.runtime.coordinator_requests import Errand
+from membership_client.runtime.coordinator_requests import CoordinatorRequest
 from membership_client.runtime.worker import Worker
 from membership_client.types import MemberState
 from tests.worker.scene import Scene
@@ -21,7 +21,7 @@ class Task:
         self.due = due_at
         self.turns: list[tuple[float, bool]] = []
         """When, and whether the worker had stopped by then."""
-        self.errand: Errand | None = None
+        self.wanted: CoordinatorRequest | None = None
         self.raises: Exception | None = None
 
     def due_at(self, member: Member) -> float:
@@ -32,9 +32,9 @@ class Task:
         self.turns.append((now, worker.stopped))
         if self.raises is not None:
             raise self.raises
-        if self.errand is not None:
-            worker.start_errand(self.errand)
-            self.errand = None
+        if self.wanted is not None:
+            worker.start_request(self.wanted)
+            self.wanted = None
 
 
 def test_it_has_a_turn_when_it_is_due() -> None:
@@ -68,9 +68,9 @@ def test_a_task_that_was_due_before_is_late_by_nothing() -> None:
 
 
 def test_its_request_leaves_in_its_turn() -> None:
-    """To the coordinator; the answer is in the errand's queue."""
+    """To the coordinator; the answer is in its queue."""
     scene, task = Scene.set().stable(), Task(due_at=0.0)
-    errand = task.errand = Errand(lambda member: DescribeGroup(group_id=member.config.group_id))
+    wanted = task.wanted = CoordinatorRequest(lambda member: DescribeGroup(group_id=member.config.group_id))
     scene.worker.side_task = task
     scene.worker.run_once()
     task.due = float("inf")
@@ -80,8 +80,8 @@ def test_its_request_leaves_in_its_turn() -> None:
         scene.worker.member.coordinator,
         DescribeGroup(group_id="g"),
     )
-    scene.until(lambda: not errand.reply.empty())
-    assert not isinstance(errand.reply.get(), Answered)
+    scene.until(lambda: not wanted.reply.empty())
+    assert not isinstance(wanted.reply.get(), Answered)
 
 
 def test_it_has_a_last_turn_when_the_worker_has_stopped() -> None:
