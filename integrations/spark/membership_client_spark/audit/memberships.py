@@ -55,7 +55,7 @@ _MEMBERSHIPS = with_trace_names("""
                 coalesce(try_element_at(map_from_arrays(:codes, :code_names), final.response.code),
                     concat('error code ', final.response.code)),
                 CASE WHEN final.response.message <> '' THEN final.response.message END)
-            WHEN ending = 'fenced' THEN coalesce(final.cause, '')
+            WHEN ending = 'fenced' THEN regexp_replace(coalesce(final.cause, ''), '^fenced: ', '')
             WHEN ending = 'did not poll' THEN 'the poll interval was exceeded'
             WHEN ends_with_leave AND leave.is = :LeaveGroup AND leave.reason <> '' THEN leave.reason
             WHEN ends_with_leave OR ending = 'left' THEN coalesce(given_reason, '')

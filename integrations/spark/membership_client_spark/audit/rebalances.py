@@ -6,6 +6,7 @@ The epoch is the coordinator's own count, so no clock can put rebalances out of 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 
 from membership_client.core import reasons
 from membership_client_spark.audit.trace_schema import with_trace_names
@@ -125,23 +126,51 @@ _REJOIN_REASONS = {
     "changed": reasons.SUBSCRIPTION_CHANGED,
 }
 
-# The next epoch that another member reached after this one had gone, as far as the clocks can tell.
+# The next epoch that another member reached after this one had gone, as far as the clocks can tell. A member whose session
+# ended was in the group until others got its partitions: then it is the epoch of these, if one of them did.
 _ENDS = """
     WITH gone AS (
         SELECT m.* FROM {memberships} m JOIN {runs} r ON m.run = r.run
         WHERE (m.ending <> 'open' OR r.vanished) AND NOT m.comes_back),
-    followed AS (
-        SELECT g.run, g.membership, min(e.epoch) AS epoch FROM gone g JOIN {epochs} e
+    later AS (
+        SELECT g.run, g.membership, e.epoch FROM gone g JOIN {epochs} e
         ON g.run.`group` = e.`group` AND e.epoch > g.last_epoch
-            AND CASE WHEN e.first_run = g.run THEN e.second_time ELSE e.began END >= g.confirmed - :skew
-        GROUP BY g.run, g.membership)
+            AND CASE WHEN e.first_run = g.run THEN e.second_time ELSE e.began END >= g.confirmed - :skew),
+    inherited AS (
+        SELECT g.run, g.membership, min(o.began.epoch) AS epoch
+        FROM gone g JOIN {owned_periods} p ON p.run = g.run AND p.began.at BETWEEN g.first.at AND g.last.at
+            AND (p.ended IS NULL OR g.ending = 'fenced' AND p.ended.at >= g.last.at)
+        JOIN {owned_periods} o ON o.run.`group` = p.run.`group` AND o.topic = p.topic AND o.partition = p.partition
+            AND o.run <> p.run AND o.began.epoch > p.began.epoch AND o.began.epoch > g.last_epoch
+        WHERE g.ending IN ('fenced', 'open') GROUP BY g.run, g.membership),
+    followed AS (
+        SELECT l.run, l.membership, coalesce(max(i.epoch), min(l.epoch)) AS epoch, max(i.epoch) IS NULL AS by_clock
+        FROM later l LEFT JOIN inherited i ON l.run = i.run AND l.membership = i.membership AND l.epoch = i.epoch
+        GROUP BY l.run, l.membership)
     SELECT g.run, g.name, f.epoch, g.last.at, g.last.time,
         CASE g.ending WHEN 'open' THEN 'vanished' ELSE g.ending END AS cause,
         concat(g.name, ' ', CASE g.ending WHEN 'left' THEN 'left' WHEN 'fenced' THEN 'was fenced'
             WHEN 'did not poll' THEN 'left, because it did not poll' WHEN 'ended' THEN 'ended'
             WHEN 'open' THEN 'ended without leaving' ELSE 'left for a while and did not come back' END,
-            CASE WHEN g.reason <> '' THEN concat(' (', g.reason, ')') ELSE '' END) AS text, false AS sure
+            CASE WHEN g.reason <> '' THEN concat(' (', CASE WHEN contains(g.reason, g.run.member_id)
+                THEN substring_index(g.reason, ':', 1) ELSE g.reason END, ')') ELSE '' END) AS text, false AS sure, f.by_clock
     FROM gone g JOIN followed f ON g.run = f.run AND g.membership = f.membership"""
+
+# Of members that left one after the other each raised an epoch, but only clocks say which. So the first of them stays with
+# the epoch, unless that has another trigger; the next ones get the epochs that follow and have no trigger.
+_SPREAD = """
+    WITH ranked AS (
+        SELECT *, count(*) OVER in_epoch = count_if(by_clock) OVER in_epoch AS is_first_kept,
+            row_number() OVER (PARTITION BY run.`group`, epoch, by_clock ORDER BY time, run) AS number
+        FROM {triggers} WINDOW in_epoch AS (PARTITION BY run.`group`, epoch)),
+    triggered AS (SELECT DISTINCT run.`group`, epoch FROM {triggers}),
+    numbered AS (
+        SELECT *, row_number() OVER (PARTITION BY `group`, base ORDER BY epoch) - 1 AS place FROM (
+            SELECT e.`group`, e.epoch, max(t.epoch) OVER (PARTITION BY e.`group` ORDER BY e.epoch) AS base
+            FROM {epochs} e LEFT JOIN triggered t ON e.`group` = t.`group` AND e.epoch = t.epoch))
+    SELECT r.run, r.name, coalesce(n.epoch, r.epoch) AS epoch, r.at, r.time, r.cause, r.text, r.sure
+    FROM ranked r LEFT JOIN numbered n ON r.by_clock AND r.run.`group` = n.`group` AND r.epoch = n.base
+        AND n.place = r.number - CASE WHEN r.is_first_kept THEN 1 ELSE 0 END"""
 
 
 def triggers(
@@ -152,15 +181,17 @@ def triggers(
     memberships: DataFrame,
     arrivals: DataFrame,
     epochs: DataFrame,
+    owned_periods: DataFrame,
     skew_s: float,
 ) -> DataFrame:
     """One row for each trigger and the epoch it raised; `sure` where the answer to that very request brought the epoch."""
     skew = {"skew": skew_s}
     joins = spark.sql(_JOINS, args=skew, entries=entries, arrivals=arrivals, epochs=epochs, runs=runs)
-    ends = spark.sql(_ENDS, args=skew, memberships=memberships, runs=runs, epochs=epochs)
+    ends = spark.sql(_ENDS, args=skew, memberships=memberships, runs=runs, epochs=epochs, owned_periods=owned_periods)
     changes = spark.sql(_CHANGES, args=skew, entries=entries, epochs=epochs)
     rejoins = spark.sql(_REJOINS, args=_REJOIN_REASONS, entries=entries, memberships=memberships, arrivals=arrivals)
-    return joins.unionByName(changes).unionByName(rejoins).unionByName(ends)
+    found = joins.unionByName(changes).unionByName(rejoins).withColumn("by_clock", lit(False))
+    return spark.sql(_SPREAD, triggers=found.unionByName(ends), epochs=epochs)
 
 
 # --- which partitions moved ------------------------------------------------------------------------------------------
@@ -180,12 +211,17 @@ _GAINED = """
         ON p.run = b.run AND p.topic = b.topic AND p.partition = b.partition AND p.began = b.began
     WHERE NOT p.began.from_start"""
 
-# A member reaches the new epoch only after it has given up what it must.
+# A member reaches the new epoch only after it has given up what it must. While its callback runs, others may reach epochs that
+# it never has: what they got in these did not move in this one.
 _LOST = """
-    SELECT p.run, p.topic, p.partition, min(a.epoch) AS epoch, p.ended.time, false AS is_gain
-    FROM {owned_periods} p JOIN {memberships} m ON p.run = m.run AND p.ended.at BETWEEN m.first.at AND m.last.at
-    JOIN {arrivals} a ON a.run = m.run AND a.membership = m.membership AND a.epoch > p.ended.epoch
-    WHERE p.ended.epoch > 0 GROUP BY p.run, p.topic, p.partition, p.ended.time"""
+    WITH lost AS (
+        SELECT p.run, p.topic, p.partition, p.began.epoch AS owned_epoch, min(a.epoch) AS epoch, p.ended.time
+        FROM {owned_periods} p JOIN {memberships} m ON p.run = m.run AND p.ended.at BETWEEN m.first.at AND m.last.at
+        JOIN {arrivals} a ON a.run = m.run AND a.membership = m.membership AND a.epoch > p.ended.epoch
+        WHERE p.ended.epoch > 0 GROUP BY p.run, p.topic, p.partition, p.began.epoch, p.ended.time)
+    SELECT l.run, l.topic, l.partition, l.epoch, l.time, false AS is_gain FROM lost l
+    LEFT ANTI JOIN {owned_periods} o ON o.run.`group` = l.run.`group` AND o.topic = l.topic AND o.partition = l.partition
+        AND o.run <> l.run AND o.began.epoch > l.owned_epoch AND o.began.epoch < l.epoch"""
 
 
 def moves(spark: SparkSession, owned_periods: DataFrame, memberships: DataFrame, arrivals: DataFrame) -> DataFrame:
@@ -206,12 +242,14 @@ _REBALANCES = """
         SELECT run.`group`, epoch, array_sort(collect_set(name)) AS members FROM (
             SELECT run, epoch, name FROM {triggers} UNION ALL SELECT run, epoch, name FROM {arrivals})
         GROUP BY run.`group`, epoch),
+    got AS (SELECT DISTINCT run.`group`, epoch, topic, partition FROM {moves} WHERE is_gain),
     moved AS (
-        SELECT run.`group`, epoch, count(DISTINCT topic, partition) AS moved,
-            -- When the last partition found its owner; if no traced member got one, when the last was given up.
-            coalesce(max(CASE WHEN is_gain THEN time END), max(time)) AS until
-        FROM {moves}
-        GROUP BY run.`group`, epoch)
+        SELECT m.run.`group`, m.epoch, count(DISTINCT m.topic, m.partition) AS moved,
+            -- When the last partition found its owner; of those that no traced member got, when the last was given up.
+            max(CASE WHEN m.is_gain OR g.topic IS NULL THEN m.time END) AS until
+        FROM {moves} m LEFT JOIN got g ON m.run.`group` = g.`group` AND m.epoch = g.epoch AND m.topic = g.topic
+            AND m.partition = g.partition
+        GROUP BY m.run.`group`, m.epoch)
     SELECT CAST(least(e.began, causes.time) AS TIMESTAMP) AS time, `group`, epoch,
         coalesce(array_join(causes.causes, ', '), 'unknown') AS cause,
         coalesce(array_join(causes.texts, '; '), '') AS trigger,

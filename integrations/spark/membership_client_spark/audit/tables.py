@@ -159,6 +159,7 @@ class Audit:
                 memberships=self._memberships,
                 arrivals=self._arrivals,
                 epochs=self._epochs,
+                owned_periods=self._owned_periods,
                 skew_s=self.skew_s,
             )
         )
