@@ -120,6 +120,11 @@ class ByAsyncio(Life):
         return hook
 
 
+def owning(member: GroupMember | aio.GroupMember) -> Callable[[Partition], bool]:
+    """Which partitions the member has: `owns` counts lost ones until the lost callback has returned."""
+    return lambda partition: member.epoch > 0 and member.owns(partition)
+
+
 class ByMember(Life, RebalanceListener):
     """GroupMember beside a fetcher of the application's own. A lock keeps callbacks and the reading thread apart."""
 
@@ -142,7 +147,7 @@ class ByMember(Life, RebalanceListener):
         wait_until_confirmed(lambda: self._member.snapshot, leaves.is_set)
         began_at, age_s = time.monotonic(), self._member.snapshot.heartbeat_age_s
         with self._lock:
-            kept = self._fetcher.keep(batch, before, self._member.owns)
+            kept = self._fetcher.keep(batch, before, owning(self._member))
             if self.note_read(kept, began_at, age_s):
                 self._commit_places(self._fetcher.offsets())
 
@@ -189,7 +194,7 @@ class ByAsyncioMember(Life):
                 batch = await asyncio.to_thread(self._fetcher.fetch, 0.05)
                 await asyncio.to_thread(wait_until_confirmed, lambda: self._member.snapshot, leaves.is_set)
                 began_at, age_s = time.monotonic(), self._member.snapshot.heartbeat_age_s
-                if self.note_read(self._fetcher.keep(batch, before, self._member.owns), began_at, age_s):
+                if self.note_read(self._fetcher.keep(batch, before, owning(self._member)), began_at, age_s):
                     await self._commit_places(self._fetcher.offsets())
 
     async def _commit_places(self, offsets: dict[Partition, int]) -> None:
