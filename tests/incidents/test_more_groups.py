@@ -104,7 +104,10 @@ def test_a_close_that_outlasts_the_grace_period_ends_in_a_kill_that_is_named(
 ) -> None:
     """As Kubernetes does it: close() waits for a callback, and SIGKILL comes before it returns."""
     stage = new_stage(kafka.bootstrap_servers, Pace(session_s=15.0))
-    closing, other = stage.enter("closing", slow={"revoked": 60.0}), stage.enter("other")
+    # The other one has all partitions first: the slow callback must not be that of a rebalance between the two.
+    other = stage.enter("other")
+    other.wait_owner(4)
+    closing = stage.enter("closing", slow={"revoked": 60.0})
     closing.wait_owner(2)
     other.wait_owner(2)
     closing.tell("close pod deleted")
