@@ -201,3 +201,16 @@ def _cores(get: Get) -> int | None:
 
 def _task_cpus(get: Get) -> int:
     return int(get("spark.task.cpus") or 1)
+
+
+def checked_statement(value: object) -> str:
+    """A statement that table formats commit at once: Delta with the number of a transaction, Iceberg as one snapshot of a branch."""
+    words = value.split(None, 1) if isinstance(value, str) else []
+    complete = isinstance(value, str) and "{table}" in value and "{rows}" in value
+    if not complete or words[0].upper() not in {"MERGE", "INSERT"}:
+        raise ConfigError(
+            "merge must be one statement that begins with MERGE or INSERT and has {table} and {rows} in it, not "
+            f"{shown(value)}."
+        )
+    assert isinstance(value, str)
+    return value

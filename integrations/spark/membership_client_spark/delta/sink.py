@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from os import PathLike
 
 from membership_client import ConfigError
-from membership_client.arguments import shown
-from membership_client_spark.arguments import checked_names, checked_path
+from membership_client_spark.arguments import checked_names, checked_path, checked_statement
 from membership_client_spark.delta.table import Append, DeltaTable, Statement, Writer
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.manifest_sink import ManifestSink, Transform
 from membership_client_spark.spark_session import is_connect, with_scheme
-
-_STATEMENTS = ("MERGE", "INSERT")
-"""Those that Delta commits at once, and with the number of a transaction."""
 
 
 class DeltaSink(ManifestSink):
@@ -39,7 +35,7 @@ class DeltaSink(ManifestSink):
         super().__init__(self._table, transform)
         self._is_path = not isinstance(table, str) or "/" in self._table
         self._partition_by = checked_names("partition_by", partition_by)
-        self._merge = None if merge is None else _checked_statement(merge)
+        self._merge = None if merge is None else checked_statement(merge)
         if self._merge is not None and self._partition_by:
             raise ConfigError("partition_by is for tables that the sink creates, and merge needs one that is there.")
 
@@ -66,15 +62,3 @@ class DeltaSink(ManifestSink):
             raise ConfigError(
                 f"merge needs a table, and there is no {self._table}. Create it, with its schema, before."
             )
-
-
-def _checked_statement(value: object) -> str:
-    words = value.split(None, 1) if isinstance(value, str) else []
-    complete = isinstance(value, str) and "{table}" in value and "{rows}" in value
-    if not complete or words[0].upper() not in _STATEMENTS:
-        raise ConfigError(
-            "merge must be one statement that begins with MERGE or INSERT and has {table} and {rows} in it, not "
-            f"{shown(value)}."
-        )
-    assert isinstance(value, str)
-    return value

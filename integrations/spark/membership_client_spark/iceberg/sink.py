@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from membership_client import ConfigError
 from membership_client.arguments import is_text, plain, shown
+from membership_client_spark.arguments import checked_statement
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.iceberg.table import Append, IcebergTable, Statement
 from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.manifest_sink import ManifestSink, Transform
 from membership_client_spark.spark_session import is_connect
-
-_STATEMENTS = ("MERGE", "INSERT")
-"""Those that Iceberg commits as one snapshot of a branch."""
 
 
 class IcebergSink(ManifestSink):
@@ -25,7 +23,7 @@ class IcebergSink(ManifestSink):
     def __init__(self, table: str, *, transform: Transform | None = None, merge: str | None = None) -> None:
         self._table = _checked_name(table)
         super().__init__(self._table, transform)
-        self._merge = None if merge is None else _checked_statement(merge)
+        self._merge = None if merge is None else checked_statement(merge)
 
     def _open(self, run: PipelineRun) -> IcebergTable:
         if is_connect(run.spark):
@@ -41,15 +39,3 @@ def _checked_name(value: object) -> str:
     if not is_text(value):
         raise ConfigError(f"table must be the name of a table, such as lake.shop.orders, not {shown(value)}.")
     return plain(value)
-
-
-def _checked_statement(value: object) -> str:
-    words = value.split(None, 1) if isinstance(value, str) else []
-    complete = isinstance(value, str) and "{table}" in value and "{rows}" in value
-    if not complete or words[0].upper() not in _STATEMENTS:
-        raise ConfigError(
-            "merge must be one statement that begins with MERGE or INSERT and has {table} and {rows} in it, not "
-            f"{shown(value)}."
-        )
-    assert isinstance(value, str)
-    return value
