@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.kafka
 
 LIMIT = "group.max.size"
 _PATIENCE_S = 120
+_CALM_S = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def test_no_room_among_others(small_group: PeerGroup, strategy: str, leaves: Pee
     inside: dict[PeerKind, Member] = {
         kind: small_group.join(kind, **classic_settings(kind, strategy)) for kind in SHARED[strategy]
     }
-    wait_shared(small_group, inside.values())
+    wait_calm(small_group, inside.values())
     noticed = [len(member.history.changes) for member in inside.values()]
     outside = ours_in(small_group, strategy)
     eventually(lambda: isinstance(outside.member.error, GroupFullError), lambda: f"no room: {outside.member.snapshot}")
@@ -83,7 +85,7 @@ def test_a_member_without_their_assignor(group: PeerGroup, strategy: str, holder
 def test_a_stranger_without_our_assignor(group: PeerGroup, stranger: PeerKind) -> None:
     """It is kept out, and ours, of which one leads, go on as if it had not come."""
     ours = [ours_in(group), ours_in(group)]
-    wait_shared(group, ours)
+    wait_calm(group, ours)
     noticed = [len(peer.history.changes) for peer in ours]
     theirs = group.join(stranger, **classic_settings(stranger, "roundrobin"))
     eventually(lambda: theirs.error is not None, lambda: "the end of the stranger")
@@ -110,6 +112,17 @@ def test_a_limit_that_is_lowered_under_a_group_of_all_clients(tmp_path: Path, pe
         assert all(isinstance(m.member.error, GroupFullError) for m in members if isinstance(m, OurPeer) and m.error)
         eventually(lambda: shared_by(group, inside), lambda: f"all shared: {[m.error for m in members]}", _PATIENCE_S)
         group.assert_never_shared()
+
+
+def wait_calm(group: PeerGroup, members: Iterable[Member]) -> None:
+    """Until they share everything and no callback came for a while: the last one of a cooperative rebalance assigns nothing."""
+    present = list(members)
+    wait_shared(group, present)
+
+    def calm_for() -> float:
+        return time.monotonic() - max(member.history.changes[-1].at for member in present)
+
+    eventually(lambda: calm_for() > _CALM_S, lambda: f"no callback for {_CALM_S:g} s")
 
 
 def patient(kind: PeerKind) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from membership_client.cli.program import main
 from membership_client.core.events import Tick
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
+from membership_client.partitions import counted
 from membership_client.trace import Journal, read_trace, trace_thread
 from membership_client.trace.trace_file import TraceFile, trace_path
 from membership_client.trace.trace_thread import Backlog
@@ -105,9 +107,12 @@ def test_steps_that_were_dropped_are_told(
     assert len(sections) > 1
     assert sum(len(section.entries) + section.dropped for section in sections) == 3001
     assert main(["replay", str(copy)]) == 0
-    assert f"{sections[-1].dropped} steps before it are missing" in capsys.readouterr().out
+    missing = sections[-1].dropped
+    assert f"{counted(missing, 'step')} before it {'is' if missing == 1 else 'are'} missing" in capsys.readouterr().out
     main(["diagnose", str(copy)])
-    assert f"{sections[-1].dropped} steps of till-1 are missing before {copy}:" in capsys.readouterr().out
+    assert re.search(
+        rf"\b{counted(missing, 'step')} of till-1 (is|are) missing before {copy}:", capsys.readouterr().out
+    )
     main(["diagnose", "--json", str(copy)])
     (life,) = json.loads(capsys.readouterr().out)["groups"][0]["lives"]
     assert life["dropped"] == sum(section.dropped for section in sections)
