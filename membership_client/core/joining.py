@@ -43,7 +43,7 @@ def _start(member: Member, now: float) -> Transition:
 
 
 def _reason(member: Member) -> str:
-    """In the classic protocol a join says why it is made."""
+    """The reason that a classic join states."""
     if member.state is S.FENCED and member.cause is not None:
         # The session ended at the coordinator, too, so it refuses the next join. The first reason stays.
         is_same = member.classic.reason == reasons.SESSION_ENDED and member.classic.planned_in == NO_GENERATION

@@ -88,7 +88,7 @@ def test_a_broker_that_refuses_both_leaves_is_not_asked_for_ever() -> None:
 
 
 def test_a_member_that_waits_for_others_can_leave() -> None:
-    """The farewell overtakes the join, which is then answered to nobody."""
+    """The leave request overtakes the join, which is then dropped when its answer comes."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
@@ -115,7 +115,7 @@ def test_heartbeats_go_on_while_partitions_are_given_back() -> None:
 
 
 def test_a_join_that_is_answered_to_a_leaving_member_counts() -> None:
-    """The farewell of a member that still gives back partitions comes from the generation it was let into."""
+    """The leave request of a member that still gives back partitions comes from the generation it was let into."""
     play = ClassicPlay.cooperative().stable(0).rebalanced()
     play.do(Unsubscribe())
     play.answer(JoinGroup, admitted(2, strategy="cooperative-sticky"))

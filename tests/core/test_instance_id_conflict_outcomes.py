@@ -144,7 +144,7 @@ def test_a_takeover_that_takes_too_long_ends_also_if_nobody_can_be_named() -> No
     assert play.member.state is S.FATAL
 
 
-def test_a_superseded_member_says_no_farewell_for_its_successor() -> None:
+def test_a_superseded_member_sends_no_leave_request_for_its_successor() -> None:
     """The instance id is another's by now: a leave in its name would throw that one out."""
     play = Play.new(group_instance_id="i").stable(0)
     play.advance(INTERVAL_S)

@@ -347,7 +347,7 @@ def test_a_member_that_has_left_is_owed_nothing() -> None:
     assert share_of(play.member) is Share.NONE
 
 
-def test_a_farewell_waits_for_an_assigned_callback_of_a_member_that_owns_nothing_yet() -> None:
+def test_a_leave_request_waits_for_an_assigned_callback_of_a_member_that_owns_nothing_yet() -> None:
     """What the callback brings is given back before the coordinator is told, or two members would work on it."""
     play = Play.new().joining()
     play.answer(Heartbeat, accepted(2, orders(0)))
@@ -409,7 +409,7 @@ def test_a_broker_that_has_neither_leave_makes_a_close_unclean() -> None:
 
 @pytest.mark.parametrize("failure", [FailureKind.AUTHENTICATION, FailureKind.UNTRUSTED])
 def test_credentials_that_are_refused_do_not_keep_a_member_from_leaving(failure: FailureKind) -> None:
-    """The farewell would be refused again, so it is tried once; the member does not end FATAL instead."""
+    """The leave request would be refused again, so it is tried once; the member does not end FATAL instead."""
     play = Play.new().stable()
     play.do(Close(timeout_s=5.0))
     play.fail(LeaveGroup, failure)

@@ -36,7 +36,7 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.fake_reconciler import intersection
 from membership_client.types import MemberState, TopicPartition
 from tests.simulation.process import Process
-from tests.simulation.world import GROUP, Checker, ViolationError, World, is_farewell
+from tests.simulation.world import GROUP, Checker, ViolationError, World, is_leave_request
 
 S = MemberState
 OUT = frozenset({S.FENCED, S.STALE, S.FATAL})
@@ -256,7 +256,7 @@ def _aside(member: Member) -> tuple[InFlight | None, ...]:
 
 
 class OneAtATime(Checker):
-    """One request about the membership is under way at a time; only a farewell or a new join may overtake."""
+    """One request about the membership is under way at a time; only a leave request or a new join may overtake."""
 
     def __init__(self) -> None:
         self._open: dict[str, Send] = {}
@@ -271,7 +271,7 @@ class OneAtATime(Checker):
                 del self._open[who]
             elif isinstance(effect, Send) and _is_said(taken.after, effect):
                 joins = taken.after.epoch == 0
-                if who in self._open and not is_farewell(effect.request) and not joins:
+                if who in self._open and not is_leave_request(effect.request) and not joins:
                     violated(world, who, f"sent {effect.request_id} while {self._open[who].request_id} is under way")
                 self._open[who] = effect
 

@@ -10,7 +10,7 @@ from membership_client.types import MemberState
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
 from tests.simulation.script import Hold, KeeperTrouble, Lose, Move, Retune, Script, Stall, Weather
-from tests.simulation.world import GROUP, Checker, World, is_farewell
+from tests.simulation.world import GROUP, Checker, World, is_leave_request
 
 S = MemberState
 
@@ -25,7 +25,7 @@ class Goodbye(Checker):
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         for effect in taken.effects:
-            leaves = isinstance(effect, Send) and is_farewell(effect.request)
+            leaves = isinstance(effect, Send) and is_leave_request(effect.request)
             if leaves and taken.after.state is not S.STALE and (taken.after.owned or taken.after.call):
                 violated(world, process.member_id, "says goodbye while it still owns partitions")
         closed = taken.after.closed

@@ -140,6 +140,6 @@ class World:
             handled(self, endpoint, send, response)
 
 
-def is_farewell(request: Request) -> bool:
+def is_leave_request(request: Request) -> bool:
     """Does it take a member out of the group, for good or for a while?"""
     return isinstance(request, LeaveGroup) or (isinstance(request, Heartbeat) and request.epoch < 0)
