@@ -31,13 +31,13 @@ class Moment:
     polled_at: float | None
     """When the application last polled; None if it does not poll."""
     waits_for_poll: bool = False
-    """The callback that is wanted has not begun, because a Consumer runs it in poll()."""
+    """True if the callback that is wanted has not begun, because a Consumer runs it in poll()."""
     callback_began_at: float | None = None
     """When a Consumer began the callback that runs; None if it did not wait for a poll, or still does."""
     is_subscribed: bool = False
-    """The application called subscribe(), also if the membership thread has not taken that in."""
+    """True if the application called subscribe(), also if the membership thread has not processed that yet."""
     busy: str = ""
-    """Where the thread is that runs callbacks or works on records."""
+    """The stack of the thread that runs callbacks or works on records, as a clause; empty if it is not known."""
 
 
 def explanation(member: Member, moment: Moment) -> str:
@@ -68,7 +68,7 @@ def _state_line(member: Member, moment: Moment) -> str:
 
 
 def _is_about_to_join(member: Member, moment: Moment) -> bool:
-    """Has the membership thread still to take in that the application subscribed?"""
+    """Did the application subscribe, and the membership thread has not processed that yet?"""
     idle = member.call is None and member.departure is None and member.closed is None
     return member.state is S.UNSUBSCRIBED and moment.is_subscribed and idle
 
@@ -95,7 +95,7 @@ def _last_line(moment: Moment) -> str:
 _Wait = tuple[str | None, str | None]
 
 _NEXT_STEP: _Wait = ("its membership thread, which takes the next step within milliseconds", None)
-"""What the application did, or a callback's return, is known here before the membership thread has taken it in."""
+"""What the application did, and a callback's return, are known here before the membership thread has processed them."""
 
 
 def _waits_for(member: Member, moment: Moment) -> _Wait:

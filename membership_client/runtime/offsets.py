@@ -79,21 +79,21 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
 
 
 _NEVER_SENT = frozenset({FailureKind.UNENCODABLE, FailureKind.UNSUPPORTED})
-"""Asked again, such a request fails in the same way."""
+"""Failures that a repetition of the request would not change."""
 
-_LAG_S = 0.3
-"""For this time a coordinator may not know a topic because it has not heard of it yet."""
+_METADATA_LAG_S = 0.3
+"""For so long a coordinator may not know a new topic because its metadata are older than the topic."""
 
 
 class _AgainError(Exception):
     """This attempt failed, and another one may succeed."""
 
 
-class _SilenceError(_AgainError):
+class _NoAnswerError(_AgainError):
     """No answer came in time. The last attempt may have had hardly any time left."""
 
 
-class _Unknown:
+class _UnknownTopics:
     """Topics that the coordinator says it does not know, and since when."""
 
     def __init__(self) -> None:
@@ -106,33 +106,36 @@ class _Unknown:
     def is_gone(self, topic: str) -> bool:
         """Has the coordinator not known the topic for so long that the topic does not exist?"""
         now = time.monotonic()
-        return now - self._since.setdefault(topic, now) >= _LAG_S
+        return now - self._since.setdefault(topic, now) >= _METADATA_LAG_S
 
 
 class MemberOffsets:
-    """Any thread but the membership thread may call these; they block until the coordinator has answered."""
+    """Commits and reads offsets as the member. Its methods block until the coordinator has answered.
+
+    Any thread but the membership thread may call them.
+    """
 
     def __init__(self, worker: Worker, ownership: OwnershipNumbers) -> None:
         self.ownership = ownership
         self._worker = worker
-        self._unknown = _Unknown()
+        self._unknown = _UnknownTopics()
 
     def commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
-        """Commit all of them, or raise; what the coordinator accepted before the error stays committed.
+        """Commit all offsets, or raise; what the coordinator accepted before the error stays committed.
 
         Raises NotOwnedError when that ownership is over, also if the partition is owned once more.
         """
         left = dict(offsets)
-        self._insist(lambda deadline: self._commit_once(left, ownership, deadline), timeout_s)
+        self._repeat(lambda deadline: self._commit_once(left, ownership, deadline), timeout_s)
 
     def committed(self, partitions: frozenset[TopicPartition], timeout_s: float) -> dict[TopicPartition, Offset | None]:
         """The offsets that any member of the group committed; None where there is none."""
         found: dict[TopicPartition, Offset | None] = {}
-        self._insist(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
+        self._repeat(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
         return found
 
     def _commit_once(self, left: dict[TopicPartition, Offset], ownership: Ownership, deadline: float) -> None:
-        """One request for what is still to be committed; takes out of `left` what was."""
+        """Send one request for the offsets in `left`, and remove those that were committed."""
         response = self._ask(lambda member: self._commit_request(member, left, ownership), deadline)
         if not isinstance(response, OffsetsCommitted):
             raise self._unexpected(response, needs="READ")
@@ -163,7 +166,7 @@ class MemberOffsets:
     def _fetch_once(
         self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
     ) -> None:
-        """Commit nothing for a topic that no longer exists."""
+        """Send one request for the partitions without an answer so far. None for those of a topic that does not exist."""
         left = wanted - found.keys()
         response = self._ask(lambda member: _fetch_request(member, left), deadline)
         if not isinstance(response, OffsetsFetched):
@@ -175,8 +178,8 @@ class MemberOffsets:
         found.update(dict.fromkeys(p for p in unknown if self._unknown.is_gone(p.topic)))
         self._judge({p: code for p, code in missing.items() if p not in found}, needs="DESCRIBE")
 
-    def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
-        """Attempt until it succeeds, fails for good, or time is up."""
+    def _repeat(self, attempt: Callable[[float], None], timeout_s: float) -> None:
+        """Call `attempt` until it succeeds, fails for good, or time is up."""
         import tenacity  # noqa: PLC0415 - takes long: it loads asyncio
 
         deadline, answers = time.monotonic() + timeout_s, list[_AgainError]()
@@ -192,13 +195,13 @@ class MemberOffsets:
             raise OffsetTimeoutError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
 
     def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
-        """The coordinator's answer, or an exception: _AgainError where another attempt is worth while."""
+        """The coordinator's answer. Raises _AgainError if another attempt may succeed, another exception if not."""
         wanted = CoordinatorRequest(make)
         self._worker.run_request(wanted)
         try:
             outcome = wanted.reply.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise _SilenceError("the coordinator did not answer.") from None
+            raise _NoAnswerError("the coordinator did not answer.") from None
         if isinstance(outcome, MembershipError):
             raise outcome
         if isinstance(outcome, Failed) and outcome.kind in _NEVER_SENT:
@@ -208,7 +211,7 @@ class MemberOffsets:
         return outcome
 
     def _unexpected(self, response: Response, *, needs: str) -> Exception:
-        """The coordinator refused the request as a whole, or answered something else."""
+        """The exception for a request that was refused as a whole, or got another request's answer."""
         if isinstance(response, Refused):
             self._judge({None: response.code}, needs=needs)
         return OffsetError("The coordinator sent an answer to another request.", self._worker.member.identity)
@@ -237,7 +240,7 @@ class MemberOffsets:
             self._worker.post(MembershipDoubted())
 
     def _say(self, code: int, places: Sequence[TopicPartition], needs: str) -> str:
-        """What the coordinator answered, after what has to be granted if that is why."""
+        """What the coordinator answered; after a denial also what has to be granted."""
         said = code_name(code) + (f" for {', '.join(map(str, places))}" if places else "")
         topics = {place.topic for place in places}
         missing = denied_offsets(needs, self._worker.member.config.group_id, topics, code)
@@ -260,7 +263,7 @@ def _listening(attempt: Callable[[float], None], answers: list[_AgainError]) -> 
         try:
             attempt(deadline)
         except _AgainError as error:
-            if not isinstance(error, _SilenceError):
+            if not isinstance(error, _NoAnswerError):
                 answers.append(error)
             raise
 
@@ -274,7 +277,7 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
         member_id=member.known_as if inside else None,
         epoch=member.epoch if inside else -1,
         partitions=partitions,
-        # A member that is about to be assigned a topic asks about that one, not about another that it still has to give back.
+        # Of two topics with the same name, the one that is being assigned counts, not the one that is still to be given back.
         topic_ids=_topic_ids(member, member.owned.topics) | _topic_ids(member, member.wanted_topics),
     )
 
